@@ -1,0 +1,491 @@
+//! The contender's side of the contract for Rust: arguments, clock, resource usage, printing.
+//!
+//! A contender's `main` is one call:
+//!
+//! ```no_run
+//! use palio_protocol::harness::{serve, Contender, Iteration, Refusal, Request, Work};
+//!
+//! fn fib(request: &mut Request) -> Result<Work, Refusal> {
+//!     let n: u32 = request.param("n")?;
+//!     fn recurse(n: u32) -> u64 {
+//!         if n < 2 { n.into() } else { recurse(n - 1) + recurse(n - 2) }
+//!     }
+//!     Ok(Work::new(move || Iteration { answer: recurse(n), ops: 1, work: None }))
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     serve(Contender {
+//!         id: "serial",
+//!         runtime: "none",
+//!         version: env!("CARGO_PKG_VERSION"),
+//!         toolchain: "rustc",
+//!         flags: "opt-level=3",
+//!         threads_max: 1,
+//!         workloads: &[("fib", fib)],
+//!         knobs: &[],
+//!     })
+//! }
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Instant;
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::message::{Answer, Command, Description, Knob, Sample, decimal};
+
+/// Exit status for arguments or commands that cannot be understood.
+const EXIT_MISUSE: u8 = 2;
+/// Exit status for a workload or thread count that is not supported.
+const EXIT_UNSUPPORTED: u8 = 3;
+
+/// Gets one workload ready: reads its parameters, starts the runtime (scope `steady`), and returns the timed work.
+pub type Prepare = fn(&mut Request) -> Result<Work, Refusal>;
+
+/// Who the contender is and what it can run.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender<'a> {
+    pub id: &'a str,
+    pub runtime: &'a str,
+    /// Version of the runtime as linked, e.g. read from the lock file by the build script.
+    pub version: &'a str,
+    pub toolchain: &'a str,
+    pub flags: &'a str,
+    /// The largest `--threads` that makes sense, e.g. 1 for a current-thread runtime.
+    pub threads_max: usize,
+    pub workloads: &'a [(&'a str, Prepare)],
+    /// Knobs that `--set` accepts beside the workload's parameters, with their defaults.
+    pub knobs: &'a [(&'a str, &'a str)],
+}
+
+/// What one iteration did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Iteration {
+    pub answer: u64,
+    pub ops: u64,
+    /// `None` where counting is not free.
+    pub work: Option<u64>,
+}
+
+/// The work of one workload, ready to be iterated.
+pub struct Work(Kind);
+
+enum Kind {
+    Plain(Box<dyn FnMut() -> Iteration>),
+    Staged(Box<dyn Staged>),
+    Given { answer: String, ops: u64, work: Option<u64> },
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
+}
+
+/// Work that needs something done outside the clock before or after every iteration.
+pub trait Staged {
+    /// Before every iteration, not timed.
+    fn prepare(&mut self);
+    /// The iteration, timed.
+    fn run(&mut self);
+    /// After every iteration, not timed: what it computed.
+    fn finish(&mut self) -> Iteration;
+}
+
+impl Work {
+    /// Work that is timed as a whole: one clock reading before a batch, one after it.
+    pub fn new(iterate: impl FnMut() -> Iteration + 'static) -> Self {
+        Self(Kind::Plain(Box::new(iterate)))
+    }
+
+    /// Work with untimed parts around every iteration.
+    pub fn staged(stages: impl Staged + 'static) -> Self {
+        Self(Kind::Staged(Box::new(stages)))
+    }
+}
+
+/// Why a workload cannot be run as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The arguments make no sense; exit status 2.
+    Misuse(String),
+    /// They make sense, but this contender does not do it; exit status 3.
+    Unsupported(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misuse(reason) | Self::Unsupported(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub workload: String,
+    pub threads: usize,
+    settings: BTreeMap<String, String>,
+}
+
+impl Request {
+    fn parse(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
+        let (mut workload, mut threads, mut settings) = (None, None, BTreeMap::new());
+        let mut args = args;
+        while let Some(option) = args.next() {
+            let mut value =
+                || args.next().ok_or_else(|| Refusal::Misuse(format!("{option} wants a value")));
+            match option.as_str() {
+                "--workload" => {
+                    if workload.replace(value()?).is_some() {
+                        return Err(Refusal::Misuse("--workload is given twice".into()));
+                    }
+                }
+                "--threads" => {
+                    let text = value()?;
+                    let count = decimal::<usize>(&text).filter(|&n| n >= 1).ok_or_else(|| {
+                        Refusal::Misuse(format!(
+                            "--threads {text:?} is not an integer of at least 1"
+                        ))
+                    })?;
+                    if threads.replace(count).is_some() {
+                        return Err(Refusal::Misuse("--threads is given twice".into()));
+                    }
+                }
+                "--set" => {
+                    let text = value()?;
+                    let (key, value) = text
+                        .split_once('=')
+                        .filter(|(key, value)| !key.is_empty() && !value.is_empty())
+                        .filter(|_| !text.contains(char::is_whitespace))
+                        .ok_or_else(|| {
+                            Refusal::Misuse(format!(
+                                "--set {text:?} is not KEY=VALUE without white space"
+                            ))
+                        })?;
+                    if settings.insert(key.to_owned(), value.to_owned()).is_some() {
+                        return Err(Refusal::Misuse(format!("--set {key} is given twice")));
+                    }
+                }
+                _ => return Err(Refusal::Misuse(format!("unknown argument {option:?}"))),
+            }
+        }
+        Ok(Self {
+            workload: workload.ok_or_else(|| Refusal::Misuse("--workload is missing".into()))?,
+            threads: threads.ok_or_else(|| Refusal::Misuse("--threads is missing".into()))?,
+            settings,
+        })
+    }
+
+    /// Takes the workload's parameter `key`.
+    ///
+    /// # Errors
+    /// It was not set, or its value is not a `T`.
+    pub fn param<T: FromStr>(&mut self, key: &str) -> Result<T, Refusal> {
+        self.knob(key)?.ok_or_else(|| {
+            Refusal::Misuse(format!("the parameter {key:?} is missing: add --set {key}=…"))
+        })
+    }
+
+    /// Takes the contender's knob `key`, if the user turned it.
+    ///
+    /// # Errors
+    /// Its value is not a `T`.
+    pub fn knob<T: FromStr>(&mut self, key: &str) -> Result<Option<T>, Refusal> {
+        let Some(text) = self.settings.remove(key) else { return Ok(None) };
+        text.parse()
+            .map(Some)
+            .map_err(|_| Refusal::Misuse(format!("--set {key}={text} has the wrong type")))
+    }
+
+    fn refuse_what_is_left(&self) -> Result<(), Refusal> {
+        match self.settings.keys().next() {
+            Some(key) => Err(Refusal::Misuse(format!(
+                "{:?} has no parameter or knob {key:?}",
+                self.workload
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The workload that checks a harness rather than a runtime.
+fn conformance(request: &mut Request) -> Result<Work, Refusal> {
+    let answer = request.param("answer")?;
+    let ops = request.param("ops")?;
+    let work = match request.param::<String>("work")?.as_str() {
+        "-" => None,
+        text => Some(
+            text.parse()
+                .map_err(|_| Refusal::Misuse(format!("--set work={text} has the wrong type")))?,
+        ),
+    };
+    Ok(Work(Kind::Given { answer, ops, work }))
+}
+
+impl Contender<'_> {
+    fn describe(&self) -> Description {
+        Description {
+            id: self.id.into(),
+            runtime: self.runtime.into(),
+            version: Some(self.version.to_owned()).filter(|v| v != "unknown"),
+            toolchain: self.toolchain.into(),
+            flags: self.flags.into(),
+            workloads: self.workloads.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            knobs: self
+                .knobs
+                .iter()
+                .map(|(name, default)| Knob {
+                    name: (*name).to_owned(),
+                    default: (*default).to_owned(),
+                })
+                .collect(),
+        }
+    }
+
+    fn prepare(&self, mut request: Request) -> Result<Work, Refusal> {
+        let prepare = if request.workload == "conformance" {
+            conformance
+        } else {
+            let found = self.workloads.iter().find(|(name, _)| *name == request.workload);
+            let (_, prepare) = found.ok_or_else(|| {
+                Refusal::Unsupported(format!("{} does not run {:?}", self.id, request.workload))
+            })?;
+            if request.threads > self.threads_max {
+                return Err(Refusal::Unsupported(format!(
+                    "{} runs on at most {} thread(s), not {}",
+                    self.id, self.threads_max, request.threads
+                )));
+            }
+            *prepare
+        };
+        let work = prepare(&mut request)?;
+        request.refuse_what_is_left()?;
+        Ok(work)
+    }
+}
+
+/// Sums over the iterations of one batch.
+struct Batch {
+    elapsed_ns: u64,
+    ops: u64,
+    work: Option<u64>,
+    answer: Option<String>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { elapsed_ns: 0, ops: 0, work: Some(0), answer: None }
+    }
+
+    fn add(&mut self, answer: impl ToString, ops: u64, work: Option<u64>) {
+        let answer = answer.to_string();
+        match &self.answer {
+            None => self.answer = Some(answer),
+            Some(first) if *first == answer || first.starts_with("differs:") => {}
+            Some(first) => self.answer = Some(format!("differs:{first}:{answer}")),
+        }
+        self.ops += ops;
+        self.work = self.work.zip(work).map(|(sum, more)| sum + more);
+    }
+}
+
+fn elapsed_ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// User and system CPU time of this process so far, in µs.
+fn cpu_us() -> Option<(u64, u64)> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let us = |t: nix::sys::time::TimeVal| u64::try_from(t.tv_sec() * 1_000_000 + t.tv_usec()).ok();
+    Some((us(usage.user_time())?, us(usage.system_time())?))
+}
+
+impl Work {
+    fn sample(&mut self, batch: u32) -> Sample {
+        let mut sums = Batch::new();
+        let cpu_before = cpu_us();
+        match &mut self.0 {
+            Kind::Plain(iterate) => {
+                // The first iteration's result stands for the batch while the clock runs, so that comparing is all
+                // that happens between two iterations; the sums are made when the clock has stopped.
+                let start = Instant::now();
+                let first = iterate();
+                let mut odd = None;
+                for _ in 1..batch {
+                    let next = iterate();
+                    if next != first {
+                        odd.get_or_insert(next);
+                    }
+                }
+                sums.elapsed_ns = elapsed_ns(start);
+                for _ in 1..batch {
+                    sums.add(first.answer, first.ops, first.work);
+                }
+                let last = odd.unwrap_or(first);
+                sums.add(last.answer, last.ops, last.work);
+            }
+            Kind::Staged(stages) => {
+                for _ in 0..batch {
+                    stages.prepare();
+                    let start = Instant::now();
+                    stages.run();
+                    sums.elapsed_ns += elapsed_ns(start);
+                    let done = stages.finish();
+                    sums.add(done.answer, done.ops, done.work);
+                }
+            }
+            Kind::Given { answer, ops, work } => {
+                let start = Instant::now();
+                for _ in 0..batch {
+                    sums.add(&*answer, *ops, *work);
+                }
+                sums.elapsed_ns = elapsed_ns(start);
+            }
+        }
+        let cpu = cpu_before.zip(cpu_us());
+        Sample {
+            elapsed_ns: sums.elapsed_ns.max(1),
+            ops: sums.ops,
+            answer: sums.answer.unwrap_or_else(|| "-".into()),
+            work: sums.work,
+            user_us: cpu.map(|((before, _), (after, _))| after.saturating_sub(before)),
+            sys_us: cpu.map(|((_, before), (_, after))| after.saturating_sub(before)),
+        }
+    }
+}
+
+/// Obeys the commands on `input` until `quit` or its end.
+fn obey(work: &mut Work, input: impl BufRead, mut output: impl Write) -> Result<(), Refusal> {
+    // A reader that went away has no use for the rest: that is an end, not an error.
+    let gone = |_: io::Error| Refusal::Misuse("standard output was closed".into());
+    for line in input.lines() {
+        let line = line.map_err(|error| Refusal::Misuse(format!("standard input: {error}")))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match line.parse::<Command>().map_err(|error| Refusal::Misuse(error.to_string()))? {
+            Command::Quit => break,
+            Command::Run { samples, batch } => {
+                for _ in 0..samples.get() {
+                    let sample = work.sample(batch.get());
+                    writeln!(output, "{}", Answer::Sample(sample))
+                        .and_then(|()| output.flush())
+                        .map_err(gone)?;
+                }
+                writeln!(output, "{}", Answer::Done { samples: samples.get() })
+                    .and_then(|()| output.flush())
+                    .map_err(gone)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the contender: the whole of its `main`.
+pub fn serve(contender: Contender<'_>) -> ExitCode {
+    serve_args(contender, std::env::args().skip(1))
+}
+
+/// As [`serve`], with arguments that do not come straight from the command line.
+pub fn serve_args(contender: Contender<'_>, args: impl Iterator<Item = String>) -> ExitCode {
+    let mut args = args.peekable();
+    if args.peek().is_some_and(|first| first == "--describe") {
+        print!("{}", contender.describe());
+        return ExitCode::SUCCESS;
+    }
+    let result = Request::parse(args)
+        .and_then(|request| contender.prepare(request))
+        .and_then(|mut work| obey(&mut work, io::stdin().lock(), io::stdout().lock()));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("{}: {refusal}", contender.id);
+            ExitCode::from(match refusal {
+                Refusal::Misuse(_) => EXIT_MISUSE,
+                Refusal::Unsupported(_) => EXIT_UNSUPPORTED,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(args: &[&str]) -> Result<Request, Refusal> {
+        Request::parse(args.iter().map(|&arg| arg.to_owned()))
+    }
+
+    #[test]
+    fn a_value_may_contain_an_equals_sign() {
+        let mut request =
+            request(&["--threads", "2", "--workload", "w", "--set", "k=a=b"]).unwrap();
+        assert_eq!(request.param::<String>("k").unwrap(), "a=b");
+        assert_eq!(request.threads, 2);
+    }
+
+    #[test]
+    fn a_parameter_nobody_took_is_refused() {
+        let mut request =
+            request(&["--threads", "1", "--workload", "w", "--set", "n=1", "--set", "m=2"])
+                .unwrap();
+        request.param::<u32>("n").unwrap();
+        assert!(request.refuse_what_is_left().unwrap_err().to_string().contains("\"m\""));
+    }
+
+    #[test]
+    fn a_batch_sums_and_keeps_one_answer() {
+        let mut work = Work::new(|| Iteration { answer: 6, ops: 2, work: Some(3) });
+        let sample = work.sample(4);
+        assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("6", 8, Some(12)));
+    }
+
+    #[test]
+    fn answers_that_differ_inside_a_batch_are_shown() {
+        for odd in [1, 2, 3] {
+            let mut calls = 0;
+            let mut work = Work::new(move || {
+                calls += 1;
+                Iteration { answer: if calls == odd { 9 } else { 6 }, ops: 1, work: None }
+            });
+            assert!(work.sample(3).answer.starts_with("differs:"), "the odd one was number {odd}");
+        }
+    }
+
+    #[test]
+    fn less_work_inside_a_batch_is_not_hidden() {
+        let mut calls = 0;
+        let mut work = Work::new(move || {
+            calls += 1;
+            Iteration { answer: 6, ops: 1, work: Some(if calls == 2 { 1 } else { 5 }) }
+        });
+        assert_ne!(work.sample(3).work, Some(15));
+    }
+
+    #[test]
+    fn staged_work_runs_its_stages_in_order() {
+        struct Stages(Vec<&'static str>);
+        impl Staged for Stages {
+            fn prepare(&mut self) {
+                self.0.push("prepare");
+            }
+            fn run(&mut self) {
+                self.0.push("run");
+            }
+            fn finish(&mut self) -> Iteration {
+                let ok = self.0.chunks(2).all(|pair| pair == ["prepare", "run"]);
+                Iteration { answer: ok.into(), ops: 1, work: Some(1) }
+            }
+        }
+        let sample = Work::staged(Stages(Vec::new())).sample(3);
+        assert_eq!((sample.answer.as_str(), sample.work), ("1", Some(3)));
+    }
+}

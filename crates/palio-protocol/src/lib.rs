@@ -1,0 +1,16 @@
+//! The contract between Palio and a contender, as `docs/protocol.md` states it.
+//!
+//! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share it, so the two
+//!   sides cannot drift apart.
+//! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and printing, written
+//!   once. A contender brings only its workloads.
+#![forbid(unsafe_code)]
+
+pub mod harness;
+pub mod message;
+
+/// The version of the contract that this crate speaks.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The sessions that every harness must pass, as TOML; `palio verify` plays them.
+pub const VECTORS: &str = include_str!("../vectors/conformance.toml");

@@ -1,0 +1,420 @@
+//! A contender that misbehaves on demand, for the tests of Palio.
+//!
+//! It speaks the contract by hand rather than through the harness, because most of what it does the harness would
+//! never do. Its own options come first, then those of the contract:
+//!
+//! `fake-contender --id ID --state DIR [--fault NAME[:VALUE]]… [--from START] --describe | --workload …`
+//!
+//! Every start for a workload is counted in `DIR`; faults wait for start number `START` (the first is the pilot).
+#![forbid(unsafe_code)]
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, exit};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, raise};
+use palio_protocol::harness::{Contender, serve_args};
+
+/// What every iteration of every workload answers; the tests' catalogue says the same.
+const ANSWER: &str = "42";
+const OPS: u64 = 10;
+/// What an iteration claims to take. It takes nothing in truth, so that tests are fast and measure alike.
+const CLAIMED_NS: u64 = 2_000_000;
+/// Enough to fill any pipe many times over.
+const FLOOD_BYTES: usize = 4 << 20;
+/// What is eaten at most, should nobody stop it.
+const EATEN_MIB_MAX: usize = 512;
+
+#[derive(Default)]
+struct Fake {
+    id: String,
+    state: PathBuf,
+    faults: Vec<(String, String)>,
+    from: u32,
+    /// Which start for a workload this is, from 1; 0 for `--describe`.
+    start: u32,
+}
+
+impl Fake {
+    /// The value of a fault that is due, empty if it has none.
+    fn fault(&self, name: &str) -> Option<&str> {
+        let due = self.start == 0 || self.start >= self.from;
+        let found = self.faults.iter().find(|(fault, _)| due && fault == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the fault is due at sample `number` of this process.
+    fn at(&self, name: &str, number: u32) -> bool {
+        self.fault(name).is_some_and(|value| value.parse().unwrap_or(1) == number)
+    }
+
+    fn answer(&self, number: u32) -> String {
+        if let Some(answer) = self.fault("answer") {
+            return answer.replace("ESC", "\u{1b}");
+        }
+        if self.at("wrong-answer", number) { "41".to_owned() } else { ANSWER.to_owned() }
+    }
+
+    fn sample(&self, number: u32, batch: u64) -> String {
+        let times = |each: u64| each * batch;
+        let ops = if self.at("wrong-ops", number) { times(OPS) + 1 } else { times(OPS) };
+        let work = if self.at("less-work", number) { times(OPS) - 1 } else { times(OPS) };
+        let work = if self.at("no-work", number) { "-".to_owned() } else { work.to_string() };
+        let claimed_ns =
+            self.fault("claim").and_then(|claim| claim.parse().ok()).unwrap_or(CLAIMED_NS);
+        // Every sample longer than the last, where a test is about their order.
+        let extra_ns = if self.fault("count-up").is_some() { u64::from(number) } else { 0 };
+        let elapsed_ns = times(claimed_ns) + extra_ns;
+        format!(
+            "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us=1 sys_us=-",
+            self.answer(number)
+        )
+    }
+
+    /// Joins whoever waits at the socket in the state folder, and stays until that side lets go.
+    fn meet(&self, what: &str) {
+        stay(self.arrive(what));
+    }
+
+    /// The first half of [`meet`](Self::meet); nobody may be waiting.
+    fn arrive(&self, what: &str) -> Option<UnixStream> {
+        let mut stream = UnixStream::connect(self.state.join("meet")).ok()?;
+        writeln!(stream, "{what} {}", std::process::id()).ok()?;
+        Some(stream)
+    }
+
+    /// Adds its name to the list beside the state folders: the order in which contenders were really started.
+    fn sign(&self) {
+        let path = self.state.with_file_name("order");
+        let list = OpenOptions::new().append(true).create(true).open(path);
+        // In one piece, since others write too.
+        let _ = list.and_then(|mut list| list.write_all(format!("{}\n", self.id).as_bytes()));
+    }
+
+    fn describe(&self) {
+        if self.state.join("describe-slowly").exists() {
+            self.meet("describing");
+        }
+        if self.fault("describe-hang").is_some() {
+            self.meet("describing");
+            hang();
+        }
+        if self.fault("describe-exit").is_some() {
+            eprintln!("I would rather not say");
+            exit(9);
+        }
+        if self.fault("describe-flood").is_some() {
+            say_for_ever("workload x");
+        }
+        if self.fault("describe-grandchild").is_some() {
+            self.leave_grandchild(true);
+        }
+        if self.fault("describe-garbage").is_some() {
+            return say("Usage: fake [OPTIONS]");
+        }
+        let protocol = self.fault("describe-protocol").unwrap_or("1");
+        let id = self.fault("describe-id").unwrap_or(&self.id);
+        // A test changes the version between two starts of Palio by writing this file.
+        let version = fs::read_to_string(self.state.join("version"));
+        let version = version.unwrap_or_else(|_| "1.0".to_owned());
+        let version = self.fault("describe-version").unwrap_or(&version);
+        say(&format!(
+            "protocol {protocol}\nid {id}\nruntime fake {version}\ntoolchain none\nflags -"
+        ));
+        say(&format!(
+            "workload {}\nknob dial 0",
+            self.fault("describe-workload").unwrap_or("echo")
+        ));
+        say("workload tally");
+    }
+
+    fn serve(&self) {
+        if self.fault("slow-start").is_some() {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        if let Some(code) = self.fault("refuse") {
+            eprintln!("fake: I do not do this on a Tuesday");
+            exit(code.parse().unwrap_or(3));
+        }
+        if let Some(lines) = self.fault("flood-stderr") {
+            flood_stderr(lines.parse().unwrap_or(0));
+        }
+        if self.fault("close-stdout").is_some() {
+            let null = fs::File::create("/dev/null").expect("there is a /dev/null");
+            nix::unistd::dup2_stdout(null).expect("a descriptor can be replaced");
+            hang();
+        }
+        if self.fault("close-stderr").is_some() {
+            let null = fs::File::create("/dev/null").expect("there is a /dev/null");
+            nix::unistd::dup2_stderr(null).expect("a descriptor can be replaced");
+        }
+        if let Some(kind) = self.fault("grandchild") {
+            self.leave_grandchild(kind == "escaped");
+        }
+        let mut taken = 0;
+        for line in io::stdin().lock().lines() {
+            let line = line.expect("standard input is text");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["quit"] => break,
+                ["run", samples] => self.run(samples, "1", &mut taken),
+                ["run", samples, batch] => self.run(samples, batch, &mut taken),
+                _ => {}
+            }
+        }
+        self.part();
+    }
+
+    fn run(&self, samples: &str, batch: &str, taken: &mut u32) {
+        let samples: u32 = samples.parse().expect("a count");
+        let batch: u64 = batch.parse().expect("a batch");
+        let given = match samples {
+            2.. if self.fault("fewer").is_some() => samples - 1,
+            _ if self.fault("more").is_some() => samples + 1,
+            _ => samples,
+        };
+        for _ in 0..given {
+            *taken += 1;
+            self.before(*taken);
+            say(&self.sample(*taken, batch));
+            self.after(*taken);
+        }
+        say(&format!(
+            "done {}",
+            if self.fault("miscount").is_some() { samples + 5 } else { given }
+        ));
+    }
+
+    /// What goes wrong instead of a sample.
+    fn before(&self, number: u32) {
+        if self.at("meet", number) {
+            self.meet("sample");
+        }
+        if self.at("silent", number) {
+            hang();
+        }
+        if self.at("garbage", number) {
+            say("Hello! Here is your answer:");
+        }
+        if self.at("not-text", number) {
+            let _ = io::stdout().write_all(b"sample \xff\xfe\n");
+            let _ = io::stdout().flush();
+        }
+        if self.at("cut-off", number) {
+            // The beginning of a line, and then nothing.
+            let _ = io::stdout().write_all(b"sample elapsed_ns=2000000 ops=10 answer=42");
+            let _ = io::stdout().flush();
+            exit(0);
+        }
+        if self.at("zero-time", number) {
+            say("sample elapsed_ns=0 ops=10 answer=42 work=10 user_us=1 sys_us=1");
+        }
+        if self.at("endless-line", number) {
+            loop {
+                if io::stdout().write_all(&[b'x'; 1 << 16]).is_err() {
+                    exit(1);
+                }
+            }
+        }
+        if self.at("endless-garbage", number) {
+            say_for_ever("blah");
+        }
+        if self.at("endless-samples", number) {
+            say_for_ever(&self.sample(number, 1));
+        }
+        if self.at("eat-memory", number) {
+            eat_memory();
+        }
+        if self.at("segfault", number) {
+            eprintln!("fake: about to touch what is not mine");
+            die_of(Signal::SIGSEGV);
+        }
+        if self.at("abort", number) {
+            eprintln!("fake: invariant broken");
+            die_of(Signal::SIGABRT);
+        }
+        for code in [0, 3, 7] {
+            if self.at(&format!("exit-{code}"), number) {
+                eprintln!("fake: I have had enough");
+                exit(code);
+            }
+        }
+    }
+
+    /// What goes wrong when the sample is out.
+    fn after(&self, number: u32) {
+        if self.at("then-hang", number) {
+            hang();
+        }
+    }
+
+    /// What goes wrong when all the work is done.
+    fn part(&self) {
+        if self.fault("garbage-at-end").is_some() {
+            say("Thank you for choosing fake!");
+        }
+        if self.fault("unfinished-at-end").is_some() {
+            let _ = io::stdout().write_all(b"bye");
+            let _ = io::stdout().flush();
+        }
+        if self.fault("meet-at-end").is_some() {
+            self.meet("parting");
+        }
+        if self.fault("ignore-quit").is_some() {
+            hang();
+        }
+        if let Some(code) = self.fault("exit-at-end") {
+            exit(code.parse().unwrap_or(1));
+        }
+        if self.fault("abort-at-end").is_some() {
+            die_of(Signal::SIGABRT);
+        }
+    }
+
+    /// Starts a process that keeps both output pipes open; escaped, it is outside the group that Palio kills.
+    fn leave_grandchild(&self, escaped: bool) {
+        let mut command = Command::new(std::env::current_exe().expect("this file"));
+        command.args(["--state".as_ref(), self.state.as_os_str(), "--linger".as_ref()]);
+        let (mut here, there) = UnixStream::pair().expect("a pair of sockets");
+        command.stdin(OwnedFd::from(there));
+        if escaped {
+            command.process_group(0);
+        }
+        let child = command.spawn().expect("a process can be started");
+        // Nobody waits for it: to be left behind is its purpose.
+        std::mem::forget(child);
+        // Goes on when it has arrived, or it might be killed before anyone has seen it.
+        drop(command);
+        let _ = here.read(&mut [0]);
+    }
+}
+
+fn stay(stream: Option<UnixStream>) {
+    let _ = stream.map(|mut stream| stream.read(&mut [0]));
+}
+
+/// One line, at once.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        exit(1);
+    }
+}
+
+fn say_for_ever(line: &str) -> ! {
+    let block = format!("{line}\n").repeat(500);
+    loop {
+        if io::stdout().write_all(block.as_bytes()).is_err() {
+            exit(1);
+        }
+    }
+}
+
+/// Waits for a signal that never comes by itself.
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Dies of a signal. Rust's own handler of SIGSEGV, which looks for stack overflows, steps aside at the first one.
+fn die_of(signal: Signal) -> ! {
+    let _ = raise(signal);
+    let _ = raise(signal);
+    exit(99);
+}
+
+fn flood_stderr(lines: u32) {
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "the first line");
+    if lines > 0 {
+        for number in 0..lines {
+            let _ = writeln!(err, "line {number}");
+        }
+    } else {
+        for _ in 0..FLOOD_BYTES / 64 {
+            let _ = err.write_all(&[b'.'; 64]);
+        }
+        let _ = writeln!(err);
+    }
+    let _ = writeln!(err, "the last line");
+}
+
+fn eat_memory() {
+    let mut eaten = Vec::new();
+    for _ in 0..EATEN_MIB_MAX {
+        // Not zeroes: those would be promised, not given.
+        eaten.push(vec![1_u8; 1 << 20]);
+    }
+    std::hint::black_box(&eaten);
+    hang();
+}
+
+/// Counts this start: a file for each, whose making is atomic.
+fn count_start(state: &Path) -> u32 {
+    (1..)
+        .find(|number| {
+            let path = state.join(format!("start-{number}"));
+            OpenOptions::new().write(true).create_new(true).open(path).is_ok()
+        })
+        .unwrap_or(1)
+}
+
+fn main() -> ExitCode {
+    let mut fake = Fake { from: 1, ..Fake::default() };
+    let mut describe = false;
+    let mut rest = Vec::new();
+    let mut args = std::env::args().skip(1);
+    while let Some(option) = args.next() {
+        let mut value = || args.next().unwrap_or_default();
+        match option.as_str() {
+            "--id" => fake.id = value(),
+            "--state" => fake.state = value().into(),
+            "--fault" => {
+                let text = value();
+                let (name, value) = text.split_once(':').unwrap_or((&text, ""));
+                fake.faults.push((name.to_owned(), value.to_owned()));
+            }
+            "--from" => fake.from = value().parse().expect("a number"),
+            "--linger" => {
+                let stream = fake.arrive("lingering");
+                // Tells the parent, where that listens.
+                let parent = io::stdin().as_fd().try_clone_to_owned().map(fs::File::from);
+                let _ = parent.and_then(|mut parent| parent.write_all(b"!"));
+                stay(stream);
+                return ExitCode::SUCCESS;
+            }
+            "--describe" => describe = true,
+            _ => rest.push(option),
+        }
+    }
+    // The vectors of the contract are not what it lies about: those it plays with the real harness.
+    let workload = rest.iter().position(|option| option == "--workload");
+    let workload = workload.and_then(|at| rest.get(at + 1)).map(String::as_str);
+    let is_vector = matches!(workload, None | Some("conformance" | "no/such_workload"));
+    if describe {
+        fake.describe();
+    } else if is_vector {
+        let honest = Contender {
+            id: &fake.id,
+            runtime: "fake",
+            version: "1",
+            toolchain: "-",
+            flags: "-",
+            threads_max: usize::MAX,
+            workloads: &[],
+            knobs: &[],
+        };
+        return serve_args(honest, rest.into_iter());
+    } else {
+        fake.start = count_start(&fake.state);
+        fake.sign();
+        fake.serve();
+    }
+    ExitCode::SUCCESS
+}

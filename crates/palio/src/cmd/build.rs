@@ -1,0 +1,47 @@
+//! `palio build`: build what this machine can.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::project::Project;
+use super::{EXIT_CHECK_FAILED, Places, interruption, say};
+use crate::runner::build::{Freshness, Prober};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Only these contenders
+    contenders: Vec<String>,
+    /// Exit with status 1 if any of them is not ready to race; so it is for contenders that are named
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    let project = Project::load(places)?;
+    let interrupted = interruption::listen()?;
+    let mut prober = Prober::new(Arc::clone(&interrupted));
+    let mut absent = 0;
+    for choice in project.choose(&options.contenders)? {
+        let mut fresh = None;
+        let entrant = choice.ready(&mut prober, |_, result| fresh = result.as_ref().ok().copied());
+        interruption::check(&interrupted)?;
+        let entrant = entrant?;
+        match &entrant.ready {
+            Ok(description) => {
+                let state = if fresh == Some(Freshness::Built) { "built" } else { "up to date" };
+                let version = description.version.as_deref().unwrap_or("unknown");
+                say(&format!("{:<16} {state}: {} {version}", entrant.name(), description.runtime))?;
+            }
+            Err((_, reason)) => {
+                absent += 1;
+                say(&format!("{:<16} not built: {reason}", entrant.name()))?;
+            }
+        }
+    }
+    // Who names a contender wants that one; without a name, what this machine lacks is no failure.
+    let strict = options.strict || !options.contenders.is_empty();
+    Ok(if strict && absent > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,70 @@
+//! `palio compare`: the same cells in two runs.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::list::table;
+use super::project::open_store;
+use super::{EXIT_CHECK_FAILED, Places, say};
+use crate::report::comparison::{self, Change};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The earlier run: its id, the beginning of it, or `latest`
+    a: String,
+    /// The later run
+    b: String,
+    /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many percent
+    #[arg(long, value_name = "PERCENT")]
+    fail_above: Option<f64>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    let store = open_store(places)?;
+    let a = store.load(&store.resolve(&options.a)?)?;
+    let b = store.load(&store.resolve(&options.b)?)?;
+    let comparison = comparison::compare(&a, &b)?;
+    if options.json {
+        say(&serde_json::to_string_pretty(&comparison)?)?;
+    } else {
+        for warning in &comparison.warnings {
+            say(&format!("Beware: {warning}"))?;
+        }
+        let mut rows = vec![
+            ["workload", "threads", "contender", "B ÷ A", "95 %", "floor", "verdict"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(comparison.changes.iter().map(row));
+        say(&table(&rows))?;
+    }
+    let limit = options.fail_above.map(|percent| 1.0 + percent / 100.0);
+    let regressed =
+        limit.is_some_and(|limit| comparison.changes.iter().any(|change| change.regressed(limit)));
+    Ok(if regressed { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn row(change: &Change) -> Vec<String> {
+    let bound =
+        |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{value:.3}"));
+    let (ratio, interval) = match &change.ratio {
+        Some(ratio) => {
+            (format!("{:.3}", ratio.point), format!("[{}, {}]", bound(ratio.lo), bound(ratio.hi)))
+        }
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    vec![
+        change.workload.clone(),
+        change.threads.to_string(),
+        change.contender.clone(),
+        ratio,
+        interval,
+        change.noise_floor.map_or_else(|| "unknown".to_owned(), |floor| format!("{floor:.3}")),
+        change.note.clone(),
+    ]
+}

@@ -1,0 +1,185 @@
+//! The subcommands, one file each. Only this module prints.
+
+mod build;
+mod compare;
+mod doctor;
+mod export;
+mod import;
+mod interruption;
+mod list;
+mod progress;
+mod project;
+mod report;
+mod run;
+mod setup;
+mod show;
+mod verify;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+/// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower contender.
+const EXIT_CHECK_FAILED: u8 = 1;
+/// Exit status when a command could not be carried out; the reason is on standard error.
+const EXIT_ERROR: u8 = 2;
+/// Exit status after Ctrl-C, as shells expect it.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Races concurrency runtimes on the same work: answers checked, noise measured, failures shown.
+///
+/// Without a command, races the suite `quick`, as `palio run` does.
+#[derive(Debug, Parser)]
+#[command(
+    name = "palio",
+    version,
+    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare); 2 an error, explained on standard \
+                  error; 130 interrupted by Ctrl-C, to be resumed with `palio run --resume`."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// Where things are.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Places")]
+struct Places {
+    /// The folder with `workloads/` and `contenders/`; found from the current folder upwards by default
+    #[arg(long, global = true, env = "PALIO_ROOT", value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// More folders of contenders (`LANGUAGE/ID/contender.toml` below each), separated by `:`
+    #[arg(
+        long,
+        global = true,
+        env = "PALIO_CONTENDERS",
+        value_name = "DIRS",
+        value_delimiter = ':'
+    )]
+    contenders_dir: Vec<PathBuf>,
+    /// Where contenders are built [default: ROOT/target/contenders]
+    #[arg(long, global = true, env = "PALIO_TARGET", value_name = "DIR")]
+    target: Option<PathBuf>,
+    /// The database of runs [default: palio/palio.db in the user's data directory]
+    #[arg(long, global = true, env = "PALIO_DB", value_name = "FILE")]
+    db: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Race a suite, or some workloads, and report
+    Run(run::Options),
+    /// List workloads, contenders, suites or runs
+    List(list::Options),
+    /// Build contenders
+    Build(build::Options),
+    /// What this machine can race, what is missing, and what makes timing unreliable here
+    Doctor(doctor::Options),
+    /// Install what `doctor` misses, as Debian packages
+    Setup(setup::Options),
+    /// Check every answer and the work done, without timing anything
+    Verify(verify::Options),
+    /// Print the report of a run
+    Report(report::Options),
+    /// Show one cell: its samples, and how to run it by hand
+    Show(show::Options),
+    /// Compare two runs
+    Compare(compare::Options),
+    /// Write a run as a JSON bundle
+    Export(export::Options),
+    /// Read a run from a JSON bundle
+    Import(import::Options),
+    /// Print a completion script for a shell
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs the command line; the whole of `main`.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("palio: {error:#}"));
+            let interrupted = error.is::<interruption::Interrupted>();
+            ExitCode::from(if interrupted { EXIT_INTERRUPTED } else { EXIT_ERROR })
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let places = &cli.places;
+    match cli.command {
+        None => match Cli::parse_from(["palio", "run"]).command {
+            Some(Command::Run(options)) => run::run(&options, places),
+            _ => unreachable!("`run` is a subcommand"),
+        },
+        Some(Command::Run(options)) => run::run(&options, places),
+        Some(Command::List(options)) => list::run(&options, places),
+        Some(Command::Build(options)) => build::run(&options, places),
+        Some(Command::Doctor(options)) => doctor::run(&options, places),
+        Some(Command::Setup(options)) => setup::run(&options, places),
+        Some(Command::Verify(options)) => verify::run(&options, places),
+        Some(Command::Report(options)) => report::run(&options, places),
+        Some(Command::Show(options)) => show::run(&options, places),
+        Some(Command::Compare(options)) => compare::run(&options, places),
+        Some(Command::Export(options)) => export::run(&options, places),
+        Some(Command::Import(options)) => import::run(&options, places),
+        Some(Command::Completions { shell }) => {
+            // Not straight to standard output, which may be a pipe that closes: `generate` would panic.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "palio", &mut script);
+            say(&String::from_utf8(script)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// A reader such as `head` that has seen enough is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Prints to standard output.
+fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Prints a line to standard error. If nobody can read it, that is no reason to stop what it tells about.
+fn note(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Whether standard output wants colour: a terminal, and nobody said `NO_COLOR`.
+fn colour() -> bool {
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// How many columns standard output has; wide where nobody looks.
+fn columns() -> usize {
+    const NOT_A_TERMINAL: usize = 120;
+    if !std::io::stdout().is_terminal() {
+        return std::env::var("COLUMNS")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(NOT_A_TERMINAL);
+    }
+    let (_, columns) = console::Term::stdout().size_checked().unwrap_or((24, 100));
+    usize::from(columns)
+}

@@ -1,0 +1,178 @@
+//! What every command starts from: the catalogue, the contenders, the store.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::Places;
+use crate::contender::{Contender, is_name};
+use crate::plan::{Entrant, takes_part_by_default};
+use crate::record::Outcome;
+use crate::runner::build::{self, Freshness, Prober};
+use crate::store::{self, Store};
+use crate::workload::{Catalogue, Settings};
+
+/// The project around a command.
+#[derive(Debug)]
+pub(super) struct Project {
+    pub(super) catalogue: Catalogue,
+    pub(super) contenders: Vec<Contender>,
+}
+
+/// The folder with the catalogue and the contenders.
+fn root(places: &Places) -> Result<PathBuf> {
+    let is_root =
+        |folder: &Path| folder.join("workloads").is_dir() && folder.join("contenders").is_dir();
+    if let Some(root) = &places.root {
+        if !is_root(root) {
+            bail!(
+                "{} has no folders `workloads` and `contenders`: choose another --root",
+                root.display()
+            );
+        }
+        return Ok(root.clone());
+    }
+    let here = std::env::current_dir().context("cannot find the current folder")?;
+    // The last resort is the checkout that this executable was built from.
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    here.ancestors().map(Path::to_owned).chain([built_from]).find(|folder| is_root(folder)).with_context(|| {
+        "there are no folders `workloads` and `contenders` here or above: go to Palio's checkout, or choose it with \
+         --root"
+    })
+}
+
+impl Project {
+    pub(super) fn load(places: &Places) -> Result<Self> {
+        let root = root(places)?.canonicalize().context("cannot find the project's folder")?;
+        let target =
+            places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
+        let target = std::path::absolute(&target).context("cannot find the current folder")?;
+        let mut folders = vec![root.join("contenders")];
+        folders.extend(
+            places.contenders_dir.iter().filter(|folder| !folder.as_os_str().is_empty()).cloned(),
+        );
+        Ok(Self {
+            catalogue: Catalogue::load(&root.join("workloads"))?,
+            contenders: Contender::load_all(&folders, &target)?,
+        })
+    }
+
+    /// The contenders that `choices` name, or those that race by default; not ready yet.
+    pub(super) fn choose(&self, choices: &[String]) -> Result<Vec<Choice<'_>>> {
+        if choices.is_empty() {
+            let all = self.contenders.iter().filter(|contender| takes_part_by_default(contender));
+            return Ok(all
+                .map(|contender| Choice { contender, knobs: Settings::new(), alias: None })
+                .collect());
+        }
+        let chosen: Vec<Choice<'_>> =
+            choices.iter().map(|text| self.choice(text)).collect::<Result<_>>()?;
+        let mut names: Vec<String> = chosen.iter().map(Choice::name).collect();
+        names.sort();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            bail!(
+                "{} is chosen twice: give one of them another name, such as again={}",
+                pair[0],
+                pair[0]
+            );
+        }
+        Ok(chosen)
+    }
+
+    /// Understands `[NAME=]ID[@KNOB=VALUE]…`.
+    fn choice(&self, text: &str) -> Result<Choice<'_>> {
+        let (head, knobs) = text.split_once('@').unwrap_or((text, ""));
+        let (alias, id) = match head.split_once('=') {
+            Some((alias, id)) => (Some(alias.to_owned()), id),
+            None => (None, head),
+        };
+        if let Some(alias) = alias.as_deref().filter(|alias| !is_name(alias)) {
+            bail!(
+                "{alias:?} in {text:?} is no name: it may only have letters, digits, `-`, `_` and `.`, and may not \
+                 start with `-` or `.`"
+            );
+        }
+        let contender = Contender::find(&self.contenders, id)?;
+        let knobs = knobs.split('@').filter(|knob| !knob.is_empty()).map(|knob| {
+            let (key, value) = knob.split_once('=').with_context(|| {
+                format!("{knob:?} in {text:?} is no knob: write ID@KNOB=VALUE, such as {id}@event_interval=31")
+            })?;
+            if value.is_empty() || value.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                bail!("the value of {key:?} in {text:?} may neither be empty nor contain white space");
+            }
+            Ok((key.to_owned(), value.to_owned()))
+        });
+        Ok(Choice { contender, knobs: knobs.collect::<Result<_>>()?, alias })
+    }
+}
+
+/// A contender that the user chose.
+#[derive(Clone, Debug)]
+pub(super) struct Choice<'a> {
+    pub(super) contender: &'a Contender,
+    knobs: Settings,
+    alias: Option<String>,
+}
+
+impl Choice<'_> {
+    fn name(&self) -> String {
+        self.unready().name()
+    }
+
+    /// As it enters a race before anyone has looked whether it can.
+    pub(super) fn unready(&self) -> Entrant {
+        let ready = Err((Outcome::NotBuilt, "it was not built yet".to_owned()));
+        Entrant {
+            contender: self.contender.clone(),
+            ready,
+            knobs: self.knobs.clone(),
+            alias: self.alias.clone(),
+        }
+    }
+
+    /// Builds and asks it; what cannot be had becomes the reason for which it does not race.
+    ///
+    /// # Errors
+    /// It has no knob of a name that was turned.
+    pub(super) fn ready(
+        &self,
+        prober: &mut Prober,
+        mut built: impl FnMut(&Contender, &Result<Freshness, (Outcome, String)>),
+    ) -> Result<Entrant> {
+        let fresh = build::build(self.contender, prober);
+        built(self.contender, &fresh);
+        let ready = fresh.and_then(|_| build::describe(self.contender, prober));
+        if let Ok(description) = &ready {
+            for knob in self.knobs.keys() {
+                if !description.knobs.iter().any(|known| known.name == *knob) {
+                    let known: Vec<&str> =
+                        description.knobs.iter().map(|known| known.name.as_str()).collect();
+                    bail!(
+                        "{} has no knob {knob:?}; it has: {}",
+                        self.contender.id,
+                        list_or_none(&known)
+                    );
+                }
+            }
+        }
+        Ok(Entrant {
+            contender: self.contender.clone(),
+            ready,
+            knobs: self.knobs.clone(),
+            alias: self.alias.clone(),
+        })
+    }
+}
+
+fn list_or_none(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Where the database is.
+pub(super) fn database(places: &Places) -> Result<PathBuf> {
+    places.db.clone().map_or_else(store::default_path, Ok)
+}
+
+pub(super) fn open_store(places: &Places) -> Result<Store> {
+    Store::open(&database(places)?)
+}

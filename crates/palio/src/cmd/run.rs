@@ -1,0 +1,427 @@
+//! `palio run`: race, store, report.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+
+use super::progress::Watcher;
+use super::project::{Choice, Project, open_store};
+use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
+use crate::contender::Contender;
+use crate::machine::{self, CpuClock};
+use crate::plan::{Entrant, Selection};
+use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
+use crate::report::summary::shell_line;
+use crate::report::{html, json, summary, terminal};
+use crate::runner::build::Prober;
+use crate::runner::race::{self, End, timestamp};
+use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
+use crate::store::{Lease, Store};
+use crate::workload::{Preset, Workload};
+
+const TIMEOUT_S: u64 = 120;
+const MEMORY_MIB: u64 = 8192;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The suite to race; `palio list suites` shows them [default: quick]
+    #[arg(conflicts_with = "workload")]
+    suite: Option<String>,
+    /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them [default: all that can be built]
+    #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
+    contender: Vec<String>,
+    /// A workload (or a family of them) to race instead of a suite; several with commas between them
+    #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
+    workload: Vec<String>,
+    /// Numbers of worker threads instead of the preset's, such as 1,2,4
+    #[arg(short, long, value_name = "N", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Which sizes: quick (seconds), native (the documents' sizes on this machine's cores), published (as printed)
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+    /// Blocks: processes of every contender in every race [default: 5 for quick, 15 otherwise]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    blocks: Option<u32>,
+    /// Seed of the order of contenders [default: from the clock]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The contender that all others are compared to
+    #[arg(long, value_name = "CONTENDER")]
+    reference: Option<String>,
+    /// Milliseconds of measured samples in one invocation [default: 120 for quick, 1000 otherwise]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    budget: Option<u64>,
+    /// Seconds after which an invocation is killed
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// MiB of memory beyond which an invocation is killed
+    #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    memory: u64,
+    /// Go on with an interrupted run: its id, or the latest unfinished one
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "seed", "reference", "budget", "timeout", "memory"])]
+    resume: Option<Option<String>>,
+    /// Print the report as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// Where the HTML report goes [default: reports/RUN.html beside the database]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// No progress on standard error
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    // Whatever was measured is stored already when a second signal ends Palio at once.
+    let interrupted = interruption::listen()?;
+    let project = Project::load(places)?;
+    let mut store;
+    let mut lease;
+    let mut run;
+    match &options.resume {
+        Some(name) => {
+            store = open_store(places)?;
+            lease = Lease::take(store.path())?;
+            let id = match name {
+                Some(name) => store.resolve(name)?,
+                None => store.latest_unfinished()?,
+            };
+            run = store.load(&id)?;
+            check_unchanged(&project, &run, options.quiet, &interrupted)?;
+        }
+        None => {
+            // Bad input is refused before anything is built, and a database that cannot be written before anything
+            // is raced.
+            let plan = Plan::of(&project, options)?;
+            store = open_store(places)?;
+            lease = Lease::take(store.path())?;
+            run = plan.prepare(options, &interrupted)?;
+            store.insert(&run)?;
+        }
+    }
+
+    let clock = CpuClock::now();
+    let cpu_before_s = children_cpu_s() + own_cpu_s();
+    let mut watcher = Watcher::new(options.quiet);
+    let id = run.header.id.clone();
+    let stopped = |error: anyhow::Error| {
+        anyhow!(
+            "{error:#}. The run {id} had to stop; all that it measured before is stored, and `palio run --resume {id}` \
+             goes on once this is put right"
+        )
+    };
+    let end = race::race(&mut run, &mut store, &mut lease, &interrupted, &mut watcher);
+    watcher.finish();
+    let end = end.map_err(stopped)?;
+    if let (Some(before), Some(after)) = (clock, CpuClock::now()) {
+        let own_s = children_cpu_s() + own_cpu_s() - cpu_before_s;
+        run.header.warnings.extend(machine::running_warnings(&after.since(&before), own_s));
+    }
+    if end == End::Finished {
+        run.header.finished_at = Some(timestamp());
+    }
+    store.update_header(&run.header).map_err(stopped)?;
+    finish(options, &store, &run, end)
+}
+
+/// Reports on the run; on an interrupted one, says how to go on.
+fn finish(options: &Options, store: &Store, run: &RunRecord, end: End) -> Result<ExitCode> {
+    if end == End::Interrupted {
+        note(&format!(
+            "palio: interrupted; all that was measured is stored. `palio run --resume {}` goes on, \
+             `palio report {}` shows what there is",
+            run.header.id, run.header.id
+        ));
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    }
+    let report = summary::report(run);
+    let path = match &options.html {
+        Some(path) => path.clone(),
+        None => store.path().with_file_name("reports").join(format!("{}.html", run.header.id)),
+    };
+    // A file that cannot be written must not hide the result of an hour.
+    let written = write_file(&path, &html::render(&report));
+    if options.json {
+        say(&json::render(&report))?;
+        written?;
+    } else {
+        say(&terminal::render(&report, terminal::Options { width: columns(), color: colour() }))?;
+        written?;
+        say(&format!("\nHTML report: {}", path.display()))?;
+        say(&format!(
+            "Again, in another format: palio report {} --format markdown",
+            run.header.id
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file and the folders above it.
+pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What was asked for, all of it known to exist.
+struct Plan<'a> {
+    suite: String,
+    preset: Preset,
+    workloads: Vec<&'a Workload>,
+    choices: Vec<Choice<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(project: &'a Project, options: &Options) -> Result<Self> {
+        let catalogue = &project.catalogue;
+        let (suite, default_preset, workloads) = if options.workload.is_empty() {
+            let suite = catalogue.suite(options.suite.as_deref().unwrap_or("quick"))?;
+            let each = suite.workloads.iter().map(|id| catalogue.workload(id));
+            (suite.id.clone(), suite.preset, each.collect::<Result<Vec<_>>>()?)
+        } else {
+            let mut chosen: Vec<&Workload> = Vec::new();
+            for pattern in &options.workload {
+                for workload in catalogue.matching(pattern)? {
+                    if !chosen.iter().any(|other| other.id == workload.id) {
+                        chosen.push(workload);
+                    }
+                }
+            }
+            ("custom".to_owned(), Preset::Quick, chosen)
+        };
+        let plan = Self {
+            suite,
+            preset: options.preset.unwrap_or(default_preset),
+            workloads,
+            choices: project.choose(&options.contender)?,
+        };
+        // Thread counts and the reference are checked here too, with nobody ready yet.
+        let entrants = plan.choices.iter().map(Choice::unready).collect();
+        plan.selection(entrants, options).races()?;
+        Ok(plan)
+    }
+
+    fn selection(&self, entrants: Vec<Entrant>, options: &Options) -> Selection<'a> {
+        Selection {
+            workloads: self.workloads.clone(),
+            entrants,
+            preset: self.preset,
+            threads: (!options.threads.is_empty()).then(|| options.threads.clone()),
+            cores: machine::cores(),
+            reference: options.reference.clone(),
+        }
+    }
+
+    /// Builds the contenders and lays out the run.
+    fn prepare(&self, options: &Options, interrupted: &Arc<AtomicBool>) -> Result<RunRecord> {
+        let entrants = get_ready(&self.choices, options.quiet, interrupted)?;
+        let records = entrants.iter().map(record).collect();
+        let races = self.selection(entrants, options).races()?;
+        if !races.iter().flat_map(|race| &race.cells).any(|cell| cell.outcome == Outcome::Pending) {
+            bail!("{}", nobody_can_race(&races));
+        }
+        let quick = self.preset == Preset::Quick;
+        let seed = options.seed.unwrap_or_else(|| {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |now| (now.as_nanos() % 1_000_000_007) as u64)
+        });
+        let started_at = timestamp();
+        let machine = machine::inspect(libc_version());
+        let limits = Limits {
+            budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
+            timeout_ms: options.timeout * 1000,
+            memory_mib: options.memory,
+        };
+        let digits: String = started_at.chars().filter(char::is_ascii_digit).collect();
+        let header = Header {
+            id: format!(
+                "{}-{}-{}",
+                &digits[..8],
+                &digits[8..],
+                SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_micros()
+            ),
+            suite: self.suite.clone(),
+            preset: self.preset.to_string(),
+            blocks: options.blocks.unwrap_or(if quick { 5 } else { 15 }),
+            seed,
+            limits,
+            started_at,
+            finished_at: None,
+            palio_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command(options, seed),
+            warnings: machine::standing_warnings(&machine),
+            machine,
+        };
+        Ok(RunRecord { header, contenders: records, races })
+    }
+
+    /// The command that repeats this run, in the same order.
+    fn command(&self, options: &Options, seed: u64) -> String {
+        let mut words = vec!["palio".to_owned(), "run".to_owned()];
+        if options.workload.is_empty() {
+            words.push(self.suite.clone());
+        }
+        let threads: Vec<String> = options.threads.iter().map(u32::to_string).collect();
+        let threads = (!threads.is_empty()).then(|| threads.join(","));
+        let unusual = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
+        let settings = [
+            ("-w", options.workload.clone()),
+            ("-c", options.contender.clone()),
+            ("-t", threads.into_iter().collect()),
+            ("--preset", options.preset.iter().map(Preset::to_string).collect()),
+            ("--blocks", options.blocks.iter().map(u32::to_string).collect()),
+            ("--budget", options.budget.iter().map(u64::to_string).collect()),
+            ("--reference", options.reference.iter().cloned().collect()),
+            ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),
+            ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),
+            ("--seed", vec![seed.to_string()]),
+        ];
+        for (option, values) in settings {
+            words.extend(values.into_iter().flat_map(|value| [option.to_owned(), value]));
+        }
+        shell_line(&words)
+    }
+}
+
+/// Why a run has nobody on its starting line, and what would change that.
+fn nobody_can_race(races: &[RaceRecord]) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    for cell in races.iter().flat_map(|race| &race.cells) {
+        let reason = format!("{} {}", cell.contender, cell.detail.as_deref().unwrap_or("failed"));
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let one_thread = reasons.iter().any(|reason| reason.contains("thread(s)"));
+    let hint = if one_thread {
+        "; -t 1 races on one thread"
+    } else {
+        "; `palio doctor` says what is missing here"
+    };
+    format!(
+        "none of these contenders can race any of these workloads: {}{hint}",
+        reasons.join("; ")
+    )
+}
+
+/// Builds and asks every contender, telling what takes time.
+fn get_ready(
+    choices: &[Choice<'_>],
+    quiet: bool,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Vec<Entrant>> {
+    let mut prober = Prober::new(Arc::clone(interrupted));
+    let mut entrants = Vec::new();
+    for (number, choice) in choices.iter().enumerate() {
+        if !quiet {
+            note(&format!("ready {}/{}: {}", number + 1, choices.len(), choice.contender.id));
+        }
+        let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
+        // Before anything else, for what was interrupted only looks like a failure.
+        interruption::check(interrupted)?;
+        let entrant = entrant?;
+        if let Err((_, reason)) = &entrant.ready
+            && !quiet
+        {
+            note(&format!("  it will not race: {reason}"));
+        }
+        entrants.push(entrant);
+    }
+    Ok(entrants)
+}
+
+fn record(entrant: &Entrant) -> ContenderRecord {
+    let contender = &entrant.contender;
+    let said = entrant.ready.as_ref().ok();
+    ContenderRecord {
+        id: entrant.name(),
+        base: contender.id.clone(),
+        name: contender.name.clone(),
+        language: contender.language.clone(),
+        kind: contender.kind.name().to_owned(),
+        // A turned knob is tuning, whatever the file says.
+        track: if entrant.knobs.is_empty() { contender.track.name() } else { "tuned" }.to_owned(),
+        homepage: contender.homepage.clone(),
+        licence: contender.licence.clone(),
+        notes: contender.notes.clone(),
+        runtime: said.map(|description| description.runtime.clone()),
+        version: said.and_then(|description| description.version.clone()),
+        toolchain: said.map(|description| description.toolchain.clone()),
+        flags: said.map(|description| description.flags.clone()),
+        absent: entrant.ready.as_ref().err().map(|(_, reason)| reason.clone()),
+    }
+}
+
+/// Refuses to mix what was measured with what would be something else now.
+fn check_unchanged(
+    project: &Project,
+    run: &RunRecord,
+    quiet: bool,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<()> {
+    let id = &run.header.id;
+    if run.header.finished_at.is_some() {
+        bail!("the run {id} is finished: `palio report {id}` shows it");
+    }
+    if run.is_finished() {
+        // It was killed between its last sample and its last word.
+        return Ok(());
+    }
+    let here = machine::inspect(None).fingerprint;
+    if here != run.header.machine.fingerprint {
+        bail!("the run {id} was started on another machine: it can only be resumed there");
+    }
+    let ready = |contender: &&ContenderRecord| contender.absent.is_none();
+    let mut pending = run
+        .races
+        .iter()
+        .flat_map(|race| &race.cells)
+        .filter(|cell| cell.outcome == Outcome::Pending);
+    if let Some(cell) = pending.find(|cell| run.contender(&cell.contender).filter(ready).is_none())
+    {
+        bail!(
+            "the run {id} cannot be resumed: it does not say which contender {} was",
+            cell.contender
+        );
+    }
+    for before in run.contenders.iter().filter(ready) {
+        let choices = project.choose(std::slice::from_ref(&before.base))?;
+        let entrants = get_ready(&choices, quiet, interrupted)?;
+        let now = record(&entrants[0]);
+        if let Some(reason) = &now.absent {
+            bail!("the run {id} cannot be resumed: {} is not ready any more: {reason}", before.id);
+        }
+        // A run may come from elsewhere: no command of it is trusted, only those of the contenders here.
+        let command = Some(shell_line(&entrants[0].contender.command));
+        let commands = run.races.iter().flat_map(|race| &race.cells).filter_map(|cell| {
+            let pending = cell.contender == before.id && cell.outcome == Outcome::Pending;
+            let arguments = cell.command.iter().position(|word| word == "--workload");
+            pending.then(|| Some(shell_line(&cell.command[..arguments.unwrap_or(0)])))
+        });
+        let differs = [
+            ("version", before.version.clone(), now.version),
+            ("toolchain", before.toolchain.clone(), now.toolchain),
+            ("flags", before.flags.clone(), now.flags),
+        ]
+        .into_iter()
+        .chain(commands.map(|then| ("command", then, command.clone())))
+        .find(|(_, then, now)| then != now);
+        if let Some((what, then, now)) = differs {
+            bail!(
+                "the run {id} cannot be resumed: the {what} of {} was {:?} and is {:?} now; start a new run",
+                before.id,
+                then.unwrap_or_default(),
+                now.unwrap_or_default()
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! `palio setup`: install the Debian packages that contenders need.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::project::Project;
+use super::{Places, say};
+use crate::runner::build::Prober;
+use crate::runner::install;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Only for these contenders
+    contenders: Vec<String>,
+    /// Only print the commands
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    let project = Project::load(places)?;
+    let mut prober = Prober::default();
+    let (mut packages, mut by_hand) = (BTreeSet::new(), BTreeSet::new());
+    for choice in project.choose(&options.contenders)? {
+        for requirement in prober.missing(choice.contender) {
+            if requirement.debian.is_empty() {
+                by_hand.insert(format!(
+                    "{}: {} ({})",
+                    choice.contender.id, requirement.name, requirement.install
+                ));
+            } else {
+                packages.extend(requirement.debian.iter().cloned());
+            }
+        }
+    }
+    if packages.is_empty() {
+        say("No Debian package is missing.")?;
+    } else {
+        let packages: Vec<String> = packages.into_iter().collect();
+        for command in install::commands(&packages) {
+            say(&format!("+ {}", command.join(" ")))?;
+            if !options.dry_run {
+                install::run(&command)?;
+            }
+        }
+    }
+    if !by_hand.is_empty() {
+        say("To be installed by hand:")?;
+        for line in &by_hand {
+            say(&format!("  {line}"))?;
+        }
+    }
+    if !options.dry_run {
+        let mut prober = Prober::default();
+        for choice in project.choose(&options.contenders)? {
+            let still: Vec<_> = prober.missing(choice.contender);
+            if let Some(requirement) =
+                still.iter().find(|requirement| !requirement.debian.is_empty())
+            {
+                bail!("{} is still missing after the installation", requirement.name);
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,262 @@
+//! Contenders as their `contender.toml` states them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::{read_toml, unknown};
+
+/// What sort of runtime it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Async,
+    ForkJoin,
+    GreenThreads,
+    /// No runtime at all: takes part in every race with its one thread, for comparison.
+    Baseline,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Async => "async",
+            Self::ForkJoin => "fork-join",
+            Self::GreenThreads => "green-threads",
+            Self::Baseline => "baseline",
+        }
+    }
+}
+
+/// Whether it runs as its users get it, or tuned (pinned, spinning, another allocator).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Track {
+    #[default]
+    Stock,
+    Tuned,
+}
+
+impl Track {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Tuned => "tuned",
+        }
+    }
+}
+
+/// A thing that must be on the machine before the contender can be built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    pub name: String,
+    /// A command that succeeds if it is there.
+    pub probe: Vec<String>,
+    /// Debian packages that bring it; `palio setup` installs them.
+    #[serde(default)]
+    pub debian: Vec<String>,
+    /// What a reader on another system should do.
+    pub install: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ManifestFile {
+    id: String,
+    name: String,
+    language: String,
+    kind: Kind,
+    homepage: String,
+    licence: String,
+    #[serde(default)]
+    track: Track,
+    threads_max: Option<u32>,
+    notes: Option<String>,
+    workloads: Vec<String>,
+    #[serde(default)]
+    build: BuildFile,
+    run: RunFile,
+    #[serde(default)]
+    requires: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuildFile {
+    #[serde(default)]
+    directory: PathBuf,
+    #[serde(default)]
+    commands: Vec<Vec<String>>,
+    #[serde(default)]
+    inputs: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunFile {
+    command: Vec<String>,
+}
+
+/// A runtime in one configuration, with every path and command resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contender {
+    pub id: String,
+    pub name: String,
+    pub language: String,
+    pub kind: Kind,
+    pub homepage: String,
+    pub licence: String,
+    pub track: Track,
+    /// The most threads that it can use.
+    pub threads_max: Option<u32>,
+    pub notes: Option<String>,
+    /// The families it runs, as it claims; `--describe` must agree.
+    pub workloads: Vec<String>,
+    pub requires: Vec<Requirement>,
+    /// The folder of its `contender.toml`.
+    pub folder: PathBuf,
+    /// Where its build commands run.
+    pub build_directory: PathBuf,
+    pub build_commands: Vec<Vec<String>>,
+    /// Files and folders whose change makes a new build necessary.
+    pub build_inputs: Vec<PathBuf>,
+    /// The command that starts it.
+    pub command: Vec<String>,
+    /// Where its build puts things.
+    pub target: PathBuf,
+}
+
+impl Contender {
+    /// Reads one `contender.toml`; its build output goes below `target`.
+    ///
+    /// # Errors
+    /// The file cannot be read or is malformed; the message names the file, and the line where there is one.
+    pub fn load(path: &Path, target: &Path) -> Result<Self> {
+        let file: ManifestFile = read_toml(path)?;
+        let malformed = |reason: &str| format!("{} is malformed: {reason}", path.display());
+        if !is_name(&file.id) {
+            bail!(malformed(&format!(
+                "the id {:?} may only have letters, digits, `-`, `_` and `.`, and may not start with `-` or `.`",
+                file.id
+            )));
+        }
+        if file.run.command.is_empty() {
+            bail!(malformed("`run.command` is empty"));
+        }
+        if file.build.commands.iter().any(Vec::is_empty)
+            || file.requires.iter().any(|r| r.probe.is_empty())
+        {
+            bail!(malformed("a command of `build.commands` or a `probe` is empty"));
+        }
+        let folder = path
+            .parent()
+            .unwrap_or(Path::new("."))
+            .canonicalize()
+            .with_context(|| format!("cannot find the folder of {}", path.display()))?;
+        let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
+        let target = target.join(language);
+        let fill = |text: &String| {
+            text.replace("{target}", &target.to_string_lossy())
+                .replace("{dir}", &folder.to_string_lossy())
+        };
+        let fill_all = |words: &Vec<String>| words.iter().map(fill).collect::<Vec<_>>();
+        let mut build_inputs: Vec<_> =
+            file.build.inputs.iter().map(|input| folder.join(input)).collect();
+        build_inputs.push(folder.clone());
+        Ok(Self {
+            build_directory: folder.join(&file.build.directory),
+            build_commands: file.build.commands.iter().map(fill_all).collect(),
+            build_inputs,
+            command: fill_all(&file.run.command),
+            id: file.id,
+            name: file.name,
+            language: file.language,
+            kind: file.kind,
+            homepage: file.homepage,
+            licence: file.licence,
+            track: file.track,
+            threads_max: file.threads_max,
+            notes: file.notes,
+            workloads: file.workloads,
+            requires: file.requires,
+            target,
+            folder,
+        })
+    }
+
+    /// Every contender below the `folders` (`<folder>/<language>/<id>/contender.toml`), by id.
+    ///
+    /// # Errors
+    /// One is malformed, or two share an id.
+    pub fn load_all(folders: &[PathBuf], target: &Path) -> Result<Vec<Self>> {
+        let mut contenders: Vec<Self> = Vec::new();
+        for folder in folders {
+            let mut manifests = Vec::new();
+            for language in subfolders(folder)? {
+                for candidate in subfolders(&language)? {
+                    let manifest = candidate.join("contender.toml");
+                    if manifest.is_file() {
+                        manifests.push(manifest);
+                    }
+                }
+            }
+            for manifest in manifests {
+                let contender = Self::load(&manifest, target)?;
+                if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
+                    bail!(
+                        "two contenders call themselves {:?}: {} and {}",
+                        contender.id,
+                        twin.folder.display(),
+                        contender.folder.display()
+                    );
+                }
+                contenders.push(contender);
+            }
+        }
+        contenders.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(contenders)
+    }
+
+    /// The one called `id` among `all`.
+    ///
+    /// # Errors
+    /// There is none of that name; the message offers the nearest.
+    pub fn find<'a>(all: &'a [Self], id: &str) -> Result<&'a Self> {
+        all.iter().find(|contender| contender.id == id).with_context(|| {
+            unknown("contender", id, all.iter().map(|c| c.id.as_str()), "palio list contenders")
+        })
+    }
+
+    /// How many threads it uses where a race has `threads`, or why it cannot take part.
+    pub fn threads_in(&self, threads: u32) -> Result<u32, String> {
+        match self.threads_max {
+            Some(max) if self.kind == Kind::Baseline => Ok(threads.min(max)),
+            Some(max) if threads > max => Err(format!("uses at most {max} thread(s)")),
+            _ => Ok(threads),
+        }
+    }
+}
+
+/// Whether `text` may name something that ends up in commands, tables and file names.
+pub(crate) fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(plain)
+}
+
+fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path =
+            entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_dir() && !hidden {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

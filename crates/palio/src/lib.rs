@@ -1,0 +1,14 @@
+//! Palio races concurrency runtimes: any language, the same work, answers checked, honest statistics.
+#![forbid(unsafe_code)]
+
+pub mod cmd;
+pub mod contender;
+pub mod machine;
+pub mod plan;
+pub mod record;
+pub mod report;
+pub mod runner;
+pub mod stats;
+pub mod store;
+pub mod suggest;
+pub mod workload;

@@ -1,0 +1,267 @@
+//! The plan of a run: which cells there are, and in which order a block starts them. Pure.
+
+use anyhow::{Result, bail};
+use palio_protocol::message::Description;
+
+use crate::contender::Contender;
+use crate::record::{CellRecord, Outcome, RaceRecord};
+use crate::workload::{Model, Preset, Settings, Workload};
+
+/// The most threads that anyone may ask for.
+pub const THREADS_MAX: u32 = 4096;
+
+/// A contender, and what it says of itself if it is ready to race.
+#[derive(Clone, Debug)]
+pub struct Entrant {
+    pub contender: Contender,
+    /// `Err` is the outcome and the reason for which it cannot race.
+    pub ready: Result<Description, (Outcome, String)>,
+    /// Knobs that the user turned.
+    pub knobs: Settings,
+    /// A second name, to race a contender against itself.
+    pub alias: Option<String>,
+}
+
+impl Entrant {
+    /// The name under which it races.
+    pub fn name(&self) -> String {
+        if let Some(alias) = &self.alias {
+            return alias.clone();
+        }
+        let knobs = self.knobs.iter().map(|(key, value)| format!("@{key}={value}"));
+        self.contender.id.clone() + &knobs.collect::<String>()
+    }
+}
+
+/// What to race.
+#[derive(Clone, Debug)]
+pub struct Selection<'a> {
+    pub workloads: Vec<&'a Workload>,
+    pub entrants: Vec<Entrant>,
+    pub preset: Preset,
+    /// Instead of the preset's thread counts.
+    pub threads: Option<Vec<u32>>,
+    /// Cores of this machine.
+    pub cores: u32,
+    /// The contender that every other one is compared to; `None` leaves the choice to each race.
+    pub reference: Option<String>,
+}
+
+/// References in order of preference, where the user names none: what most readers know.
+const REFERENCES: [(Model, &[&str]); 2] = [
+    (Model::ForkJoin, &["rayon", "onetbb", "openmp", "go", "serial"]),
+    (Model::Async, &["tokio-mt", "tokio-ct", "go", "smol"]),
+];
+
+impl Selection<'_> {
+    /// Every race with its cells, none of them run yet.
+    ///
+    /// # Errors
+    /// A thread count is out of range, or the reference is not among the contenders.
+    pub fn races(&self) -> Result<Vec<RaceRecord>> {
+        if let Some(&count) =
+            self.threads.iter().flatten().find(|&&count| count == 0 || count > THREADS_MAX)
+        {
+            bail!("{count} threads cannot be raced: use 1 to {THREADS_MAX}");
+        }
+        if let Some(reference) = &self.reference
+            && !self.entrants.iter().any(|entrant| entrant.name() == *reference)
+        {
+            bail!(
+                "the reference {reference:?} is not among the contenders of this run: add -c {reference}"
+            );
+        }
+        let mut races = Vec::new();
+        for workload in &self.workloads {
+            let task = &workload.presets[&self.preset];
+            let mut counts: Vec<u32> = match &self.threads {
+                Some(threads) => threads.clone(),
+                None => task.threads.iter().map(|threads| threads.on(self.cores)).collect(),
+            };
+            // On one core, `1` and `cores` are the same column.
+            counts.sort_unstable();
+            counts.dedup();
+            if let Some(count) = counts.iter().find(|&&count| count == 0 || count > THREADS_MAX) {
+                bail!("{}: {count} threads cannot be raced: use 1 to {THREADS_MAX}", workload.id);
+            }
+            races.extend(counts.into_iter().map(|threads| self.race(workload, threads)));
+        }
+        Ok(races)
+    }
+
+    fn race(&self, workload: &Workload, threads: u32) -> RaceRecord {
+        let task = &workload.presets[&self.preset];
+        let mut cells: Vec<CellRecord> = self
+            .entrants
+            .iter()
+            .flat_map(|entrant| workload.variants.iter().map(move |variant| (entrant, variant)))
+            .map(|(entrant, variant)| self.cell(workload, threads, entrant, variant))
+            .collect();
+        // A contender that cannot take part fails once, not once in every variant.
+        cells.dedup_by(|b, a| a.contender == b.contender && a.outcome != Outcome::Pending);
+
+        let able = |name: &str| {
+            cells.iter().any(|cell| cell.contender == name && cell.outcome == Outcome::Pending)
+        };
+        let preferred = REFERENCES
+            .iter()
+            .filter(|(model, _)| *model == workload.model)
+            .flat_map(|(_, names)| *names);
+        let reference = self
+            .reference
+            .as_deref()
+            .into_iter()
+            .chain(preferred.copied())
+            .find(|name| able(name))
+            .map(str::to_owned)
+            .or_else(|| {
+                cells
+                    .iter()
+                    .find(|cell| cell.outcome == Outcome::Pending)
+                    .map(|cell| cell.contender.clone())
+            });
+        // One variant of the reference is enough to learn what the same work differs from itself.
+        let shadow = cells
+            .iter()
+            .find(|cell| Some(&cell.contender) == reference.as_ref())
+            .map(|cell| CellRecord { shadow: true, ..cell.clone() });
+        cells.extend(shadow);
+        RaceRecord {
+            workload: workload.id.clone(),
+            title: workload.title.clone(),
+            model: workload.model.to_string(),
+            scope: workload.scope.to_string(),
+            unit: workload.unit.clone(),
+            params: task.set.clone(),
+            threads,
+            answer: task.answer.clone(),
+            ops: task.ops,
+            work: task.work,
+            elapsed_ns_min: workload.elapsed_ns_min,
+            reference,
+            predictions: workload.predictions.clone(),
+            cells,
+        }
+    }
+
+    fn cell(
+        &self,
+        workload: &Workload,
+        threads: u32,
+        entrant: &Entrant,
+        variant: &Settings,
+    ) -> CellRecord {
+        let task = &workload.presets[&self.preset];
+        let contender = &entrant.contender;
+        let able = entrant.ready.as_ref().map_err(Clone::clone).and_then(|description| {
+            if !description.workloads.contains(&workload.family) {
+                let reason = format!("does not run {}", workload.family);
+                return Err((Outcome::Unsupported, reason));
+            }
+            contender.threads_in(threads).map_err(|reason| (Outcome::Unsupported, reason))
+        });
+        let mut command = contender.command.clone();
+        if let Ok(threads) = able {
+            command.extend([
+                "--workload".into(),
+                workload.family.clone(),
+                "--threads".into(),
+                threads.to_string(),
+            ]);
+            for (key, value) in task.set.iter().chain(variant).chain(&entrant.knobs) {
+                command.extend(["--set".into(), format!("{key}={value}")]);
+            }
+        }
+        let (outcome, detail) = match able {
+            Ok(_) => (Outcome::Pending, None),
+            Err((outcome, reason)) => (outcome, Some(reason)),
+        };
+        CellRecord {
+            contender: entrant.name(),
+            variant: variant.clone(),
+            shadow: false,
+            command,
+            outcome,
+            detail,
+            stderr: None,
+            schedule: None,
+            invocations: Vec::new(),
+        }
+    }
+}
+
+/// Whether it is on the starting line of a run without `-c`: as its users get it, not tuned.
+pub fn takes_part_by_default(contender: &Contender) -> bool {
+    contender.track == crate::contender::Track::Stock
+}
+
+/// The order in which block `block` of race `race` starts `cells` cells: a permutation of `0..cells`, seeded, and
+/// mirrored in every odd block, so that a drift of the machine falls on all alike.
+pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..cells).collect();
+    let pair = u64::from(block / 2);
+    let mut random =
+        SplitMix64(seed ^ (race as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pair.rotate_left(32));
+    // Fisher and Yates' shuffle.
+    for last in (1..cells).rev() {
+        order.swap(last, random.below(last + 1));
+    }
+    if block % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a crate's version.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    /// A number below `bound`; the bias for bounds this small (tens) is under 2^-57.
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_permutation_and_the_next_block_mirrors_it() {
+        for race in 0..20 {
+            let first = block_order(7, race, 0, 9);
+            let mut sorted = first.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+            let mut mirrored = block_order(7, race, 1, 9);
+            mirrored.reverse();
+            assert_eq!(mirrored, first);
+        }
+    }
+
+    #[test]
+    fn seeds_races_and_pairs_of_blocks_have_their_own_order() {
+        let base = block_order(7, 0, 0, 12);
+        assert_ne!(block_order(8, 0, 0, 12), base);
+        assert_ne!(block_order(7, 1, 0, 12), base);
+        assert_ne!(block_order(7, 0, 2, 12), base);
+        assert_eq!(block_order(7, 0, 0, 12), base);
+    }
+
+    #[test]
+    fn every_place_is_equally_likely() {
+        let mut first_places = [0_u32; 4];
+        for seed in 0..4000 {
+            first_places[block_order(seed, 0, 0, 4)[0]] += 1;
+        }
+        assert!(first_places.iter().all(|&count| (850..1150).contains(&count)), "{first_places:?}");
+    }
+}

@@ -1,0 +1,206 @@
+//! A run as it is stored: every race, cell, invocation and sample.
+//!
+//! This is what the store keeps, what a bundle carries, and what a report is made from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use crate::report::model::{Machine, Outcome};
+use crate::workload::{Claim, Settings};
+
+/// One suite raced on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    pub header: Header,
+    pub contenders: Vec<ContenderRecord>,
+    pub races: Vec<RaceRecord>,
+}
+
+/// How and where a run is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    pub id: String,
+    pub suite: String,
+    pub preset: String,
+    pub blocks: u32,
+    pub seed: u64,
+    pub limits: Limits,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    pub finished_at: Option<String>,
+    pub palio_version: String,
+    /// The command that repeats it.
+    pub command: String,
+    pub machine: Machine,
+    pub warnings: Vec<String>,
+}
+
+/// What one invocation may take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Aim for the measured samples of one invocation.
+    pub budget_ms: u64,
+    /// An invocation that takes longer is killed.
+    pub timeout_ms: u64,
+    /// An invocation whose resident set grows beyond this is killed.
+    pub memory_mib: u64,
+}
+
+/// What was known of a contender when the run was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContenderRecord {
+    /// The name under which it raced.
+    pub id: String,
+    /// The id in its `contender.toml`; another one where it raced under a second name or with turned knobs.
+    pub base: String,
+    pub name: String,
+    pub language: String,
+    pub kind: String,
+    pub track: String,
+    pub homepage: String,
+    pub licence: String,
+    pub notes: Option<String>,
+    pub runtime: Option<String>,
+    pub version: Option<String>,
+    pub toolchain: Option<String>,
+    pub flags: Option<String>,
+    /// Why it could not race at all.
+    pub absent: Option<String>,
+}
+
+/// All contenders on one workload × parameters × threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RaceRecord {
+    pub workload: String,
+    pub title: String,
+    pub model: String,
+    pub scope: String,
+    pub unit: String,
+    pub params: Settings,
+    pub threads: u32,
+    pub answer: String,
+    pub ops: u64,
+    pub work: Option<u64>,
+    pub elapsed_ns_min: Option<u64>,
+    /// The contender that also runs as its own shadow.
+    pub reference: Option<String>,
+    pub predictions: Vec<Claim>,
+    pub cells: Vec<CellRecord>,
+}
+
+/// One contender (in one variant) in one race.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CellRecord {
+    pub contender: String,
+    pub variant: Settings,
+    /// The reference's second self.
+    pub shadow: bool,
+    /// The command that starts it, arguments included.
+    pub command: Vec<String>,
+    /// `Pending` until every block is done or one failed.
+    pub outcome: Outcome,
+    pub detail: Option<String>,
+    pub stderr: Option<String>,
+    /// Fixed by the pilot.
+    pub schedule: Option<Schedule>,
+    pub invocations: Vec<InvocationRecord>,
+}
+
+/// What every invocation of a cell is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Discarded (but stored) samples first.
+    pub warm_ups: u32,
+    pub samples: u32,
+    /// Iterations in one sample.
+    pub batch: u32,
+}
+
+/// One process of a contender on one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InvocationRecord {
+    /// `None` for the pilot.
+    pub block: Option<u32>,
+    /// Place in the order of the block, from 0.
+    pub position: u32,
+    pub started_at: String,
+    pub outcome: Outcome,
+    pub detail: Option<String>,
+    pub resources: Resources,
+    pub samples: Vec<SampleRecord>,
+}
+
+/// What a process took, from its start to its end; `None` is what could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resources {
+    pub wall_us: u64,
+    pub user_us: Option<u64>,
+    pub sys_us: Option<u64>,
+    pub max_rss_kib: Option<u64>,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+}
+
+/// One timed sample, in the order of execution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SampleRecord {
+    pub warm_up: bool,
+    pub batch: u32,
+    pub elapsed_ns: u64,
+    pub ops: u64,
+    /// `None` if it is the right one.
+    pub answer: Option<String>,
+    pub work: Option<u64>,
+    pub user_us: Option<u64>,
+    pub sys_us: Option<u64>,
+}
+
+impl RunRecord {
+    /// Whether nothing is left to race.
+    pub fn is_finished(&self) -> bool {
+        self.races.iter().flat_map(|race| &race.cells).all(|cell| cell.outcome != Outcome::Pending)
+    }
+
+    pub fn contender(&self, id: &str) -> Option<&ContenderRecord> {
+        self.contenders.iter().find(|contender| contender.id == id)
+    }
+}
+
+impl CellRecord {
+    /// The name under which a person knows it: `go reader=first`, `tokio-mt (shadow)`.
+    pub fn label(&self) -> String {
+        let mut label = self.contender.clone();
+        if !self.variant.is_empty() {
+            label = format!("{label} {}", crate::workload::settings_text(&self.variant));
+        }
+        if self.shadow {
+            label.push_str(" (shadow)");
+        }
+        label
+    }
+
+    /// The measured samples of completed race invocations, as (block, ns per iteration), in the order of execution.
+    pub fn measured(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.invocations
+            .iter()
+            .filter(|invocation| invocation.outcome == Outcome::Ok)
+            .filter_map(|invocation| Some((invocation.block?, invocation)))
+            .flat_map(|(block, invocation)| {
+                invocation
+                    .samples
+                    .iter()
+                    .filter(|sample| !sample.warm_up)
+                    .map(move |sample| (block, sample.elapsed_ns as f64 / f64::from(sample.batch)))
+            })
+    }
+}

@@ -1,0 +1,201 @@
+//! The report as comma-separated values (RFC 4180), for spreadsheets and data frames.
+//!
+//! Numbers are written in full, in the unit that the column's name ends with. What is not known is empty.
+
+use super::model::{Entry, Race, Report};
+
+const ENTRIES: &[&str] = &[
+    "run",
+    "workload",
+    "params",
+    "threads",
+    "model",
+    "scope",
+    "unit",
+    "ops",
+    "contender",
+    "version",
+    "track",
+    "variant",
+    "outcome",
+    "rank_lo",
+    "rank_hi",
+    "median_ns",
+    "min_ns",
+    "max_ns",
+    "ns_per_op",
+    "ratio_to_best",
+    "ratio_to_best_lo",
+    "ratio_to_best_hi",
+    "reference",
+    "ratio_to_reference",
+    "ratio_to_reference_lo",
+    "ratio_to_reference_hi",
+    "verdict",
+    "noise_floor_ratio",
+    "user_us",
+    "sys_us",
+    "cpu_percent",
+    "max_rss_kib",
+    "voluntary_switches",
+    "involuntary_switches",
+    "samples",
+    "batch",
+    "detail",
+];
+
+const SAMPLES: &[&str] = &[
+    "run",
+    "workload",
+    "params",
+    "threads",
+    "contender",
+    "version",
+    "variant",
+    "block",
+    "sample",
+    "elapsed_ns",
+];
+
+/// One line for each contender of each race, failures too, after a line of names.
+#[must_use]
+pub fn entries(report: &Report) -> String {
+    let mut out = Lines::new(ENTRIES);
+    for race in &report.races {
+        for entry in &race.entries {
+            entry_line(&mut out, report, race, entry);
+        }
+    }
+    out.text
+}
+
+/// One line for each sample in the order of execution, after a line of names.
+#[must_use]
+pub fn samples(report: &Report) -> String {
+    let mut out = Lines::new(SAMPLES);
+    for race in &report.races {
+        for entry in &race.entries {
+            for (i, (ns, block)) in entry.sample_ns.iter().zip(&entry.sample_block).enumerate() {
+                out.text(&report.run.id);
+                race_fields(&mut out, race);
+                out.text(&entry.contender);
+                out.text(&entry.version);
+                out.text(entry.variant.as_deref().unwrap_or_default());
+                out.number(Some(*block));
+                out.number(Some(i));
+                out.number(Some(*ns));
+                out.end();
+            }
+        }
+    }
+    out.text
+}
+
+fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
+    let best = entry.ratio_to_best;
+    let reference = entry.ratio_to_reference;
+    out.text(&report.run.id);
+    race_fields(out, race);
+    out.text(&race.model);
+    out.text(&race.scope);
+    out.text(&race.unit);
+    out.number(Some(race.ops));
+    out.text(&entry.contender);
+    out.text(&entry.version);
+    out.text(&entry.track);
+    out.text(entry.variant.as_deref().unwrap_or_default());
+    out.text(entry.outcome.id());
+    out.number(entry.rank.map(|[lo, _]| lo));
+    out.number(entry.rank.map(|[_, hi]| hi));
+    out.number(entry.median_ns);
+    out.number(entry.min_ns);
+    out.number(entry.max_ns);
+    out.number(entry.ns_per_op(race));
+    out.number(best.map(|i| i.point));
+    out.number(best.and_then(|i| i.lo));
+    out.number(best.and_then(|i| i.hi));
+    out.text(race.reference.as_deref().unwrap_or_default());
+    out.number(reference.map(|v| v.point));
+    out.number(reference.and_then(|v| v.lo));
+    out.number(reference.and_then(|v| v.hi));
+    out.text(reference.map(|v| v.verdict.word()).unwrap_or_default());
+    out.number(race.noise_floor.and_then(|floor| floor.ratio));
+    out.number(entry.user_us);
+    out.number(entry.sys_us);
+    out.number(entry.cpu_percent);
+    out.number(entry.max_rss_kib);
+    out.number(entry.voluntary_switches);
+    out.number(entry.involuntary_switches);
+    out.number(Some(entry.samples));
+    out.number(Some(entry.batch));
+    out.text(entry.detail.as_deref().unwrap_or_default());
+    out.end();
+}
+
+fn race_fields(out: &mut Lines, race: &Race) {
+    out.text(&race.workload);
+    out.text(&race.params_text());
+    out.number(Some(race.threads));
+}
+
+struct Lines {
+    text: String,
+    at_start: bool,
+}
+
+impl Lines {
+    fn new(names: &[&str]) -> Self {
+        let mut lines = Self { text: String::new(), at_start: true };
+        for name in names {
+            lines.text(name);
+        }
+        lines.end();
+        lines
+    }
+
+    fn separate(&mut self) {
+        if !self.at_start {
+            self.text.push(',');
+        }
+        self.at_start = false;
+    }
+
+    fn text(&mut self, field: &str) {
+        self.separate();
+        if field.contains([',', '"', '\n', '\r']) {
+            self.text.push('"');
+            self.text.push_str(&field.replace('"', "\"\""));
+            self.text.push('"');
+        } else {
+            self.text.push_str(field);
+        }
+    }
+
+    fn number<N: std::fmt::Display>(&mut self, field: Option<N>) {
+        use std::fmt::Write as _;
+        self.separate();
+        if let Some(number) = field {
+            write!(self.text, "{number}").expect("writing to a String cannot fail");
+        }
+    }
+
+    fn end(&mut self) {
+        self.text.push('\n');
+        self.at_start = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_would_break_a_line_are_quoted() {
+        let mut lines = Lines::new(&["a", "b", "c"]);
+        lines.text("1,2");
+        lines.text("say \"no\"\nand go");
+        lines.number(None::<f64>);
+        lines.end();
+        assert_eq!(lines.text, "a,b,c\n\"1,2\",\"say \"\"no\"\"\nand go\",\n");
+    }
+}

@@ -1,0 +1,408 @@
+//! The report as Markdown, to be pasted into a README.
+//!
+//! The first tables have the shape in which runtimes publish their numbers, a workload a row and a contender a column;
+//! the tables after them have what such a table leaves out.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::model::{Entry, Outcome, Race, Report};
+use super::units::{self, NONE};
+use super::view::{self, View, machine_facts, printable};
+
+/// The whole report.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let view = View::new(report);
+    let mut out = String::new();
+    title(&mut out, report);
+    totals(&mut out, report);
+    summary(&mut out, &view);
+    for race in &report.races {
+        details(&mut out, report, race);
+    }
+    if view.has_unbounded() {
+        out.push_str("A dash in an interval: too few blocks to bound that side.\n\n");
+    }
+    predictions(&mut out, report);
+    setting(&mut out, report);
+    out
+}
+
+/// Only the summary tables: a workload a row, a contender a column.
+#[must_use]
+pub fn render_summary(report: &Report) -> String {
+    let mut out = String::new();
+    summary(&mut out, &View::new(report));
+    out
+}
+
+fn title(out: &mut String, report: &Report) {
+    let run = &report.run;
+    let _ = writeln!(out, "# Palio: {}\n", text(&run.suite));
+    if run.state != "finished" {
+        let _ = writeln!(
+            out,
+            "This run is **{}**: what is pending has not been raced yet.\n",
+            text(&run.state)
+        );
+    }
+}
+
+fn totals(out: &mut String, report: &Report) {
+    for group in report.total_groups() {
+        let _ = writeln!(
+            out,
+            "## Overall, {}\n\nMeans of the ratio to best (lower is better) over the {} that all listed contenders \
+             completed. Failures are never imputed.\n",
+            group[0].model,
+            units::plural(group[0].common as usize, "race")
+        );
+        let mut table =
+            Table::new(&["Contender", "Geometric mean", "Arithmetic mean", "Completed"]);
+        for total in group {
+            let mean = |x: Option<f64>| x.map_or(NONE.into(), |x| format!("{}x", units::ratio(x)));
+            table.row([
+                text(&total.contender),
+                mean(total.geomean_ratio),
+                mean(total.mean_ratio),
+                format!("{}/{}", total.completed, total.of),
+            ]);
+        }
+        table.write(out);
+    }
+}
+
+/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one for each model.
+fn summary(out: &mut String, view: &View<'_>) {
+    let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (i, race) in view.report.races.iter().enumerate() {
+        let family =
+            race.workload.split_once('/').map_or(race.model.as_str(), |(family, _)| family);
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, races)) => races.push(i),
+            None => families.push((family, vec![i])),
+        }
+    }
+    for (family, races) in families {
+        let _ = writeln!(out, "## {}\n", text(family));
+        if let Some(threads) = two_thread_counts(view.report, &races) {
+            by_threads(out, view, &races, threads);
+        } else {
+            by_row(out, view, &races);
+        }
+    }
+    if !view.report.races.is_empty() {
+        out.push_str(
+            "Median time of an iteration; **bold** is first, or not told apart from the first.\n\n",
+        );
+    }
+}
+
+/// A row for each race. A contender that cannot race any of them gets no column.
+fn by_row(out: &mut String, view: &View<'_>, races: &[usize]) {
+    let columns = columns(view, races);
+    let mut heads = vec!["Workload".to_string(), "Threads".to_string()];
+    heads.extend(columns.iter().map(|&c| text(view.contenders[c])));
+    let mut table = Table { heads, rows: Vec::new(), left: 1 };
+    for &i in races {
+        let race = &view.report.races[i];
+        let mut row = vec![short_name(race), race.threads.to_string()];
+        row.extend(columns.iter().map(|&c| summary_cell(view.grid[i][c])));
+        table.rows.push(row);
+    }
+    table.write(out);
+}
+
+/// A row for each workload and two columns for each contender, on few threads and on many.
+fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32; 2]) {
+    let on = |n: u32| races.iter().copied().filter(move |&i| view.report.races[i].threads == n);
+    let mut heads = vec!["Workload".to_string()];
+    let mut cells = Vec::new();
+    for c in columns(view, races) {
+        for n in threads {
+            if columns(view, &on(n).collect::<Vec<_>>()).contains(&c) {
+                heads.push(format!("{} {n}t", text(view.contenders[c])));
+                cells.push((c, n));
+            }
+        }
+    }
+    let mut table = Table { heads, rows: Vec::new(), left: 1 };
+    for first in on(threads[0]) {
+        let race = &view.report.races[first];
+        let twin = |n: u32| on(n).find(|&i| is_same_work(race, &view.report.races[i]));
+        let mut row = vec![short_name(race)];
+        row.extend(cells.iter().map(|&(c, n)| summary_cell(twin(n).and_then(|i| view.grid[i][c]))));
+        table.rows.push(row);
+    }
+    table.write(out);
+}
+
+/// The two thread counts on which each of these races was run, if it is so.
+fn two_thread_counts(report: &Report, races: &[usize]) -> Option<[u32; 2]> {
+    let threads: BTreeSet<u32> = races.iter().map(|&i| report.races[i].threads).collect();
+    let [few, many] = threads.into_iter().collect::<Vec<_>>().try_into().ok()?;
+    let has_twin = |&i: &usize| {
+        let race = &report.races[i];
+        races.iter().filter(|&&j| is_same_work(race, &report.races[j])).count() == 2
+    };
+    races.iter().all(has_twin).then_some([few, many])
+}
+
+fn is_same_work(a: &Race, b: &Race) -> bool {
+    a.workload == b.workload && a.params == b.params
+}
+
+fn columns(view: &View<'_>, races: &[usize]) -> Vec<usize> {
+    let can = |c: &usize| {
+        let entries = races.iter().filter_map(|&race| view.grid[race][*c]);
+        entries.map(|entry| entry.outcome).any(|outcome| outcome != Outcome::Unsupported)
+    };
+    (0..view.contenders.len()).filter(can).collect()
+}
+
+/// The workload without its family, which stands in the heading.
+fn short_name(race: &Race) -> String {
+    let name = race.workload.split_once('/').map_or(race.workload.as_str(), |(_, name)| name);
+    let params = race.params_text();
+    let gap = if params.is_empty() { "" } else { " " };
+    text(&format!("{name}{gap}{params}"))
+}
+
+fn summary_cell(entry: Option<&Entry>) -> String {
+    match entry {
+        None => String::new(),
+        Some(entry) if entry.outcome != Outcome::Ok => format!("*{}*", entry.outcome.words()),
+        Some(entry) => {
+            let time = entry.median_ns.map_or(NONE.into(), units::time);
+            if entry.is_first() { format!("**{time}**") } else { time }
+        }
+    }
+}
+
+fn details(out: &mut String, report: &Report, race: &Race) {
+    let _ =
+        writeln!(out, "### {}\n\n{}.", text(&race.label()), text(race.title.trim_end_matches('.')));
+    let _ = writeln!(out, "Noise floor {}.", race.noise_text());
+    if let Some(reference) = &race.reference {
+        let _ = writeln!(out, "Verdicts are against {}.", text(reference));
+    }
+    if let Some(certificate) = race.certificate() {
+        let _ = writeln!(out, "Checked: {}.", text(&certificate));
+    }
+    if let Some(caveat) = race.caveat(report) {
+        let _ = writeln!(out, "Caution: {}.", text(&caveat));
+    }
+    out.push('\n');
+    let per_op = format!("Per {}", text(&race.unit));
+    let heads = [
+        "Rank",
+        "Contender",
+        "Ratio to best",
+        "95 %",
+        "Verdict",
+        "Median",
+        "Min–max",
+        &per_op,
+        "CPU",
+        "Memory",
+    ];
+    let mut table = Table::new(&heads);
+    table.left = 2;
+    for entry in race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok) {
+        table.row(detail_row(race, entry));
+    }
+    if !table.rows.is_empty() {
+        table.write(out);
+    }
+    failures(out, race);
+}
+
+fn detail_row(race: &Race, entry: &Entry) -> [String; 10] {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
+    let best = entry.ratio_to_best;
+    let variant =
+        entry.variant.as_ref().map_or(String::new(), |variant| format!(" {}", text(variant)));
+    let range = entry.min_ns.zip(entry.max_ns);
+    [
+        entry.rank_text(),
+        format!("{} {}{variant}", text(&view::marked(entry)), text(&entry.version)),
+        or_none(best.map(|i| units::ratio(i.point))),
+        or_none(best.map(|i| units::limits(i.lo, i.hi))),
+        or_none(entry.ratio_to_reference.map(|v| v.verdict.word().into())),
+        or_none(entry.median_ns.map(units::time)),
+        or_none(range.map(|(min, max)| format!("{}–{}", units::time(min), units::time(max)))),
+        or_none(entry.ns_per_op(race).map(units::time)),
+        or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
+        or_none(entry.max_rss_kib.map(units::kibibytes)),
+    ]
+}
+
+fn failures(out: &mut String, race: &Race) {
+    let mut any = false;
+    for entry in race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok) {
+        let detail = printable(entry.detail.as_deref().unwrap_or_default());
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let _ = writeln!(
+            out,
+            "- {}: *{}*{colon}{}",
+            text(&view::marked(entry)),
+            entry.outcome.words(),
+            text(&detail)
+        );
+        if let Some(stderr) = entry.stderr.as_deref().filter(|stderr| !stderr.trim().is_empty()) {
+            // Indented code cannot be closed by anything that it contains.
+            out.push('\n');
+            for line in printable(stderr).lines() {
+                let _ = writeln!(out, "      {line}");
+            }
+            out.push('\n');
+        }
+        any = true;
+    }
+    if any {
+        out.push('\n');
+    }
+}
+
+fn predictions(out: &mut String, report: &Report) {
+    if report.predictions.is_empty() {
+        return;
+    }
+    out.push_str("## Predictions\n\n");
+    let mut table = Table::new(&["", "Workload", "Threads", "Expected", "Seen", "Because"]);
+    table.left = 6;
+    let order = [(Some(false), "**missed**"), (None, "undecided"), (Some(true), "held")];
+    for (held, word) in order {
+        for p in report.predictions.iter().filter(|p| p.held == held) {
+            table.row([
+                word.into(),
+                text(&p.workload),
+                p.threads.to_string(),
+                text(&p.expected),
+                text(&p.seen),
+                text(&p.because),
+            ]);
+        }
+    }
+    table.write(out);
+}
+
+fn setting(out: &mut String, report: &Report) {
+    let run = &report.run;
+    out.push_str("## Setting\n\n");
+    for (name, fact) in machine_facts(&run.machine) {
+        let _ = writeln!(out, "- {name}: {}", text(&fact));
+    }
+    let mut names = BTreeSet::new();
+    for contender in &report.contenders {
+        let told = match (&contender.version, &contender.absent) {
+            (Some(version), _) => {
+                let runtime = contender.runtime.as_deref().unwrap_or(&contender.name);
+                let parts = [contender.toolchain.as_deref(), contender.flags.as_deref()];
+                let parts: Vec<&str> = parts.into_iter().flatten().collect();
+                let by = if parts.is_empty() {
+                    String::new()
+                } else {
+                    format!(", {}", parts.join(", "))
+                };
+                format!("{runtime} {version}{by}")
+            }
+            (None, Some(absent)) => format!("did not race: {absent}"),
+            (None, None) => continue,
+        };
+        if names.insert(&contender.id) {
+            let _ = writeln!(out, "- {}: {}", text(&contender.id), text(&told));
+        }
+    }
+    for warning in &run.warnings {
+        let _ = writeln!(out, "- **Warning:** {}", text(warning));
+    }
+    let _ = writeln!(
+        out,
+        "- Run {} of {}, preset {}, {}, seed {}, palio {}",
+        text(&run.id),
+        text(&run.started_at),
+        text(&run.preset),
+        units::plural(run.blocks as usize, "block"),
+        run.seed,
+        text(&run.palio_version)
+    );
+    let _ = writeln!(out, "\n```sh\n{}\n```", printable(&run.command));
+}
+
+/// Text in which nothing is markup.
+fn text(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in printable(raw).chars() {
+        match c {
+            '\\' | '`' | '*' | '|' | '[' | ']' | '<' | '>' | '~' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // An underscore inside a word is no markup, and names are full of them.
+            '\n' | '\r' | '\t' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+struct Table {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// How many columns are aligned to the left; those after them hold numbers.
+    left: usize,
+}
+
+impl Table {
+    fn new(heads: &[&str]) -> Self {
+        Self { heads: heads.iter().map(|&head| head.into()).collect(), rows: Vec::new(), left: 1 }
+    }
+
+    fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// Columns are padded, so that the source is a table too.
+    fn write(&self, out: &mut String) {
+        let length = |text: &String| text.chars().count();
+        let mut widths: Vec<usize> = self.heads.iter().map(|head| length(head).max(3)).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(length(cell));
+            }
+        }
+        let mut line = |cells: &[String]| {
+            out.push('|');
+            for (i, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+                let gap = " ".repeat(width - length(cell));
+                let _ = if i < self.left {
+                    write!(out, " {cell}{gap} |")
+                } else {
+                    write!(out, " {gap}{cell} |")
+                };
+            }
+            out.push('\n');
+        };
+        line(&self.heads);
+        let rule = |(i, width): (usize, &usize)| {
+            if i < self.left { "-".repeat(*width) } else { format!("{}:", "-".repeat(width - 1)) }
+        };
+        line(&widths.iter().enumerate().map(rule).collect::<Vec<_>>());
+        for row in &self.rows {
+            line(row);
+        }
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_no_markup() {
+        assert_eq!(text("a|b <script> *x* `y`\nz_w"), "a\\|b \\<script\\> \\*x\\* \\`y\\` z_w");
+    }
+}

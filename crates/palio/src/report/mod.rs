@@ -1,0 +1,19 @@
+//! Reports: pure functions from data to text.
+//!
+//! [`model`] is the data; every other module turns a [`Report`] into one format and neither reads nor prints anything.
+//! What the formats share stands in two private modules: `units` writes numbers the same way everywhere, `view`
+//! answers the questions that all formats ask (who is shown in which order, what a race is called, what failed).
+
+pub mod comparison;
+pub mod csv;
+pub mod html;
+pub mod json;
+pub mod markdown;
+pub mod model;
+pub mod summary;
+pub mod terminal;
+
+mod units;
+mod view;
+
+pub use model::Report;

@@ -1,0 +1,252 @@
+//! The report as data: what every format shows, and exactly what `--format json` prints.
+//!
+//! Published as a JSON Schema in `docs/report.schema.json`. Fields may be added; none is renamed or removed.
+//! All times are per iteration, in nanoseconds unless the name says otherwise; all ratios are times divided by times,
+//! so that less than 1 is faster.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Everything that one run has to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub run: Run,
+    /// One for each workload × parameters × threads, in the order in which they were raced.
+    pub races: Vec<Race>,
+    /// A group for each model, best first within it.
+    pub totals: Vec<Total>,
+    pub predictions: Vec<Prediction>,
+    /// Every contender of the run, those that could not race too.
+    pub contenders: Vec<Contender>,
+}
+
+/// How and where the run was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: String,
+    pub suite: String,
+    pub preset: String,
+    /// Blocks planned for every race.
+    pub blocks: u32,
+    /// Seed of the order of contenders and of the bootstrap.
+    pub seed: u64,
+    /// `finished`, or `partial` when it was interrupted or is still going on.
+    pub state: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    pub finished_at: Option<String>,
+    pub palio_version: String,
+    /// The command that repeats the run.
+    pub command: String,
+    pub machine: Machine,
+    /// What makes timing here unreliable, each a sentence; empty is good news.
+    pub warnings: Vec<String>,
+}
+
+/// The machine; `None` is a thing that could not be read, never a zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Hash of the fields that decide whether two runs can be compared.
+    pub fingerprint: String,
+    pub cpu_model: Option<String>,
+    pub cores: Option<u32>,
+    pub threads_per_core: Option<u32>,
+    pub sockets: Option<u32>,
+    pub numa_nodes: Option<u32>,
+    /// Such as `L2 2 MiB × 2`.
+    pub caches: Vec<String>,
+    pub memory_kib: Option<u64>,
+    pub governor: Option<String>,
+    pub turbo: Option<String>,
+    pub kernel: Option<String>,
+    pub libc: Option<String>,
+    pub os: Option<String>,
+    /// `none`, or the name of the hypervisor.
+    pub virtualisation: Option<String>,
+    /// CPU limit of the control group that the run was in, such as `200000/100000` or `none`.
+    pub cpu_quota: Option<String>,
+}
+
+/// All contenders on one workload × parameters × threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Race {
+    /// Such as `fib` or `fan_in/10000x100`.
+    pub workload: String,
+    pub title: String,
+    /// `async` or `fork-join`.
+    pub model: String,
+    pub params: BTreeMap<String, String>,
+    pub threads: u32,
+    /// What `ops` counts, in the singular.
+    pub unit: String,
+    /// `steady` or `cold`.
+    pub scope: String,
+    /// The answer that every sample had to give.
+    pub answer: String,
+    /// Units in one iteration.
+    pub ops: u64,
+    /// The contender that the ratios and the noise floor refer to, if one completed.
+    pub reference: Option<String>,
+    /// `None` if the reference or its shadow did not complete.
+    pub noise_floor: Option<NoiseFloor>,
+    /// Ranked ones first, best first; then those that are not ranked.
+    pub entries: Vec<Entry>,
+}
+
+/// The reference against itself: no verdict below this.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloor {
+    /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were run to tell.
+    pub ratio: Option<f64>,
+    /// The reference's shadow ÷ the reference.
+    pub shadow: Interval,
+}
+
+/// A ratio with its 95 % interval; `None` on a side that the data do not bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    pub point: f64,
+    pub lo: Option<f64>,
+    pub hi: Option<f64>,
+}
+
+/// An [`Interval`] against the reference, and what it lets us say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub point: f64,
+    pub lo: Option<f64>,
+    pub hi: Option<f64>,
+    pub verdict: VerdictWord,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictWord {
+    Faster,
+    Slower,
+    Equivalent,
+    Inconclusive,
+    /// The reference itself.
+    Reference,
+}
+
+/// How a contender ended a race. Only `Ok` is ranked.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    Ok,
+    WrongAnswer,
+    Crashed,
+    TimedOut,
+    Unsupported,
+    NotBuilt,
+    /// The run was interrupted before this contender could finish.
+    Pending,
+}
+
+/// One contender in one race.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub contender: String,
+    /// `unknown` only if it never raced.
+    pub version: String,
+    /// `async`, `fork-join`, `green-threads` or `baseline`; a baseline is compared, but never ranked.
+    pub kind: String,
+    /// `stock` or `tuned`.
+    pub track: String,
+    /// The variant that is shown, the fastest of those raced, such as `reader=first`.
+    pub variant: Option<String>,
+    /// The other variants' medians, in ns.
+    pub other_variants: BTreeMap<String, f64>,
+    pub outcome: Outcome,
+    /// For a failure: what went wrong, in a sentence.
+    pub detail: Option<String>,
+    /// For a failure: the end of its standard error.
+    pub stderr: Option<String>,
+    /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a baseline.
+    pub rank: Option<[u32; 2]>,
+    pub median_ns: Option<f64>,
+    pub min_ns: Option<f64>,
+    pub max_ns: Option<f64>,
+    pub ratio_to_best: Option<Interval>,
+    pub ratio_to_reference: Option<Verdict>,
+    /// Mean user CPU time of an iteration, in µs, of the whole process.
+    pub user_us: Option<f64>,
+    /// Mean system CPU time of an iteration, in µs.
+    pub sys_us: Option<f64>,
+    /// CPU time ÷ wall time of the samples, in percent: 200 is two busy cores.
+    pub cpu_percent: Option<f64>,
+    /// Peak resident set over all invocations.
+    pub max_rss_kib: Option<u64>,
+    /// Context switches per invocation (mean).
+    pub voluntary_switches: Option<f64>,
+    pub involuntary_switches: Option<f64>,
+    /// Measured samples (warm-up not counted).
+    pub samples: u32,
+    /// Iterations in one sample.
+    pub batch: u32,
+    /// Every measured sample in the order of execution, in ns per iteration.
+    pub sample_ns: Vec<f64>,
+    /// The block of each of `sample_ns`, from 0.
+    pub sample_block: Vec<u32>,
+    /// A command that runs this cell by hand.
+    pub by_hand: Option<String>,
+}
+
+/// One contender over all races.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Total {
+    pub contender: String,
+    /// The races that this total is about: those of one model, `async` or `fork-join`.
+    pub model: String,
+    /// Geometric mean of the ratios to best over the races that all listed contenders completed; `None` if there is
+    /// no such race, or if this contender is not among the listed ones.
+    pub geomean_ratio: Option<f64>,
+    /// Arithmetic mean of the same ratios, as the reference document printed it.
+    pub mean_ratio: Option<f64>,
+    /// Races that this contender completed.
+    pub completed: u32,
+    /// Races of the run.
+    pub of: u32,
+    /// Races that went into the means.
+    pub common: u32,
+}
+
+/// A claim of the catalogue, checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    pub workload: String,
+    pub threads: u32,
+    /// Such as `rayon < go`.
+    pub expected: String,
+    pub because: String,
+    /// What was measured, such as `go ÷ rayon = 3.1 [2.9, 3.4]`.
+    pub seen: String,
+    /// `None` when it could not be checked: a side is missing, or the data do not decide.
+    pub held: Option<bool>,
+}
+
+/// What is known of a contender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contender {
+    pub id: String,
+    pub name: String,
+    pub language: String,
+    /// `async`, `fork-join`, `green-threads` or `baseline`.
+    pub kind: String,
+    pub track: String,
+    pub homepage: String,
+    pub licence: String,
+    pub runtime: Option<String>,
+    pub version: Option<String>,
+    pub toolchain: Option<String>,
+    pub flags: Option<String>,
+    /// Why it did not race, if it did not.
+    pub absent: Option<String>,
+    /// What a reader must know of it, such as a runtime that cannot be restarted.
+    pub notes: Option<String>,
+}

@@ -1,0 +1,499 @@
+//! From a stored run to a report: where samples become medians, ratios, ranks and verdicts.
+
+use std::collections::BTreeMap;
+
+use crate::contender::Kind;
+use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord};
+use crate::report::model::{
+    Contender, Entry, Interval, NoiseFloor, Prediction, Race, Report, Run, Total, Verdict,
+    VerdictWord,
+};
+use crate::stats::{self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Summary, Totals};
+use crate::workload::{Claim, Relation, settings_text};
+
+/// Makes the report of a run; of an unfinished one too, with what there is.
+pub fn report(run: &RunRecord) -> Report {
+    let measured: Vec<MeasuredRace<'_>> = run.races.iter().map(MeasuredRace::of).collect();
+    let races: Vec<Race> = measured.iter().map(|race| race.race(run)).collect();
+    Report {
+        run: header(run),
+        totals: totals(&races),
+        predictions: measured.iter().flat_map(MeasuredRace::predictions).collect(),
+        contenders: contenders(run),
+        races,
+    }
+}
+
+fn header(run: &RunRecord) -> Run {
+    let header = &run.header;
+    let state = if header.finished_at.is_some() { "finished" } else { "partial" };
+    Run {
+        id: header.id.clone(),
+        suite: header.suite.clone(),
+        preset: header.preset.clone(),
+        blocks: header.blocks,
+        seed: header.seed,
+        state: state.to_owned(),
+        started_at: header.started_at.clone(),
+        finished_at: header.finished_at.clone(),
+        palio_version: header.palio_version.clone(),
+        command: header.command.clone(),
+        machine: header.machine.clone(),
+        warnings: header.warnings.clone(),
+    }
+}
+
+fn contenders(run: &RunRecord) -> Vec<Contender> {
+    let each = run.contenders.iter().map(|contender| Contender {
+        id: contender.id.clone(),
+        name: contender.name.clone(),
+        language: contender.language.clone(),
+        kind: contender.kind.clone(),
+        track: contender.track.clone(),
+        homepage: contender.homepage.clone(),
+        licence: contender.licence.clone(),
+        runtime: contender.runtime.clone(),
+        version: contender.version.clone(),
+        toolchain: contender.toolchain.clone(),
+        flags: contender.flags.clone(),
+        absent: contender.absent.clone(),
+        notes: contender.notes.clone(),
+    });
+    each.collect()
+}
+
+/// A cell with its samples in the shapes that statistics want.
+struct MeasuredCell<'a> {
+    cell: &'a CellRecord,
+    /// ns per iteration and block, in the order of execution.
+    samples: Vec<(u32, f64)>,
+    blocks: Option<BlockTimes>,
+    summary: Option<Summary>,
+}
+
+impl<'a> MeasuredCell<'a> {
+    fn of(cell: &'a CellRecord) -> Self {
+        let samples: Vec<(u32, f64)> = cell.measured().collect();
+        let blocks = samples.iter().map(|(block, _)| block + 1).max().unwrap_or(0);
+        let by_block: Vec<Vec<f64>> = (0..blocks)
+            .map(|block| samples.iter().filter(|(b, _)| *b == block).map(|(_, ns)| *ns).collect())
+            .collect();
+        let times = by_block.iter().map(|samples| (!samples.is_empty()).then_some(&samples[..]));
+        let all: Vec<f64> = samples.iter().map(|(_, ns)| *ns).collect();
+        Self {
+            cell,
+            blocks: BlockTimes::from_samples(times).ok(),
+            summary: Summary::of(&all).ok(),
+            samples,
+        }
+    }
+
+    fn is_ok(&self) -> bool {
+        self.cell.outcome == Outcome::Ok && self.summary.is_some()
+    }
+
+    fn median_ns(&self) -> f64 {
+        self.summary.as_ref().map_or(f64::INFINITY, |summary| summary.median_ns)
+    }
+}
+
+/// A race with one cell chosen for each contender.
+struct MeasuredRace<'a> {
+    race: &'a RaceRecord,
+    cells: Vec<MeasuredCell<'a>>,
+    /// The cell shown for each contender: the fastest variant that completed, or the first.
+    chosen: Vec<usize>,
+    floor: stats::NoiseFloor,
+    reference: Option<usize>,
+}
+
+impl<'a> MeasuredRace<'a> {
+    fn of(race: &'a RaceRecord) -> Self {
+        let cells: Vec<_> = race.cells.iter().map(MeasuredCell::of).collect();
+        let mut chosen: Vec<usize> = Vec::new();
+        for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.cell.shadow) {
+            match chosen
+                .iter_mut()
+                .find(|other| cells[**other].cell.contender == cell.cell.contender)
+            {
+                None => chosen.push(index),
+                Some(other) => {
+                    let better = (cell.is_ok(), -cell.median_ns())
+                        > (cells[*other].is_ok(), -cells[*other].median_ns());
+                    if better {
+                        *other = index;
+                    }
+                }
+            }
+        }
+        let is_reference =
+            |cell: &MeasuredCell<'_>| Some(&cell.cell.contender) == race.reference.as_ref();
+        let reference = chosen
+            .iter()
+            .copied()
+            .find(|&index| is_reference(&cells[index]) && cells[index].is_ok());
+        let floor = cells
+            .iter()
+            .find(|cell| cell.cell.shadow && cell.is_ok())
+            .and_then(|shadow| {
+                let twin = cells.iter().find(|cell| {
+                    !cell.cell.shadow
+                        && cell.cell.contender == shadow.cell.contender
+                        && cell.cell.variant == shadow.cell.variant
+                        && cell.is_ok()
+                })?;
+                Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
+            })
+            .unwrap_or_else(stats::NoiseFloor::unknown);
+        Self { race, cells, chosen, floor, reference }
+    }
+
+    fn race(&self, run: &RunRecord) -> Race {
+        let is_baseline = |index: usize| {
+            run.contender(&self.cells[index].cell.contender)
+                .is_some_and(|c| c.kind == Kind::Baseline.name())
+        };
+        let (baselines, ok): (Vec<usize>, Vec<usize>) = self
+            .chosen
+            .iter()
+            .copied()
+            .filter(|&index| self.cells[index].is_ok())
+            .partition(|&i| is_baseline(i));
+        let blocks: Vec<BlockTimes> =
+            ok.iter().filter_map(|&index| self.cells[index].blocks.clone()).collect();
+        let ranking = Ranking::of(&blocks, &self.floor);
+        let mut entries: Vec<Entry> =
+            self.chosen.iter().map(|&index| self.entry(run, index)).collect();
+        for (&index, standing) in ok.iter().zip(&ranking.standings) {
+            let entry = entries
+                .iter_mut()
+                .find(|entry| entry.contender == self.cells[index].cell.contender);
+            if let Some(entry) = entry {
+                let rank = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+                entry.rank = Some([rank(standing.lo), rank(standing.hi)]);
+                entry.ratio_to_best = standing.ratio_to_best.as_ref().map(interval);
+            }
+        }
+        if let Some(best) = ranking.best.map(|best| &blocks[best]) {
+            for &index in &baselines {
+                let cell = &self.cells[index];
+                if let Some(entry) =
+                    entries.iter_mut().find(|entry| entry.contender == cell.cell.contender)
+                {
+                    let ratio = cell
+                        .blocks
+                        .as_ref()
+                        .and_then(|blocks| RatioInterval::between(blocks, best));
+                    entry.ratio_to_best = ratio.as_ref().map(interval);
+                }
+            }
+        }
+        let order = |entry: &Entry| {
+            let ratio = entry.ratio_to_best.map_or(f64::INFINITY, |ratio| ratio.point);
+            (entry.outcome != Outcome::Ok, ratio)
+        };
+        entries.sort_by(|a, b| {
+            let (a_key, b_key) = (order(a), order(b));
+            a_key
+                .0
+                .cmp(&b_key.0)
+                .then(a_key.1.total_cmp(&b_key.1))
+                .then_with(|| a.outcome.cmp(&b.outcome))
+        });
+        let race = self.race;
+        Race {
+            workload: race.workload.clone(),
+            title: race.title.clone(),
+            model: race.model.clone(),
+            params: race.params.clone(),
+            threads: race.threads,
+            unit: race.unit.clone(),
+            scope: race.scope.clone(),
+            answer: race.answer.clone(),
+            ops: race.ops,
+            reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
+            noise_floor: self.floor.a_a().map(|shadow| NoiseFloor {
+                ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
+                shadow: interval(&shadow),
+            }),
+            entries,
+        }
+    }
+
+    fn entry(&self, run: &RunRecord, index: usize) -> Entry {
+        let measured = &self.cells[index];
+        let cell = measured.cell;
+        let contender = run.contender(&cell.contender);
+        let summary = measured.summary.as_ref();
+        let other_variants: BTreeMap<String, f64> = self
+            .cells
+            .iter()
+            .filter(|other| {
+                other.cell.contender == cell.contender
+                    && other.cell.variant != cell.variant
+                    && other.is_ok()
+            })
+            .map(|other| (settings_text(&other.cell.variant), other.median_ns()))
+            .collect();
+        let cpu = CpuSums::of(cell);
+        let raced = |of: fn(&crate::record::Resources) -> Option<u64>| {
+            let values: Option<Vec<u64>> = cell
+                .invocations
+                .iter()
+                .filter(|i| i.block.is_some())
+                .map(|i| of(&i.resources))
+                .collect();
+            values.filter(|values| !values.is_empty())
+        };
+        let mean = |values: Vec<u64>| values.iter().sum::<u64>() as f64 / values.len() as f64;
+        Entry {
+            contender: cell.contender.clone(),
+            version: contender
+                .and_then(|c| c.version.clone())
+                .unwrap_or_else(|| "unknown".to_owned()),
+            kind: contender.map_or_else(|| Kind::Async.name().to_owned(), |c| c.kind.clone()),
+            track: contender.map_or_else(|| "stock".to_owned(), |c| c.track.clone()),
+            variant: (!cell.variant.is_empty() && measured.is_ok())
+                .then(|| settings_text(&cell.variant)),
+            other_variants,
+            outcome: cell.outcome,
+            detail: cell.detail.clone(),
+            stderr: cell.stderr.clone(),
+            rank: None,
+            median_ns: summary.map(|s| s.median_ns),
+            min_ns: summary.map(|s| s.min_ns),
+            max_ns: summary.map(|s| s.max_ns),
+            ratio_to_best: None,
+            ratio_to_reference: self.against_reference(index),
+            user_us: cpu.map(|sums| sums.user_us / sums.iterations),
+            sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
+            cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
+            max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
+            voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
+            involuntary_switches: raced(|r| r.involuntary_switches).map(mean),
+            samples: u32::try_from(measured.samples.len()).unwrap_or(u32::MAX),
+            batch: cell.schedule.map_or(1, |schedule| schedule.batch),
+            sample_ns: measured.samples.iter().map(|(_, ns)| *ns).collect(),
+            sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
+            by_hand: cell.schedule.map(|schedule| by_hand(cell, schedule.samples, schedule.batch)),
+        }
+    }
+
+    fn against_reference(&self, index: usize) -> Option<Verdict> {
+        let reference = self.reference?;
+        let (cell, twin) = (&self.cells[index], &self.cells[reference]);
+        if !cell.is_ok() {
+            return None;
+        }
+        if index == reference {
+            return Some(Verdict {
+                point: 1.0,
+                lo: Some(1.0),
+                hi: Some(1.0),
+                verdict: VerdictWord::Reference,
+            });
+        }
+        let ratio = RatioInterval::between(cell.blocks.as_ref()?, twin.blocks.as_ref()?)?;
+        let Interval { point, lo, hi } = interval(&ratio);
+        Some(Verdict { point, lo, hi, verdict: word(self.verdict(&ratio)) })
+    }
+
+    fn verdict(&self, ratio: &RatioInterval) -> stats::Verdict {
+        stats::Verdict::of(ratio, &self.floor, EquivalenceMargin::default())
+    }
+
+    fn predictions(&self) -> Vec<Prediction> {
+        let find = |name: &str| {
+            let index =
+                self.chosen.iter().copied().find(|&i| self.cells[i].cell.contender == name)?;
+            self.cells[index].is_ok().then_some(index)
+        };
+        let check = |claim: &Claim| {
+            let (left, right) = (&claim.expect.left, &claim.expect.right);
+            let ratio = find(left).zip(find(right)).and_then(|(a, b)| {
+                RatioInterval::between(
+                    self.cells[a].blocks.as_ref()?,
+                    self.cells[b].blocks.as_ref()?,
+                )
+            });
+            let (seen, held) = match &ratio {
+                None => (format!("{left} and {right} did not both complete"), None),
+                Some(ratio) => {
+                    let bound = |value: f64| {
+                        if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() }
+                    };
+                    let seen = format!(
+                        "{left} ÷ {right} = {:.2} [{}, {}]",
+                        ratio.point,
+                        bound(ratio.lo),
+                        bound(ratio.hi)
+                    );
+                    (seen, self.holds(claim, ratio))
+                }
+            };
+            Prediction {
+                workload: self.race.workload.clone(),
+                threads: self.race.threads,
+                expected: match claim.expect.relation {
+                    Relation::Faster => claim.expect.to_string(),
+                    Relation::Close => format!("{} (within {})", claim.expect, claim.within),
+                },
+                because: claim.because.clone(),
+                seen,
+                held,
+            }
+        };
+        self.race.predictions.iter().map(check).collect()
+    }
+
+    /// `None` where the data do not decide.
+    fn holds(&self, claim: &Claim, ratio: &RatioInterval) -> Option<bool> {
+        match claim.expect.relation {
+            Relation::Faster => match self.verdict(ratio) {
+                stats::Verdict::Faster => Some(true),
+                stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
+                stats::Verdict::Inconclusive => None,
+            },
+            Relation::Close => {
+                let (low, high) = (1.0 / claim.within, claim.within);
+                if ratio.lo >= low && ratio.hi <= high {
+                    Some(true)
+                } else if ratio.hi < low || ratio.lo > high {
+                    Some(false)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+}
+
+fn word(verdict: stats::Verdict) -> VerdictWord {
+    match verdict {
+        stats::Verdict::Faster => VerdictWord::Faster,
+        stats::Verdict::Slower => VerdictWord::Slower,
+        stats::Verdict::Equivalent => VerdictWord::Equivalent,
+        stats::Verdict::Inconclusive => VerdictWord::Inconclusive,
+    }
+}
+
+/// An interval as JSON can say it: a side that the data do not bound is `None`.
+fn interval(ratio: &RatioInterval) -> Interval {
+    let bounded = ratio.is_bounded();
+    Interval {
+        point: ratio.point,
+        lo: bounded.then_some(ratio.lo),
+        hi: bounded.then_some(ratio.hi),
+    }
+}
+
+/// The command that runs a cell by hand, for a shell.
+fn by_hand(cell: &CellRecord, samples: u32, batch: u32) -> String {
+    format!("printf 'run {samples} {batch}\\nquit\\n' | {}", shell_line(&cell.command))
+}
+
+/// A command as it is typed into a shell.
+pub fn shell_line(command: &[String]) -> String {
+    command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Sums over the measured samples whose CPU time is known.
+#[derive(Clone, Copy)]
+struct CpuSums {
+    user_us: f64,
+    sys_us: f64,
+    elapsed_us: f64,
+    iterations: f64,
+}
+
+impl CpuSums {
+    /// `None` if the CPU time of a sample could not be read.
+    fn of(cell: &CellRecord) -> Option<Self> {
+        let mut sums = Self { user_us: 0.0, sys_us: 0.0, elapsed_us: 0.0, iterations: 0.0 };
+        let raced =
+            cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
+        for sample in raced.flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
+            sums.user_us += sample.user_us? as f64;
+            sums.sys_us += sample.sys_us? as f64;
+            sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;
+            sums.iterations += f64::from(sample.batch);
+        }
+        (sums.iterations > 0.0).then_some(sums)
+    }
+}
+
+/// The means over the races of each model, since few contenders run both.
+///
+/// Listed are the contenders that completed at least half of the model's races; the means go over the races that all
+/// of them completed. Who completed fewer is shown with its coverage and without means.
+fn totals(races: &[Race]) -> Vec<Total> {
+    let mut all = Vec::new();
+    let mut models: Vec<&str> = Vec::new();
+    for race in races {
+        if !models.contains(&race.model.as_str()) {
+            models.push(&race.model);
+        }
+    }
+    for model in models {
+        let races: Vec<&Race> = races.iter().filter(|race| race.model == model).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for entry in races.iter().flat_map(|race| &race.entries) {
+            let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline.name();
+            if ranked && !names.contains(&entry.contender.as_str()) {
+                names.push(&entry.contender);
+            }
+        }
+        let ratio = |race: &Race, name: &str| {
+            let entry = race
+                .entries
+                .iter()
+                .find(|entry| entry.contender == name && entry.outcome == Outcome::Ok);
+            entry.and_then(|entry| entry.ratio_to_best).map(|ratio| ratio.point)
+        };
+        let completed =
+            |name: &str| races.iter().filter(|race| ratio(race, name).is_some()).count();
+        let (listed, others): (Vec<&str>, Vec<&str>) =
+            names.into_iter().partition(|name| completed(name) * 2 >= races.len());
+        let table: Vec<Vec<Option<f64>>> = races
+            .iter()
+            .map(|race| listed.iter().map(|name| ratio(race, name)).collect())
+            .collect();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let means = Totals::of(listed.len(), &table).ok();
+        let mut group: Vec<Total> = Vec::new();
+        for (index, name) in listed.iter().enumerate() {
+            let mean = means.as_ref().map(|means| &means.totals[index]);
+            group.push(Total {
+                contender: (*name).to_owned(),
+                model: model.to_owned(),
+                geomean_ratio: mean.and_then(|mean| mean.geometric_mean),
+                mean_ratio: mean.and_then(|mean| mean.arithmetic_mean),
+                completed: count(completed(name)),
+                of: count(races.len()),
+                common: count(means.as_ref().map_or(0, |means| means.common)),
+            });
+        }
+        let key = |total: &Total| total.geomean_ratio.unwrap_or(f64::INFINITY);
+        group.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        group.extend(others.iter().map(|name| Total {
+            contender: (*name).to_owned(),
+            model: model.to_owned(),
+            geomean_ratio: None,
+            mean_ratio: None,
+            completed: count(completed(name)),
+            of: count(races.len()),
+            common: count(means.as_ref().map_or(0, |means| means.common)),
+        }));
+        all.extend(group);
+    }
+    all
+}

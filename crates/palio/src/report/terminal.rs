@@ -1,0 +1,479 @@
+//! The report as text for a terminal or a pipe.
+//!
+//! There is one text with two heads: a wide table with a column for each number, and where that does not fit, the same
+//! numbers in two lines a contender. Colour is never the only carrier of anything.
+
+use std::fmt::Write as _;
+
+use super::model::{Entry, Outcome, Race, Report, VerdictWord};
+use super::units::{self, NONE};
+use super::view::{self, View, machine_facts, printable};
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal; less than 72 is treated as 72.
+    pub width: usize,
+    /// Whether to write ANSI colours.
+    pub color: bool,
+}
+
+impl Default for Options {
+    /// What a pipe gets.
+    fn default() -> Self {
+        Self { width: 80, color: false }
+    }
+}
+
+/// Lines of a contender's standard error that are shown; the other formats show all that was kept.
+const STDERR_LINES: usize = 4;
+
+/// The whole report.
+#[must_use]
+pub fn render(report: &Report, options: Options) -> String {
+    let paper = Paper { width: options.width.clamp(72, 240), color: options.color };
+    let view = View::new(report);
+    let mut out = String::new();
+    title(&mut out, paper, report);
+    for race in &report.races {
+        race_table(&mut out, paper, report, race);
+    }
+    if view.has_unbounded() {
+        paper.prose(
+            &mut out,
+            "",
+            "A dash in an interval: too few blocks to bound that side. More blocks narrow it.",
+        );
+        out.push('\n');
+    }
+    totals(&mut out, paper, report);
+    predictions(&mut out, paper, report);
+    absent(&mut out, paper, report);
+    machine(&mut out, paper, report);
+    warnings(&mut out, paper, report);
+    out
+}
+
+fn title(out: &mut String, paper: Paper, report: &Report) {
+    let run = &report.run;
+    let text = format!("palio {}", run.suite);
+    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &text));
+    let blocks = units::plural(run.blocks as usize, "block");
+    let facts = format!(
+        "run {} · preset {} · {blocks} · seed {} · {}",
+        run.id, run.preset, run.seed, run.started_at
+    );
+    paper.prose(out, "", &facts);
+    if run.state != "finished" {
+        let text = format!("This run is {}: what is pending has not been raced yet.", run.state);
+        let _ = writeln!(out, "{}", paper.paint(Ink::Bad, &text));
+    }
+    out.push('\n');
+}
+
+fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
+    let label = race.label();
+    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &label));
+    paper.prose(out, "", &race.title);
+    paper.prose(out, "", &format!("noise floor {}", race.noise_text()));
+    if let Some(certificate) = race.certificate() {
+        paper.prose(out, "", &certificate);
+    }
+    if let Some(caveat) = race.caveat(report) {
+        paper.prose(out, "caution: ", &caveat);
+    }
+    let ranked: Vec<&Entry> =
+        race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok).collect();
+    if !ranked.is_empty() {
+        out.push('\n');
+        let rows: Vec<Row> = ranked.iter().map(|entry| Row::new(race, entry)).collect();
+        let per_op = format!("per {}", race.unit);
+        let wide = Table::wide(&per_op, &rows);
+        if wide.width() <= paper.width {
+            wide.write(out, paper)
+        } else {
+            stacked(out, paper, race, &rows)
+        }
+    }
+    failures(out, paper, race);
+    out.push('\n');
+}
+
+/// A ranked entry in text.
+struct Row {
+    rank: String,
+    contender: String,
+    version: String,
+    variant: String,
+    ratio: String,
+    limits: String,
+    verdict: Option<VerdictWord>,
+    median: String,
+    per_op: String,
+    spread: String,
+    cpu: String,
+    memory: String,
+}
+
+impl Row {
+    fn new(race: &Race, entry: &Entry) -> Self {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
+        let best = entry.ratio_to_best;
+        Self {
+            rank: entry.rank_text(),
+            contender: view::marked(entry),
+            version: view::short_version(&entry.version).to_owned(),
+            variant: entry.variant.clone().unwrap_or_default(),
+            ratio: or_none(best.map(|i| units::ratio(i.point))),
+            limits: or_none(best.map(|i| units::limits(i.lo, i.hi))),
+            verdict: entry.ratio_to_reference.map(|v| v.verdict),
+            median: or_none(entry.median_ns.map(units::time)),
+            per_op: or_none(entry.ns_per_op(race).map(units::time)),
+            spread: or_none(entry.spread_percent().map(units::percent)),
+            cpu: or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
+            memory: or_none(entry.max_rss_kib.map(units::kibibytes)),
+        }
+    }
+
+    fn verdict(&self) -> (&'static str, Ink) {
+        match self.verdict {
+            None => (NONE, Ink::Plain),
+            Some(word @ VerdictWord::Faster) => (word.word(), Ink::Good),
+            Some(word @ VerdictWord::Slower) => (word.word(), Ink::Bad),
+            Some(word) => (word.word(), Ink::Faint),
+        }
+    }
+}
+
+/// Two lines a contender, for a terminal on which the table does not fit.
+fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
+    let mut table =
+        Table::new(&["rank", "contender", "ratio", "95 % interval", "median", "verdict"]);
+    table.left = &[1, 5];
+    let mut notes = Vec::new();
+    for row in rows {
+        let (word, ink) = row.verdict();
+        let lead = [&row.rank, &row.contender, &row.ratio, &row.limits, &row.median];
+        let mut cells: Vec<Cell> = lead.into_iter().map(|text| Cell::plain(text)).collect();
+        cells.push(Cell { text: word.into(), ink });
+        table.rows.push(cells);
+        let variant =
+            if row.variant.is_empty() { String::new() } else { format!(" · {}", row.variant) };
+        notes.push(format!(
+            "{}{variant} · {} a {} · spread {} · CPU {} · {}",
+            row.version, row.per_op, race.unit, row.spread, row.cpu, row.memory
+        ));
+    }
+    let _ = writeln!(
+        out,
+        "{}",
+        paper.paint(Ink::Faint, table.line(&table.head_cells(), Paper::bare()).trim_end())
+    );
+    for (cells, note) in table.rows.iter().zip(&notes) {
+        let _ = writeln!(out, "{}", table.line(cells, paper).trim_end());
+        for line in wrap(note, paper.width - 6) {
+            let _ = writeln!(out, "      {}", paper.paint(Ink::Faint, &line));
+        }
+    }
+}
+
+fn failures(out: &mut String, paper: Paper, race: &Race) {
+    // What failed in the same way for the same reason is one line: six runtimes that cannot fork need no six lines.
+    let mut groups: Vec<(Outcome, String, Vec<String>, Option<&str>)> = Vec::new();
+    for entry in race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok) {
+        let detail = printable(entry.detail.as_deref().unwrap_or_default());
+        let same =
+            |(outcome, text, _, stderr): &&mut (Outcome, String, Vec<String>, Option<&str>)| {
+                *outcome == entry.outcome && *text == detail && *stderr == entry.stderr.as_deref()
+            };
+        match groups.iter_mut().find(same) {
+            Some((_, _, names, _)) => names.push(view::marked(entry)),
+            None => groups.push((
+                entry.outcome,
+                detail,
+                vec![view::marked(entry)],
+                entry.stderr.as_deref(),
+            )),
+        }
+    }
+    if !groups.is_empty() {
+        out.push('\n');
+    }
+    for (outcome, detail, names, stderr) in groups {
+        let ink = if outcome.is_fault() { Ink::Bad } else { Ink::Faint };
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let text = format!("{}{colon}{detail}", names.join(", "));
+        paper.hanging(out, &format!("{:<13} ", outcome.words()), ink, &text);
+        let stderr = printable(stderr.unwrap_or_default());
+        let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in &lines[lines.len().saturating_sub(STDERR_LINES)..] {
+            let line: String = line.chars().take(paper.width - 18).collect();
+            let _ = writeln!(
+                out,
+                "              {} {}",
+                paper.paint(Ink::Faint, "│"),
+                line.replace('\t', "    ")
+            );
+        }
+    }
+}
+
+fn totals(out: &mut String, paper: Paper, report: &Report) {
+    for group in report.total_groups() {
+        let first = &group[0];
+        let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &format!("overall, {}", first.model)));
+        let over = units::plural(first.common as usize, "race");
+        let text = format!(
+            "means of the ratio to best over the {over} that all listed contenders completed; \
+             failures are never imputed"
+        );
+        paper.prose(out, "", &text);
+        out.push('\n');
+        let mut table =
+            Table::new(&["contender", "geometric mean", "arithmetic mean", "completed"]);
+        table.left = &[0];
+        for total in group {
+            let mean = |x: Option<f64>| Cell::plain(&x.map_or(NONE.into(), units::ratio));
+            table.rows.push(vec![
+                Cell::plain(&total.contender),
+                mean(total.geomean_ratio),
+                mean(total.mean_ratio),
+                Cell::plain(&format!("{}/{}", total.completed, total.of)),
+            ]);
+        }
+        table.write(out, paper);
+        out.push('\n');
+    }
+}
+
+fn predictions(out: &mut String, paper: Paper, report: &Report) {
+    if report.predictions.is_empty() {
+        return;
+    }
+    let with = |held: Option<bool>| report.predictions.iter().filter(move |p| p.held == held);
+    let counts = [(Some(true), "held"), (Some(false), "missed"), (None, "undecided")];
+    let counts: Vec<String> =
+        counts.map(|(held, word)| format!("{} {word}", with(held).count())).into();
+    let _ = writeln!(out, "{} {}", paper.paint(Ink::Strong, "predictions"), counts.join(", "));
+    for missed in with(Some(false)) {
+        let text = format!(
+            "{} · {}: expected {} ({}); seen {}",
+            missed.workload,
+            units::plural(missed.threads as usize, "thread"),
+            missed.expected,
+            missed.because,
+            missed.seen
+        );
+        paper.hanging(out, "missed  ", Ink::Bad, &text);
+    }
+    out.push('\n');
+}
+
+fn absent(out: &mut String, paper: Paper, report: &Report) {
+    let mut any = false;
+    for contender in &report.contenders {
+        let Some(why) = &contender.absent else { continue };
+        paper.hanging(
+            out,
+            "absent  ",
+            Ink::Faint,
+            &format!("{}: {}", contender.id, printable(why)),
+        );
+        any = true;
+    }
+    if any {
+        out.push('\n');
+    }
+}
+
+fn machine(out: &mut String, paper: Paper, report: &Report) {
+    let phrase = |(name, value): (&str, String)| match name {
+        "CPU" | "Caches" | "Kernel" | "libc" | "System" => value,
+        name => format!("{} {value}", name.to_lowercase()),
+    };
+    let facts: Vec<String> = machine_facts(&report.run.machine).into_iter().map(phrase).collect();
+    let text = if facts.is_empty() { "nothing could be read".into() } else { facts.join(" · ") };
+    paper.hanging(out, "machine  ", Ink::Faint, &text);
+}
+
+fn warnings(out: &mut String, paper: Paper, report: &Report) {
+    for warning in &report.run.warnings {
+        paper.hanging(out, "warning  ", Ink::Bad, &printable(warning));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ink {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Bad,
+}
+
+/// Where the text goes: so many columns, with colours or without.
+#[derive(Clone, Copy)]
+struct Paper {
+    width: usize,
+    color: bool,
+}
+
+impl Paper {
+    fn bare() -> Self {
+        Self { width: usize::MAX, color: false }
+    }
+
+    /// Everything that is shown passes here or through [`wrap`], and comes out as one clean line.
+    fn paint(self, ink: Ink, text: &str) -> String {
+        let text = one_line(text);
+        let code = match ink {
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Good => "32",
+            Ink::Bad => "31",
+            Ink::Plain => return text,
+        };
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text }
+    }
+
+    /// Text broken at spaces, with `lead` before its first line and nothing before the others.
+    fn prose(self, out: &mut String, lead: &str, text: &str) {
+        for line in wrap(&format!("{lead}{text}"), self.width) {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+
+    /// Text broken at spaces, all lines indented by the painted `lead` of the first.
+    fn hanging(self, out: &mut String, lead: &str, ink: Ink, text: &str) {
+        let indent = lead.chars().count();
+        for (i, line) in wrap(text, self.width - indent).iter().enumerate() {
+            let lead = if i == 0 { self.paint(ink, lead) } else { " ".repeat(indent) };
+            let _ = writeln!(out, "{lead}{line}");
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in one_line(text).split_whitespace() {
+        let last = lines.last_mut().expect("there is always a line");
+        let length = last.chars().count();
+        if length > 0 && length + 1 + word.chars().count() > width {
+            lines.push(word.into());
+        } else {
+            if length > 0 {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+struct Cell {
+    text: String,
+    ink: Ink,
+}
+
+impl Cell {
+    fn plain(text: &str) -> Self {
+        Self { text: one_line(text), ink: Ink::Plain }
+    }
+}
+
+struct Table<'a> {
+    heads: Vec<&'a str>,
+    /// Columns aligned to the left; the others hold numbers.
+    left: &'a [usize],
+    rows: Vec<Vec<Cell>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(heads: &[&'a str]) -> Self {
+        Self { heads: heads.to_vec(), left: &[], rows: Vec::new() }
+    }
+
+    fn wide(per_op: &'a str, rows: &[Row]) -> Self {
+        let has_variants = rows.iter().any(|row| !row.variant.is_empty());
+        let mut heads = vec!["rank", "contender"];
+        if has_variants {
+            heads.push("variant");
+        }
+        heads.extend(["ratio", "95 % interval", "median", "verdict"]);
+        heads.extend([per_op, "spread", "CPU", "memory"]);
+        let left = if has_variants { &[1, 2, 6][..] } else { &[1, 5][..] };
+        let mut table = Self { heads, left, rows: Vec::new() };
+        for row in rows {
+            let (word, ink) = row.verdict();
+            let name = format!("{} {}", row.contender, row.version);
+            let mut cells = vec![Cell::plain(&row.rank), Cell::plain(&name)];
+            if has_variants {
+                cells.push(Cell::plain(&row.variant));
+            }
+            cells.extend([&row.ratio, &row.limits, &row.median].map(|text| Cell::plain(text)));
+            cells.push(Cell { text: word.into(), ink });
+            cells.extend(
+                [&row.per_op, &row.spread, &row.cpu, &row.memory].map(|text| Cell::plain(text)),
+            );
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    fn head_cells(&self) -> Vec<Cell> {
+        self.heads.iter().map(|head| Cell::plain(head)).collect()
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.heads.iter().map(|head| head.chars().count()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.chars().count());
+            }
+        }
+        widths
+    }
+
+    fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + 2 * (widths.len() - 1)
+    }
+
+    fn line(&self, cells: &[Cell], paper: Paper) -> String {
+        let mut line = String::new();
+        for (i, (cell, width)) in cells.iter().zip(self.widths()).enumerate() {
+            let gap = " ".repeat(width - cell.text.chars().count());
+            let text = paper.paint(cell.ink, &cell.text);
+            let between = if i > 0 { "  " } else { "" };
+            if self.left.contains(&i) {
+                let _ = write!(line, "{between}{text}{gap}");
+            } else {
+                let _ = write!(line, "{between}{gap}{text}");
+            }
+        }
+        line
+    }
+
+    fn write(&self, out: &mut String, paper: Paper) {
+        let head = self.line(&self.head_cells(), Paper::bare());
+        let _ = writeln!(out, "{}", paper.paint(Ink::Faint, head.trim_end()));
+        for row in &self.rows {
+            let _ = writeln!(out, "{}", self.line(row, paper).trim_end());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap_at_the_width_and_long_ones_stand_alone() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a incomprehensible b", 5), ["a", "incomprehensible", "b"]);
+    }
+}

@@ -1,0 +1,365 @@
+//! The questions that every format asks of a report.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::model::{
+    Contender, Entry, Interval, Machine, NoiseFloor, Outcome, Race, Report, Total, VerdictWord,
+};
+use super::units;
+
+/// A report with its contenders in the order of display and its entries in a grid.
+pub(super) struct View<'a> {
+    pub(super) report: &'a Report,
+    /// Best first as in the totals, then those without a total.
+    pub(super) contenders: Vec<&'a str>,
+    index: HashMap<&'a str, usize>,
+    /// For each of `contenders`, its number for colours and shapes.
+    hues: Vec<usize>,
+    /// For each race, for each of `contenders`: its entry, `None` if it was not entered.
+    pub(super) grid: Vec<Vec<Option<&'a Entry>>>,
+}
+
+/// A version without what it says in parentheses of its parts, where there is little room.
+pub(super) fn short_version(version: &str) -> &str {
+    version.split_once(" (").map_or(version, |(short, _)| short)
+}
+
+impl Report {
+    /// The totals of each model, best first.
+    pub(super) fn total_groups(&self) -> impl Iterator<Item = &[Total]> {
+        self.totals.chunk_by(|a, b| a.model == b.model)
+    }
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(report: &'a Report) -> Self {
+        let known = report.totals.iter().map(|total| total.contender.as_str());
+        let known = known.chain(report.contenders.iter().map(|contender| contender.id.as_str()));
+        let entered = report.races.iter().flat_map(|race| &race.entries);
+        let mut contenders = Vec::new();
+        let mut index = HashMap::new();
+        for id in known.chain(entered.map(|entry| entry.contender.as_str())) {
+            index.entry(id).or_insert_with(|| {
+                contenders.push(id);
+                contenders.len() - 1
+            });
+        }
+        let grid = report.races.iter().map(|race| {
+            let mut row = vec![None; contenders.len()];
+            for entry in &race.entries {
+                row[index[entry.contender.as_str()]] = Some(entry);
+            }
+            row
+        });
+        let grid = grid.collect();
+        // By the list of contenders and not by rank: a contender keeps its colour when it loses.
+        let listed = |id: &&str| report.contenders.iter().position(|contender| contender.id == *id);
+        let mut spare = report.contenders.len()..;
+        let hues =
+            contenders.iter().map(|id| listed(id).or_else(|| spare.next()).unwrap_or(0)).collect();
+        Self { report, contenders, index, hues, grid }
+    }
+
+    /// Column of a contender.
+    pub(super) fn column(&self, contender: &str) -> usize {
+        self.index[contender]
+    }
+
+    /// The number of a column's contender for colours and shapes.
+    pub(super) fn hue(&self, column: usize) -> usize {
+        self.hues[column]
+    }
+
+    /// Columns of those that were entered in a race, be it only to fail.
+    pub(super) fn entered(&self) -> Vec<usize> {
+        let is_entered = |c: &usize| self.grid.iter().any(|row| row[*c].is_some());
+        (0..self.contenders.len()).filter(is_entered).collect()
+    }
+
+    pub(super) fn contender(&self, id: &str) -> Option<&'a Contender> {
+        self.report.contenders.iter().find(|contender| contender.id == id)
+    }
+
+    /// Whether any interval is open on a side, so that a format can say what the dash means.
+    pub(super) fn has_unbounded(&self) -> bool {
+        let intervals = self.ranked().flat_map(|(_, entry)| {
+            let reference = entry.ratio_to_reference.map(|v| (v.lo, v.hi));
+            [entry.ratio_to_best.map(|i| (i.lo, i.hi)), reference]
+        });
+        intervals.flatten().any(|(lo, hi)| lo.is_none() || hi.is_none())
+    }
+
+    pub(super) fn ranked(&self) -> impl Iterator<Item = (&'a Race, &'a Entry)> {
+        self.report.races.iter().flat_map(|race| {
+            race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok).map(move |e| (race, e))
+        })
+    }
+
+    /// Races that differ in nothing but their threads, by rising threads; only where there are several.
+    pub(super) fn thread_sweeps(&self) -> Vec<Vec<usize>> {
+        let races = &self.report.races;
+        let mut sweeps: Vec<Vec<usize>> = Vec::new();
+        for (i, race) in races.iter().enumerate() {
+            let same = |sweep: &&mut Vec<usize>| {
+                let first = &races[sweep[0]];
+                first.workload == race.workload && first.params == race.params
+            };
+            match sweeps.iter_mut().find(same) {
+                Some(sweep) => sweep.push(i),
+                None => sweeps.push(vec![i]),
+            }
+        }
+        for sweep in &mut sweeps {
+            sweep.sort_by_key(|&i| races[i].threads);
+            sweep.dedup_by_key(|i| races[*i].threads);
+        }
+        sweeps.retain(|sweep| sweep.len() > 1);
+        sweeps
+    }
+
+    /// Races × contenders that did not end well, in the order of the races.
+    pub(super) fn failures(&self) -> impl Iterator<Item = (usize, &'a Race, &'a Entry)> {
+        self.report.races.iter().enumerate().flat_map(|(i, race)| {
+            race.entries.iter().filter(|e| e.outcome != Outcome::Ok).map(move |e| (i, race, e))
+        })
+    }
+}
+
+impl Outcome {
+    /// In words, for people.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::WrongAnswer => "wrong answer",
+            Self::Crashed => "crashed",
+            Self::TimedOut => "timed out",
+            Self::Unsupported => "unsupported",
+            Self::NotBuilt => "not built",
+            Self::Pending => "pending",
+        }
+    }
+
+    /// As in JSON and CSV.
+    pub(super) fn id(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::WrongAnswer => "wrong-answer",
+            Self::Crashed => "crashed",
+            Self::TimedOut => "timed-out",
+            Self::Unsupported => "unsupported",
+            Self::NotBuilt => "not-built",
+            Self::Pending => "pending",
+        }
+    }
+
+    /// Whether something went wrong, as opposed to something that was not there to be raced.
+    pub(super) fn is_fault(self) -> bool {
+        matches!(self, Self::WrongAnswer | Self::Crashed | Self::TimedOut)
+    }
+}
+
+impl VerdictWord {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+impl Entry {
+    /// `1`, or `1-2` for a tie.
+    pub(super) fn rank_text(&self) -> String {
+        match self.rank {
+            None => units::NONE.into(),
+            Some([lo, hi]) if lo == hi => lo.to_string(),
+            Some([lo, hi]) => format!("{lo}-{hi}"),
+        }
+    }
+
+    pub(super) fn is_first(&self) -> bool {
+        self.rank.is_some_and(|[lo, _]| lo == 1)
+    }
+
+    pub(super) fn is_tuned(&self) -> bool {
+        self.track == "tuned"
+    }
+
+    /// Range ÷ median, in percent.
+    pub(super) fn spread_percent(&self) -> Option<f64> {
+        Some((self.max_ns? - self.min_ns?) / self.median_ns? * 100.0).filter(|x| x.is_finite())
+    }
+
+    pub(super) fn ns_per_op(&self, race: &Race) -> Option<f64> {
+        self.median_ns.filter(|_| race.ops > 0).map(|ns| ns / race.ops as f64)
+    }
+
+    /// CPU time of an iteration, user and system.
+    pub(super) fn cpu_us(&self) -> Option<f64> {
+        Some(self.user_us? + self.sys_us?).filter(|x| *x > 0.0)
+    }
+
+    /// The samples of each block in order, blocks without a sample left out.
+    pub(super) fn blocks(&self) -> BTreeMap<u32, Vec<f64>> {
+        let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (&ns, &block) in self.sample_ns.iter().zip(&self.sample_block) {
+            if ns.is_finite() && ns > 0.0 {
+                blocks.entry(block).or_default().push(ns);
+            }
+        }
+        blocks
+    }
+}
+
+impl Race {
+    /// `n=27`, or nothing.
+    pub(super) fn params_text(&self) -> String {
+        let pairs: Vec<String> =
+            self.params.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(" ")
+    }
+
+    pub(super) fn threads_text(&self) -> String {
+        units::plural(self.threads as usize, "thread")
+    }
+
+    /// `fib n=27 · 2 threads`.
+    pub(super) fn label(&self) -> String {
+        let params = self.params_text();
+        let gap = if params.is_empty() { "" } else { " " };
+        format!("{}{gap}{params} · {}", self.workload, self.threads_text())
+    }
+
+    /// What is special about this race's conditions, in a sentence.
+    pub(super) fn caveat(&self, report: &Report) -> Option<String> {
+        let machine = &report.run.machine;
+        let cpus = machine.cores? * machine.threads_per_core.unwrap_or(1);
+        (self.threads > cpus)
+            .then(|| format!("{} on a machine that runs {cpus} at a time", self.threads_text()))
+    }
+
+    /// What was checked, for the certificate of equal work: the samples of all that are ranked.
+    pub(super) fn checked_samples(&self) -> u64 {
+        let ranked = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        ranked.map(|entry| u64::from(entry.samples)).sum()
+    }
+
+    /// `every one of 600 samples answered 196418 after 317,810 forks`.
+    pub(super) fn certificate(&self) -> Option<String> {
+        let samples = self.checked_samples();
+        (samples > 0).then(|| {
+            format!(
+                "all {} samples answered {} after {}",
+                units::count(samples),
+                printable(&self.answer),
+                units::plural(self.ops as usize, &self.unit)
+            )
+        })
+    }
+
+    pub(super) fn noise_text(&self) -> String {
+        let shadow =
+            |i: Interval| format!("{} {}", units::fine(i.point), units::fine_limits(i.lo, i.hi));
+        match self.noise_floor {
+            Some(NoiseFloor { ratio: Some(ratio), shadow: i }) => {
+                format!("{} (shadow ÷ reference {})", units::factor(ratio), shadow(i))
+            }
+            Some(NoiseFloor { ratio: None, shadow: i }) => {
+                format!("unknown, too few blocks (shadow ÷ reference {})", shadow(i))
+            }
+            None => "unknown, the reference was not raced against its shadow".into(),
+        }
+    }
+}
+
+/// `contender (tuned)`.
+pub(super) fn marked(entry: &Entry) -> String {
+    if entry.is_tuned() { format!("{} (tuned)", entry.contender) } else { entry.contender.clone() }
+}
+
+/// What is known of a machine, each with its name.
+pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
+    let number = |n: Option<u32>| n.map(|n| n.to_string());
+    let caches = (!machine.caches.is_empty()).then(|| machine.caches.join(", "));
+    let facts = [
+        ("CPU", machine.cpu_model.clone()),
+        ("Cores", number(machine.cores)),
+        ("Threads a core", number(machine.threads_per_core)),
+        ("Sockets", number(machine.sockets)),
+        ("NUMA nodes", number(machine.numa_nodes)),
+        ("Caches", caches),
+        ("Memory", machine.memory_kib.map(units::kibibytes)),
+        ("Governor", machine.governor.clone()),
+        ("Turbo", machine.turbo.clone()),
+        ("Kernel", machine.kernel.clone()),
+        ("libc", machine.libc.clone()),
+        ("System", machine.os.clone()),
+        ("Virtualisation", machine.virtualisation.clone()),
+        ("CPU quota", machine.cpu_quota.clone()),
+    ];
+    facts.into_iter().filter_map(|(name, text)| Some((name, printable(&text?)))).collect()
+}
+
+/// The quantile `p` of values in ascending order, interpolated.
+pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let at = p * (sorted.len() - 1) as f64;
+    let (below, part) = (at.floor() as usize, at.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * part
+}
+
+pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Text of unknown origin made safe to show: without the escape sequences that would colour a terminal or move its
+/// cursor, and without control characters or those that turn the direction of reading.
+pub(super) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.peek() == Some(&'[') => {
+                chars.next();
+                // A control sequence ends with its first byte in this range.
+                for c in chars.by_ref() {
+                    if ('@'..='~').contains(&c) {
+                        break;
+                    }
+                }
+            }
+            '\n' | '\t' => out.push(c),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_interpolate() {
+        let values = [1.0, 2.0, 4.0];
+        assert_eq!(quantile(&values, 0.0), 1.0);
+        assert_eq!(quantile(&values, 0.25), 1.5);
+        assert_eq!(quantile(&values, 1.0), 4.0);
+        assert_eq!(quantile(&[7.0], 0.5), 7.0);
+    }
+
+    #[test]
+    fn foreign_text_cannot_drive_a_terminal() {
+        assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\r\nnext\u{7}"), "red\nnext\u{fffd}");
+        assert_eq!(printable("50%\r100%"), "50%\n100%");
+        assert_eq!(printable("a\u{202e}b"), "a\u{fffd}b");
+    }
+}

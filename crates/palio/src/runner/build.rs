@@ -1,0 +1,358 @@
+//! Getting contenders ready: probing what they need, building what changed, asking them who they are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use palio_protocol::message::Description;
+use sha2::{Digest, Sha256};
+
+use crate::contender::{Contender, Requirement};
+use crate::record::Outcome;
+use crate::runner::excerpt::Excerpt;
+
+/// The end of a failed build's output that is shown.
+const LOG_SHOWN_BYTES: u64 = 2 * 1024;
+/// A tool that answers a probe or a question later than this is as good as absent.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// An answer longer than this is none.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+/// How long a pipe may stay open after its process was killed, before whoever holds it is left to itself.
+const PIPE_GRACE: Duration = Duration::from_millis(200);
+/// How often a build is looked at: nobody times it.
+const BUILD_WATCH_INTERVAL: Duration = Duration::from_millis(5);
+
+/// What became of getting a contender ready.
+pub type Readiness = Result<Description, (Outcome, String)>;
+
+/// Whether a build had anything to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    UpToDate,
+    Built,
+}
+
+/// Answers probes, each distinct one asked once, and gives up when the user interrupts.
+#[derive(Debug, Default)]
+pub struct Prober {
+    known: BTreeMap<Vec<String>, bool>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Prober {
+    /// One that stops waiting as soon as `interrupted` is set.
+    pub fn new(interrupted: Arc<AtomicBool>) -> Self {
+        Self { known: BTreeMap::new(), interrupted }
+    }
+
+    pub fn has(&mut self, requirement: &Requirement) -> bool {
+        if let Some(&known) = self.known.get(&requirement.probe) {
+            return known;
+        }
+        let present = output_of(&requirement.probe, Path::new("."), &self.interrupted).is_ok();
+        self.known.insert(requirement.probe.clone(), present);
+        present
+    }
+
+    /// What `contender` needs and this machine lacks.
+    pub fn missing<'a>(&mut self, contender: &'a Contender) -> Vec<&'a Requirement> {
+        contender.requires.iter().filter(|requirement| !self.has(requirement)).collect()
+    }
+}
+
+/// The sentence that says what is missing and how to get it.
+pub fn missing_text(missing: &[&Requirement]) -> String {
+    let each = missing.iter().map(|requirement| {
+        let install = match &requirement.debian[..] {
+            [] => requirement.install.clone(),
+            packages => format!(
+                "`sudo apt-get install {}`; elsewhere: {}",
+                packages.join(" "),
+                requirement.install
+            ),
+        };
+        format!("{} is missing ({install})", requirement.name)
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// What a short command said, and how it ended.
+#[derive(Debug)]
+pub(super) struct Spoken {
+    /// `None` if a signal ended it.
+    pub(super) status: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Runs a short command and returns its standard output.
+///
+/// # Errors
+/// It cannot be started, fails, takes too long or is interrupted; the message is its own.
+pub fn output_of(
+    command: &[String],
+    directory: &Path,
+    interrupted: &AtomicBool,
+) -> Result<String, String> {
+    let name = command.join(" ");
+    let spoken = converse(command, directory, "", interrupted)?;
+    match spoken.status {
+        Some(0) => Ok(spoken.stdout),
+        Some(status) => {
+            Err(format!("`{name}` failed (exit status: {status}): {}", spoken.stderr.trim()))
+        }
+        None => Err(format!("`{name}` was killed by a signal: {}", spoken.stderr.trim())),
+    }
+}
+
+/// Runs a short command, gives it `stdin`, and waits for its end.
+///
+/// # Errors
+/// It cannot be started, takes too long or is interrupted.
+pub(super) fn converse(
+    command: &[String],
+    directory: &Path,
+    stdin: &str,
+    interrupted: &AtomicBool,
+) -> Result<Spoken, String> {
+    let name = command.join(" ");
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // It fits into the pipe; a command that ends without reading it is no error here.
+        let _ = pipe.write_all(stdin.as_bytes());
+    }
+    // Both pipes are read by threads, so that neither can fill up and keep the command from ending.
+    let stdout = child.stdout.take().map(read_in_background);
+    let stderr = child.stderr.take().map(read_in_background);
+    let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if Instant::now() < deadline && !interrupted.load(Ordering::Relaxed) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(None) | Err(_) => break None,
+        }
+    };
+    // Most of what still holds the pipes dies here; for the rest there is a time limit.
+    let _ = killpg(group, Signal::SIGKILL);
+    let _ = child.wait();
+    let [stdout, stderr] = [stdout, stderr].map(|pipe| {
+        let mut text = Vec::new();
+        while let Some(Ok(piece)) = pipe.as_ref().map(|pieces| pieces.recv_timeout(PIPE_GRACE)) {
+            text.extend(piece);
+        }
+        text
+    });
+    match status {
+        Some(status) => {
+            let mut said = Excerpt::default();
+            said.push(&stderr);
+            let stdout = String::from_utf8_lossy(&stdout).into_owned();
+            Ok(Spoken { status: status.code(), stdout, stderr: said.text() })
+        }
+        None if interrupted.load(Ordering::Relaxed) => Err(format!("`{name}` was interrupted")),
+        None => Err(format!("`{name}` gave no answer in {} s", ANSWER_TIMEOUT.as_secs())),
+    }
+}
+
+/// Reads until the end, or until it is more than any answer has; the pieces come as they arrive.
+fn read_in_background(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut pipe = pipe.take(ANSWER_BYTES_MAX);
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Builds `contender` if anything it is made of changed since the last time.
+///
+/// # Errors
+/// [`Outcome::NotBuilt`] and the reason: something is missing, or a command failed.
+pub fn build(contender: &Contender, prober: &mut Prober) -> Result<Freshness, (Outcome, String)> {
+    let not_built = |reason: String| (Outcome::NotBuilt, reason);
+    let stamp_path = contender.target.join(format!("{}.stamp", contender.id));
+    let stamp = stamp(contender);
+    let built = !contender.build_commands.is_empty() && executable_is_there(contender);
+    // What is up to date needs no compiler, so none is looked for: probing takes longer than all the rest.
+    if built && fs::read_to_string(&stamp_path).is_ok_and(|old| old == stamp) {
+        return Ok(Freshness::UpToDate);
+    }
+    let missing = prober.missing(contender);
+    if !missing.is_empty() {
+        return Err(not_built(missing_text(&missing)));
+    }
+    if contender.build_commands.is_empty() {
+        return Ok(Freshness::UpToDate);
+    }
+    fs::create_dir_all(&contender.target).map_err(|error| {
+        not_built(format!("cannot make the folder {}: {error}", contender.target.display()))
+    })?;
+    let log_path = contender.target.join(format!("{}.log", contender.id));
+    for command in &contender.build_commands {
+        run_logged(command, &contender.build_directory, &log_path, &prober.interrupted)
+            .map_err(not_built)?;
+    }
+    // A stamp that cannot be written costs a needless build the next time, and nothing else.
+    let _ = fs::write(&stamp_path, stamp);
+    Ok(Freshness::Built)
+}
+
+/// A bare name is looked up in the `PATH` when it is started.
+fn executable_is_there(contender: &Contender) -> bool {
+    let executable = Path::new(&contender.command[0]);
+    executable.components().count() == 1 || executable.is_file()
+}
+
+fn run_logged(
+    command: &[String],
+    directory: &Path,
+    log_path: &Path,
+    interrupted: &AtomicBool,
+) -> Result<(), String> {
+    let name = command.join(" ");
+    let log = |error: std::io::Error| format!("cannot write {}: {error}", log_path.display());
+    let mut file = fs::File::create(log_path).map_err(log)?;
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .current_dir(directory)
+        // Palio itself may be run by cargo, whose settings must not reach a contender's build.
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTFLAGS")
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().map_err(log)?)
+        .stderr(file.try_clone().map_err(log)?)
+        .spawn()
+        .map_err(|error| {
+            format!("`{name}` cannot be started in {}: {error}", directory.display())
+        })?;
+    let mut told = false;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) => {}
+            Err(error) => return Err(format!("`{name}` cannot be waited for: {error}")),
+        }
+        if interrupted.load(Ordering::Relaxed) && !told {
+            told = true;
+            // As a terminal would: a build that is asked to end leaves no half-written file behind, a killed one may.
+            let id = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+            let _ = kill(id, Signal::SIGTERM);
+        }
+        std::thread::sleep(BUILD_WATCH_INTERVAL);
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let length = file.metadata().map_err(log)?.len();
+    let mut tail = Vec::new();
+    file = fs::File::open(log_path).map_err(log)?;
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_SHOWN_BYTES))).map_err(log)?;
+    file.read_to_end(&mut tail).map_err(log)?;
+    Err(format!(
+        "`{name}` failed ({status}); all of its output is in {}, the end of it:\n{}",
+        log_path.display(),
+        String::from_utf8_lossy(&tail).trim()
+    ))
+}
+
+/// A hash of the commands and of path, size and time of every file that the build is made of.
+fn stamp(contender: &Contender) -> String {
+    let mut files = Vec::new();
+    for input in &contender.build_inputs {
+        list(input, &mut files);
+    }
+    files.sort();
+    files.dedup();
+    let mut hash = Sha256::new();
+    hash.update(format!("{:?}", contender.build_commands));
+    for (path, size, time) in files {
+        hash.update(format!("{}\0{size}\0{time}\n", path.display()));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
+    let Ok(metadata) = fs::metadata(path) else { return };
+    if metadata.is_dir() {
+        // Build output that someone left in the tree is no input.
+        if path
+            .file_name()
+            .is_some_and(|name| name == "target" || name.to_string_lossy().starts_with(".git"))
+        {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(path) else { return };
+        for entry in entries.flatten() {
+            list(&entry.path(), files);
+        }
+    } else {
+        let time_ns =
+            i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        files.push((path.to_owned(), metadata.len(), time_ns));
+    }
+}
+
+/// Asks a built contender who it is, and checks it against its `contender.toml`.
+///
+/// # Errors
+/// [`Outcome::NotBuilt`] and the reason: no answer, not the contract, another id, other workloads, or a version that it
+/// does not know; a runtime whose version is unknown may not race, for nobody could repeat its result.
+pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
+    let not_built = |reason: String| (Outcome::NotBuilt, reason);
+    let mut command = contender.command.clone();
+    command.push("--describe".into());
+    let text = output_of(&command, Path::new("."), &prober.interrupted).map_err(not_built)?;
+    let description: Description =
+        text.parse().map_err(|error: palio_protocol::message::Malformed| {
+            not_built(format!("`--describe` is malformed: {error}"))
+        })?;
+    if description.id != contender.id {
+        return Err(not_built(format!(
+            "`--describe` says that it is {:?}, but its contender.toml says {:?}",
+            description.id, contender.id
+        )));
+    }
+    let (mut says, mut claims) = (description.workloads.clone(), contender.workloads.clone());
+    says.sort();
+    claims.sort();
+    if says != claims {
+        let differ = |a: &[String], b: &[String]| {
+            a.iter().filter(|name| !b.contains(name)).cloned().collect::<Vec<_>>().join(", ")
+        };
+        return Err(not_built(format!(
+            "`--describe` and contender.toml disagree about workloads (only described: {}; only in the file: {})",
+            differ(&says, &claims),
+            differ(&claims, &says)
+        )));
+    }
+    if description.version.is_none() {
+        return Err(not_built(format!("it does not know the version of {}", description.runtime)));
+    }
+    Ok(description)
+}

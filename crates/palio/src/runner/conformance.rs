@@ -1,0 +1,113 @@
+//! Plays the conformance vectors of the contract against a contender, whatever language it is written in.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use serde::Deserialize;
+
+use crate::runner::build::{Spoken, converse};
+
+/// One session that every harness must get right.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vector {
+    pub name: String,
+    args: Vec<String>,
+    stdin: String,
+    /// In a line, `#` stands for a number of at least 1 and `?` for a number or `-`.
+    stdout: Vec<String>,
+    status: i32,
+    /// What standard error must contain.
+    #[serde(default)]
+    stderr: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VectorFile {
+    vector: Vec<Vector>,
+}
+
+/// All vectors.
+///
+/// # Panics
+/// Never in a build that passed its tests: the file is part of the program.
+pub fn vectors() -> Vec<Vector> {
+    let file: VectorFile =
+        toml::from_str(palio_protocol::VECTORS).expect("the vectors are well-formed, a test says");
+    file.vector
+}
+
+impl Vector {
+    /// Plays this vector against the contender started by `command`.
+    ///
+    /// # Errors
+    /// What it did otherwise.
+    pub fn play(&self, command: &[String]) -> Result<(), String> {
+        let command: Vec<String> = command.iter().chain(&self.args).cloned().collect();
+        // Nothing here is worth an orderly end: Ctrl-C simply ends Palio.
+        let never = AtomicBool::new(false);
+        let Spoken { status, stdout, stderr } =
+            converse(&command, Path::new("."), &self.stdin, &never)?;
+        if status != Some(self.status) {
+            let ended = status
+                .map_or_else(|| "by a signal".to_owned(), |status| format!("with status {status}"));
+            return Err(format!("it ended {ended}, not with {}: {}", self.status, stderr.trim()));
+        }
+        let lines: Vec<&str> = stdout.lines().collect();
+        let alike = lines.len() == self.stdout.len()
+            && lines.iter().zip(&self.stdout).all(|(line, pattern)| matches(line, pattern));
+        if !alike {
+            return Err(format!("it printed {lines:?}, not {:?}", self.stdout));
+        }
+        if !stderr.contains(&self.stderr) {
+            return Err(format!(
+                "its standard error does not name {:?}: {:?}",
+                self.stderr,
+                stderr.trim()
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn matches(line: &str, pattern: &str) -> bool {
+    let (line, pattern): (Vec<&str>, Vec<&str>) =
+        (line.split(' ').collect(), pattern.split(' ').collect());
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    line.len() == pattern.len()
+        && line.iter().zip(pattern).all(|(word, pattern)| {
+            let (key, value) = word.split_once('=').unwrap_or(("", word));
+            match pattern.split_once('=').unwrap_or(("", pattern)) {
+                (name, "#") => {
+                    name == key && digits(value) && value.bytes().any(|byte| byte != b'0')
+                }
+                (name, "?") => name == key && (value == "-" || digits(value)),
+                _ => *word == pattern,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vectors_are_well_formed() {
+        assert!(vectors().len() > 20);
+    }
+
+    #[test]
+    fn patterns_match_numbers_and_nothing_else() {
+        assert!(matches("sample elapsed_ns=12 work=-", "sample elapsed_ns=# work=?"));
+        assert!(matches("a=b=c", "a=b=c"));
+        for line in [
+            "sample elapsed_ns=0 work=-",
+            "sample elapsed_ns=x work=-",
+            "sample elapsed_ns=12 work=",
+            "sample",
+        ] {
+            assert!(!matches(line, "sample elapsed_ns=# work=?"), "{line}");
+        }
+    }
+}

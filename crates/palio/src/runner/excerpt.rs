@@ -1,0 +1,89 @@
+//! The beginning and the end of a text that may be endless, in bounded memory.
+
+use std::collections::VecDeque;
+
+/// Kept of each side: a panic's message comes first, a sanitizer's summary last.
+const SIDE_BYTES: usize = 4 * 1024;
+
+/// Takes any number of bytes and keeps the first and the last few KiB of them.
+#[derive(Clone, Debug, Default)]
+pub struct Excerpt {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out_bytes: u64,
+}
+
+impl Excerpt {
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = SIDE_BYTES - self.head.len();
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let excess = self.tail.len().saturating_sub(SIDE_BYTES);
+        self.tail.drain(..excess);
+        self.left_out_bytes += excess as u64;
+    }
+
+    /// The text, with a mark where something is left out, and without what would move or colour a terminal.
+    pub fn text(&self) -> String {
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        let text = if self.left_out_bytes == 0 {
+            // In one piece, or a character across the border would be two halves.
+            String::from_utf8_lossy(&[&self.head[..], &tail].concat()).into_owned()
+        } else {
+            let (head, tail) =
+                (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&tail));
+            format!("{head}\n[… {} bytes left out …]\n{tail}", self.left_out_bytes)
+        };
+        let plain = console::strip_ansi_codes(text.trim_end());
+        plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    }
+}
+
+/// A word of a contender as a message shows it: short, and harmless on a terminal.
+pub fn shown(word: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 80;
+    let mut shown: String = word.chars().take(SHOWN_CHARS_MAX).flat_map(escaped).collect();
+    if word.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn escaped(c: char) -> impl Iterator<Item = char> {
+    let (plain, escape) =
+        if c.is_control() { (None, Some(c.escape_debug())) } else { (Some(c), None) };
+    plain.into_iter().chain(escape.into_iter().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excerpt(pieces: &[&[u8]]) -> Excerpt {
+        let mut excerpt = Excerpt::default();
+        pieces.iter().for_each(|piece| excerpt.push(piece));
+        excerpt
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        assert_eq!(excerpt(&[b"one ", b"two\n"]).text(), "one two");
+        let both_sides = "é".repeat(SIDE_BYTES);
+        assert_eq!(excerpt(&[b"", both_sides.as_bytes()]).text(), both_sides);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_text_is_left_out_and_counted() {
+        let text = excerpt(&[b"head ", &[b'.'; 3 * SIDE_BYTES], b" tail"]).text();
+        assert!(text.starts_with("head ...") && text.ends_with("... tail"));
+        assert!(text.contains(&format!("[… {} bytes left out …]", SIDE_BYTES + 10)), "{text}");
+    }
+
+    #[test]
+    fn terminals_are_safe() {
+        assert_eq!(excerpt(&[b"\x1b[31mred\x1b[0m\x07\x00 \xff\tend"]).text(), "red \u{fffd}\tend");
+        assert_eq!(shown("a\u{1b}[2J"), "a\\u{1b}[2J");
+        assert_eq!(shown(&"9".repeat(100)), "9".repeat(80) + "…");
+    }
+}

@@ -1,0 +1,351 @@
+//! One invocation: a conversation with one process, every answer checked, turned into a record whatever happens.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use palio_protocol::message::{Answer, Command, Sample};
+
+use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule};
+use crate::runner::excerpt::shown;
+use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
+
+/// What came of an invocation; samples taken before a failure are kept.
+#[derive(Clone, Debug)]
+pub struct Result {
+    pub outcome: Outcome,
+    pub detail: Option<String>,
+    pub stderr: Option<String>,
+    pub resources: Resources,
+    pub samples: Vec<SampleRecord>,
+}
+
+/// Why a conversation stopped early.
+enum Failure {
+    Broken(Broken),
+    Wrong(String),
+    Garbage(String),
+}
+
+/// A conversation in progress.
+pub struct Conversation<'a> {
+    race: &'a RaceRecord,
+    process: Process,
+    interrupted: &'a AtomicBool,
+    samples: Vec<SampleRecord>,
+    failure: Option<Failure>,
+}
+
+impl std::fmt::Debug for Conversation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Conversation<'a> {
+    /// Starts the contender of `cell`; `started` learns its process id first of all.
+    ///
+    /// # Errors
+    /// It cannot be started at all.
+    pub fn start(
+        race: &'a RaceRecord,
+        cell: &CellRecord,
+        limits: &Limits,
+        interrupted: &'a AtomicBool,
+        started: &mut dyn FnMut(u32),
+    ) -> std::result::Result<Self, Box<Result>> {
+        let timeout = Duration::from_millis(limits.timeout_ms);
+        match Process::start(&cell.command, timeout, limits.memory_mib) {
+            Ok(process) => {
+                started(process.id());
+                Ok(Self { race, process, interrupted, samples: Vec::new(), failure: None })
+            }
+            Err(error) => Err(Box::new(Result {
+                outcome: Outcome::Crashed,
+                detail: Some(format!("{} cannot be started: {error}", cell.command[0])),
+                stderr: None,
+                resources: Resources::default(),
+                samples: Vec::new(),
+            })),
+        }
+    }
+
+    /// Asks for samples and checks each; returns ns per iteration of each, or `None` once anything has failed.
+    pub fn run(&mut self, samples: u32, batch: u32, warm_up: bool) -> Option<Vec<f64>> {
+        if self.failure.is_some() {
+            return None;
+        }
+        let (Some(count), Some(size)) = (NonZeroU32::new(samples), NonZeroU32::new(batch)) else {
+            return Some(Vec::new());
+        };
+        self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
+        let mut per_iteration_ns = Vec::with_capacity(samples as usize);
+        for number in 1..=samples + 1 {
+            match self.answer() {
+                Ok(Answer::Sample(sample)) if number <= samples => {
+                    per_iteration_ns.push(sample.elapsed_ns as f64 / f64::from(batch));
+                    let wrong = self.check(&sample, batch);
+                    self.keep(sample, batch, warm_up);
+                    if let Some(reason) = wrong {
+                        self.failure = Some(Failure::Wrong(reason));
+                        return None;
+                    }
+                }
+                Ok(Answer::Done { samples: said }) if number == samples + 1 && said == samples => {}
+                Ok(Answer::Done { samples: said }) => {
+                    self.failure = Some(Failure::Garbage(format!(
+                        "it said `done {said}` after {} of {samples} samples",
+                        number - 1
+                    )));
+                    return None;
+                }
+                Ok(Answer::Sample(_)) => {
+                    self.failure =
+                        Some(Failure::Garbage(format!("it returned more than {samples} samples")));
+                    return None;
+                }
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    return None;
+                }
+            }
+        }
+        Some(per_iteration_ns)
+    }
+
+    fn answer(&mut self) -> std::result::Result<Answer, Failure> {
+        let line = self.process.read_line(self.interrupted).map_err(Failure::Broken)?;
+        line.parse().map_err(|error: palio_protocol::message::Malformed| {
+            Failure::Garbage(error.to_string())
+        })
+    }
+
+    /// What is wrong with a sample, if anything.
+    fn check(&self, sample: &Sample, batch: u32) -> Option<String> {
+        let race = self.race;
+        let times = u64::from(batch);
+        if sample.answer != race.answer {
+            return Some(format!(
+                "it answered {}, and {} is right",
+                shown(&sample.answer),
+                race.answer
+            ));
+        }
+        // A contender counts in 64 bits too, so what does not fit can only be wrong.
+        let ops = race.ops.saturating_mul(times);
+        if sample.ops != ops {
+            return Some(format!("it did {} {}s, not {ops}", sample.ops, race.unit));
+        }
+        let work = race.work.map(|work| work.saturating_mul(times));
+        if let (Some(done), Some(work)) = (sample.work, work)
+            && done != work
+        {
+            return Some(format!("it certified {done} units of work, not {work}"));
+        }
+        if let Some(min) = race.elapsed_ns_min
+            && sample.elapsed_ns < min.saturating_mul(times)
+        {
+            return Some(format!(
+                "it took {} ns, and the work cannot be done in under {min} ns",
+                sample.elapsed_ns
+            ));
+        }
+        None
+    }
+
+    fn keep(&mut self, sample: Sample, batch: u32, warm_up: bool) {
+        self.samples.push(SampleRecord {
+            warm_up,
+            batch,
+            elapsed_ns: sample.elapsed_ns,
+            ops: sample.ops,
+            answer: (sample.answer != self.race.answer).then_some(sample.answer),
+            work: sample.work,
+            user_us: sample.user_us,
+            sys_us: sample.sys_us,
+        });
+    }
+
+    /// Ends the process and says what came of it all.
+    pub fn finish(mut self) -> Result {
+        if self.failure.is_none() {
+            self.process.note_peak_memory();
+            self.process.write_line("quit");
+        }
+        let at_once = !matches!(self.failure, None | Some(Failure::Broken(Broken::Ended)));
+        let ending = self.process.end(at_once, self.interrupted);
+        if !at_once && let Some(reason) = &ending.broken {
+            self.failure = Some(Failure::Broken(reason.clone()));
+        }
+        if self.failure.is_none()
+            && let Some(line) = &ending.stray
+        {
+            self.failure =
+                Some(Failure::Garbage(format!("it wrote {:?} after its last `done`", shown(line))));
+        }
+        let (outcome, detail) = verdict(self.failure.as_ref(), &ending, self.samples.len());
+        let failed = outcome != Outcome::Ok;
+        Result {
+            outcome,
+            detail,
+            stderr: (failed && !ending.stderr.is_empty()).then_some(ending.stderr),
+            resources: ending.resources,
+            samples: self.samples,
+        }
+    }
+}
+
+/// The exit status of the contract for "I do not do this".
+const STATUS_UNSUPPORTED: i32 = 3;
+
+fn verdict(
+    failure: Option<&Failure>,
+    ending: &Ending,
+    samples: usize,
+) -> (Outcome, Option<String>) {
+    let code = ending.status.and_then(|status| status.code());
+    let (outcome, detail) = match failure {
+        None if ending.forced => (
+            Outcome::Crashed,
+            format!("it did its work, but did not end within {} s of `quit`", QUIT_GRACE.as_secs()),
+        ),
+        None if code == Some(0) => return (Outcome::Ok, None),
+        None => (Outcome::Crashed, format!("it did its work, but then {}", ending.describe())),
+        Some(Failure::Wrong(reason)) => (Outcome::WrongAnswer, reason.clone()),
+        Some(Failure::Garbage(reason)) => {
+            (Outcome::Crashed, format!("it does not keep the contract: {reason}"))
+        }
+        Some(Failure::Broken(Broken::Ended))
+            if code == Some(STATUS_UNSUPPORTED) && samples == 0 =>
+        {
+            let reason =
+                ending.stderr.lines().last().unwrap_or("it says that it does not support this");
+            (Outcome::Unsupported, shown(reason))
+        }
+        Some(Failure::Broken(Broken::Ended)) if ending.forced => (
+            Outcome::Crashed,
+            format!("it closed its standard output after {samples} sample(s), but did not end"),
+        ),
+        Some(Failure::Broken(Broken::Ended)) => {
+            (Outcome::Crashed, format!("it {} after {samples} sample(s)", ending.describe()))
+        }
+        Some(Failure::Broken(Broken::TimedOut(after))) => (
+            Outcome::TimedOut,
+            format!(
+                "it was killed after {} s with {samples} sample(s); --timeout allows more{}",
+                after.as_secs_f64(),
+                if samples == 0 {
+                    ", or does it not flush its output after every line?"
+                } else {
+                    ""
+                }
+            ),
+        ),
+        Some(Failure::Broken(Broken::TooMuchMemory(kib))) => (
+            Outcome::Crashed,
+            format!(
+                "it was killed when its memory reached {} MiB; --memory allows more",
+                kib / 1024
+            ),
+        ),
+        Some(Failure::Broken(Broken::Flood)) => (
+            Outcome::Crashed,
+            "it does not keep the contract: it wrote a line without end".to_owned(),
+        ),
+        Some(Failure::Broken(Broken::NotText)) => {
+            (Outcome::Crashed, "it does not keep the contract: its output is not UTF-8".to_owned())
+        }
+        Some(Failure::Broken(Broken::Interrupted)) => {
+            (Outcome::Pending, "the run was interrupted while it raced".to_owned())
+        }
+    };
+    (outcome, Some(detail))
+}
+
+/// The whole of one invocation in a block: warm-up, then the measured samples.
+pub fn measure(
+    race: &RaceRecord,
+    cell: &CellRecord,
+    schedule: Schedule,
+    limits: &Limits,
+    interrupted: &AtomicBool,
+    started: &mut dyn FnMut(u32),
+) -> Result {
+    let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
+        Ok(conversation) => conversation,
+        Err(result) => return *result,
+    };
+    if conversation.run(schedule.warm_ups, schedule.batch, true).is_some() {
+        conversation.run(schedule.samples, schedule.batch, false);
+    }
+    conversation.finish()
+}
+
+/// Shortest sample that is worth timing.
+const SAMPLE_NS_MIN: f64 = 1_000_000.0;
+/// So that no contender is judged on more data than fits a report.
+const SAMPLES_MAX: f64 = 100.0;
+const SAMPLES_MIN: f64 = 3.0;
+const BATCH_MAX: u32 = 1 << 24;
+
+/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will be asked for.
+///
+/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples fill the budget, but
+/// are at least 3 (1 when one alone overruns the budget) and at most 100; a tenth as many, at least 1, warm up.
+pub fn pilot(
+    race: &RaceRecord,
+    cell: &CellRecord,
+    limits: &Limits,
+    interrupted: &AtomicBool,
+    started: &mut dyn FnMut(u32),
+) -> (Result, Option<Schedule>) {
+    let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
+        Ok(conversation) => conversation,
+        Err(result) => return (*result, None),
+    };
+    let mut schedule = None;
+    if conversation.run(1, 1, true).is_some() {
+        let mut batch = 1_u32;
+        // The first iterations of a process are slow; a few rounds settle on its pace.
+        while let Some(times) = conversation.run(2, batch, true) {
+            let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
+            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(BATCH_MAX)) as u32;
+            let enough = enough.max(1).next_power_of_two();
+            if enough <= batch {
+                schedule = Some(fixed(iteration_ns, enough, limits.budget_ms));
+                break;
+            }
+            batch = enough;
+        }
+    }
+    let result = conversation.finish();
+    let schedule = schedule.filter(|_| result.outcome == Outcome::Ok);
+    (result, schedule)
+}
+
+fn fixed(iteration_ns: f64, batch: u32, budget_ms: u64) -> Schedule {
+    let budget_ns = budget_ms as f64 * 1e6;
+    let sample_ns = iteration_ns * f64::from(batch);
+    let samples = if sample_ns > budget_ns {
+        1.0
+    } else {
+        (budget_ns / sample_ns).clamp(SAMPLES_MIN, SAMPLES_MAX)
+    };
+    let samples = samples as u32;
+    Schedule { warm_ups: (samples / 10).max(1), samples, batch }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pilot_fills_the_budget_within_its_bounds() {
+        let at = |iteration_ns: f64, batch| fixed(iteration_ns, batch, 100);
+        assert_eq!(at(1e6, 1), Schedule { warm_ups: 10, samples: 100, batch: 1 });
+        assert_eq!(at(1e7, 1), Schedule { warm_ups: 1, samples: 10, batch: 1 });
+        assert_eq!(at(6e7, 1), Schedule { warm_ups: 1, samples: 3, batch: 1 });
+        assert_eq!(at(2e8, 1), Schedule { warm_ups: 1, samples: 1, batch: 1 });
+        assert_eq!(at(10.0, 131_072).samples, 76);
+    }
+}

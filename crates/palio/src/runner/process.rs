@@ -1,0 +1,387 @@
+//! One process of a contender: started in a group of its own, spoken to by lines, watched, and always reaped.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::record::Resources;
+use crate::runner::excerpt::Excerpt;
+
+/// How often memory, time and interruption are looked at while a contender is silent. Each look costs some 20 µs.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a contender may take to end after `quit` or the end of its input.
+pub const QUIT_GRACE: Duration = Duration::from_secs(5);
+/// A line longer than this is no line of the contract.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+/// How often a pipe is read once its process is gone. More than any pipe holds; a process that escaped its group could
+/// go on filling it for ever.
+const LAST_READS_MAX: u32 = 256;
+
+/// What a process may take; beyond it, its whole group is killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub deadline: Instant,
+    pub timeout: Duration,
+    pub memory_kib: u64,
+}
+
+/// Why no further line can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It died, or closed its output.
+    Ended,
+    TimedOut(Duration),
+    /// Its resident set, in KiB, went beyond the bound.
+    TooMuchMemory(u64),
+    /// A line without end.
+    Flood,
+    /// Output that is not UTF-8.
+    NotText,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub struct Ending {
+    pub status: Option<ExitStatus>,
+    /// It did not end by itself, though it was given the time to.
+    pub forced: bool,
+    /// What it wrote that nobody had asked for.
+    pub stray: Option<String>,
+    /// Why it was not waited for any longer, other than the time that it took.
+    pub broken: Option<Broken>,
+    pub stderr: String,
+    pub resources: Resources,
+}
+
+impl Ending {
+    /// `exited with status 3`, `was killed by signal 11 (SIGSEGV)`.
+    pub fn describe(&self) -> String {
+        match self.status.map(|status| (status.code(), status.signal())) {
+            Some((Some(code), _)) => format!("exited with status {code}"),
+            Some((None, Some(signal))) => {
+                let name = Signal::try_from(signal).map_or("unknown", Signal::as_str);
+                format!("was killed by signal {signal} ({name})")
+            }
+            _ => "could not be waited for".to_owned(),
+        }
+    }
+}
+
+/// Whether a contender gets to see this variable of the environment.
+///
+/// A forgotten `GOMAXPROCS`, `OMP_WAIT_POLICY` or `MALLOC_ARENA_MAX` would tune one contender and not the others, and
+/// the size of the environment alone moves the stack and with it times (Mytkowicz et al. 2009). So only what a program
+/// needs to start is passed on.
+fn keeps(name: &str) -> bool {
+    matches!(
+        name,
+        "PATH" | "HOME" | "TMPDIR" | "LANG" | "LD_LIBRARY_PATH" | "JAVA_HOME" | "DOTNET_ROOT"
+    )
+}
+
+/// A running contender.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    bounds: Bounds,
+    started: Instant,
+    /// Children reaped so far, before this one: what `getrusage` says beyond it is this process's.
+    usage_before: Option<Usage>,
+    pending: Vec<u8>,
+    lines: VecDeque<String>,
+    stderr_kept: Excerpt,
+    /// It is dead; what it left in its pipes may still be read.
+    exited: bool,
+    max_rss_kib: Option<u64>,
+    watched: Instant,
+    reaped: bool,
+}
+
+impl Process {
+    /// Starts `command` with all three standard streams as pipes, in a process group of its own.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(command: &[String], timeout: Duration, memory_mib: u64) -> std::io::Result<Self> {
+        let usage_before = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
+        let started = Instant::now();
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps)))
+            .spawn()?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let bounds = Bounds { deadline: started + timeout, timeout, memory_kib: memory_mib * 1024 };
+        Ok(Self {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            bounds,
+            started,
+            usage_before,
+            pending: Vec::new(),
+            lines: VecDeque::new(),
+            stderr_kept: Excerpt::default(),
+            exited: false,
+            max_rss_kib: None,
+            watched: started,
+            reaped: false,
+        })
+    }
+
+    /// The process id, for whoever must find it again after a crash of Palio.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes one line. A contender that is gone is noticed at the next [`read_line`](Self::read_line).
+    pub fn write_line(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin
+            && stdin.write_all(format!("{line}\n").as_bytes()).is_err()
+        {
+            self.stdin = None;
+        }
+    }
+
+    /// Closes its input.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The next line of its standard output.
+    ///
+    /// # Errors
+    /// See [`Broken`]; the process is still to be ended with [`end`](Self::end).
+    pub fn read_line(&mut self, interrupted: &AtomicBool) -> Result<String, Broken> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Ok(line);
+            }
+            if self.stdout.is_none() {
+                return Err(Broken::Ended);
+            }
+            self.pump(interrupted, self.bounds.deadline)?;
+        }
+    }
+
+    /// Notes the peak of its memory. To be called when it has done its work and still lives: the kernel's own
+    /// `ru_maxrss` starts from Palio's size, since a process inherits it when it is started.
+    pub fn note_peak_memory(&mut self) {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.id())) else {
+            return;
+        };
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        self.max_rss_kib = self.max_rss_kib.max(peak);
+    }
+
+    /// Waits for output of any kind, at most until the next look at its memory; reads what there is.
+    fn pump(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Broken::Interrupted);
+        }
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(Broken::TimedOut(self.bounds.timeout));
+        }
+        if now.duration_since(self.watched) >= WATCH_INTERVAL {
+            self.watched = now;
+            self.note_peak_memory();
+            if let Some(kib) = self.max_rss_kib.filter(|&kib| kib > self.bounds.memory_kib) {
+                return Err(Broken::TooMuchMemory(kib));
+            }
+        }
+        let patience = if self.exited {
+            Duration::ZERO
+        } else {
+            WATCH_INTERVAL.min(deadline - now).max(Duration::from_millis(1))
+        };
+        let (out_ready, err_ready) = {
+            let stdout =
+                self.stdout.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN));
+            let stderr =
+                self.stderr.as_ref().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN));
+            let has_stdout = stdout.is_some();
+            let mut both: Vec<PollFd<'_>> = stdout.into_iter().chain(stderr).collect();
+            let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+            // A signal ends the wait early; the flag it set is looked at in the next round.
+            match poll(&mut both, patience) {
+                Err(_) => return Ok(()),
+                // It is silent. Another process may hold its pipes open, so their end would never come.
+                Ok(0) if self.exited => return Err(Broken::Ended),
+                Ok(0) => {
+                    self.exited = self.child.try_wait().is_ok_and(|status| status.is_some());
+                    return Ok(());
+                }
+                Ok(_) => {}
+            }
+            let ready = |fd: Option<&PollFd<'_>>| fd.and_then(PollFd::any).unwrap_or(false);
+            if has_stdout {
+                (ready(both.first()), ready(both.get(1)))
+            } else {
+                (false, ready(both.first()))
+            }
+        };
+        if err_ready {
+            self.read_stderr();
+        }
+        if out_ready {
+            self.read_stdout()?;
+        }
+        Ok(())
+    }
+
+    fn read_stderr(&mut self) {
+        let Some(pipe) = &mut self.stderr else { return };
+        let mut buffer = [0; 4096];
+        match pipe.read(&mut buffer) {
+            Ok(0) => self.stderr = None,
+            Ok(count) => self.stderr_kept.push(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => self.stderr = None,
+        }
+    }
+
+    fn read_stdout(&mut self) -> Result<(), Broken> {
+        let Some(pipe) = &mut self.stdout else { return Ok(()) };
+        let mut buffer = [0; 16 * 1024];
+        let count = match pipe.read(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(_) => 0,
+        };
+        if count == 0 {
+            self.stdout = None;
+            // A last line without its end was cut off: it does not count.
+            return Ok(());
+        }
+        self.pending.extend_from_slice(&buffer[..count]);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).take(end).collect();
+            self.lines.push_back(String::from_utf8(line).map_err(|_| Broken::NotText)?);
+        }
+        if self.pending.len() > LINE_BYTES_MAX { Err(Broken::Flood) } else { Ok(()) }
+    }
+
+    /// Lets it go: closes its input and waits for its end, or kills its group if it does not come in time or if
+    /// `at_once` says so. Whatever it left in its group is killed too.
+    pub fn end(mut self, at_once: bool, interrupted: &AtomicBool) -> Ending {
+        self.close_input();
+        let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
+        let (mut status, mut stray, mut broken) = (None, None, None);
+        if !at_once {
+            let deadline = Instant::now() + QUIT_GRACE;
+            // Its output is drained meanwhile, or a full pipe could keep it from ending.
+            while status.is_none() && broken.is_none() && Instant::now() < deadline {
+                status = self.child.try_wait().ok().flatten();
+                if status.is_none() {
+                    broken = self.pump_briefly(interrupted, deadline).err();
+                    stray = stray.or_else(|| self.lines.pop_front());
+                    self.lines.clear();
+                }
+            }
+        }
+        let forced = status.is_none() && !at_once;
+        // An error says that nothing is left to kill.
+        let _ = killpg(group, Signal::SIGKILL);
+        let status = status.or_else(|| self.child.wait().ok());
+        self.reaped = true;
+        broken = broken.or_else(|| self.read_what_is_left().err());
+        let unfinished = || {
+            (!self.pending.is_empty()).then(|| String::from_utf8_lossy(&self.pending).into_owned())
+        };
+        Ending {
+            status,
+            forced,
+            stray: stray.or_else(|| self.lines.pop_front()).or_else(unfinished),
+            broken: broken.filter(|reason| !matches!(reason, Broken::TimedOut(_) | Broken::Ended)),
+            stderr: self.stderr_kept.text(),
+            resources: self.resources(),
+        }
+    }
+
+    /// As [`pump`](Self::pump), but a contender that has closed its pipes is not spun upon.
+    fn pump_briefly(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
+        if self.stdout.is_some() || self.stderr.is_some() {
+            return self.pump(interrupted, deadline);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Broken::Interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+
+    /// Reads what a dead process left in its pipes.
+    fn read_what_is_left(&mut self) -> Result<(), Broken> {
+        fn is_readable(pipe: Option<&impl AsFd>) -> bool {
+            let Some(pipe) = pipe else { return false };
+            let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+            poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        }
+        for _ in 0..LAST_READS_MAX {
+            if !is_readable(self.stderr.as_ref()) {
+                break;
+            }
+            self.read_stderr();
+        }
+        for _ in 0..LAST_READS_MAX {
+            if !is_readable(self.stdout.as_ref()) {
+                break;
+            }
+            self.read_stdout()?;
+        }
+        Ok(())
+    }
+
+    fn resources(&self) -> Resources {
+        // Palio reaps one child at a time, so the growth of its children's usage is this child's, threads and
+        // waited-for grandchildren included: what `wait4` would say, without the unsafe call.
+        let usage = self.usage_before.as_ref().zip(getrusage(UsageWho::RUSAGE_CHILDREN).ok());
+        let grown = |of: fn(&Usage) -> i64| {
+            usage.as_ref().and_then(|(before, after)| u64::try_from(of(after) - of(before)).ok())
+        };
+        fn us(time: nix::sys::time::TimeVal) -> i64 {
+            time.tv_sec() * 1_000_000 + time.tv_usec()
+        }
+        Resources {
+            wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            user_us: grown(|usage| us(usage.user_time())),
+            sys_us: grown(|usage| us(usage.system_time())),
+            max_rss_kib: self.max_rss_kib,
+            voluntary_switches: grown(Usage::voluntary_context_switches),
+            involuntary_switches: grown(Usage::involuntary_context_switches),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
+            let _ = killpg(group, Signal::SIGKILL);
+            let _ = self.child.wait();
+        }
+    }
+}

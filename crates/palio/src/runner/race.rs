@@ -1,0 +1,308 @@
+//! The race loop: pilots, then block after block; every invocation is stored before the next one starts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+
+use crate::plan::block_order;
+use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
+use crate::runner::invocation;
+use crate::store::{Lease, Store};
+
+/// What the loop tells whoever watches it.
+pub trait Progress {
+    /// An invocation is about to start.
+    fn starting(&mut self, step: &Step<'_>);
+    /// A contender failed and takes no further part in this race.
+    fn failed(&mut self, race: &RaceRecord, cell: &CellRecord);
+}
+
+/// Where the run stands.
+#[derive(Debug)]
+pub struct Step<'a> {
+    pub race: &'a RaceRecord,
+    pub cell: &'a CellRecord,
+    /// From 1, of how many.
+    pub race_number: (usize, usize),
+    /// `None` in the pilot; else from 1, of how many.
+    pub block: Option<(u32, u32)>,
+    /// Invocations done, and all that there will be if nobody else fails.
+    pub done: (u64, u64),
+    pub remaining: Duration,
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Finished,
+    /// The user stopped it; what was done is stored and the rest can be resumed.
+    Interrupted,
+}
+
+/// Now, in RFC 3339.
+pub fn timestamp() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Races whatever of `run` has not been raced yet.
+///
+/// # Errors
+/// The store or the lease cannot be written. What was stored before stays.
+pub fn race(
+    run: &mut RunRecord,
+    store: &mut Store,
+    lease: &mut Lease,
+    interrupted: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<End> {
+    let mut clock = Estimate::new(run);
+    for index in 0..run.races.len() {
+        let mut race =
+            RaceLoop { run, index, store, lease, interrupted, progress, clock: &mut clock };
+        if race.pilots()? == End::Interrupted || race.blocks()? == End::Interrupted {
+            return Ok(End::Interrupted);
+        }
+    }
+    Ok(End::Finished)
+}
+
+struct RaceLoop<'a> {
+    run: &'a mut RunRecord,
+    index: usize,
+    store: &'a mut Store,
+    lease: &'a mut Lease,
+    interrupted: &'a AtomicBool,
+    progress: &'a mut dyn Progress,
+    clock: &'a mut Estimate,
+}
+
+impl RaceLoop<'_> {
+    fn pilots(&mut self) -> Result<End> {
+        for cell in 0..self.run.races[self.index].cells.len() {
+            let record = &self.run.races[self.index].cells[cell];
+            if record.outcome != Outcome::Pending || record.schedule.is_some() {
+                continue;
+            }
+            if record.shadow {
+                self.copy_to_shadow(cell)?;
+                continue;
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(End::Interrupted);
+            }
+            self.announce(cell, None);
+            let race = &self.run.races[self.index];
+            let mut lease_error = None;
+            let (result, schedule) = invocation::pilot(
+                race,
+                &race.cells[cell],
+                &self.run.header.limits,
+                self.interrupted,
+                &mut |id| lease_error = self.lease.note_child(id).err(),
+            );
+            if let Some(error) = lease_error {
+                return Err(error);
+            }
+            if self.keep(cell, None, 0, result, schedule)? == End::Interrupted {
+                return Ok(End::Interrupted);
+            }
+        }
+        Ok(End::Finished)
+    }
+
+    /// The shadow does exactly what its twin does, and it cannot race if its twin failed.
+    fn copy_to_shadow(&mut self, shadow: usize) -> Result<()> {
+        let cells = &mut self.run.races[self.index].cells;
+        let twin = cells
+            .iter()
+            .find(|cell| {
+                !cell.shadow
+                    && cell.contender == cells[shadow].contender
+                    && cell.variant == cells[shadow].variant
+            })
+            .cloned();
+        if let Some(twin) = twin {
+            let record = &mut cells[shadow];
+            record.schedule = twin.schedule;
+            record.outcome = twin.outcome;
+            record.detail = twin.detail;
+        }
+        let record = &self.run.races[self.index].cells[shadow];
+        self.store.update_cell(&self.run.header.id, (self.index, shadow), record)
+    }
+
+    fn blocks(&mut self) -> Result<End> {
+        let (seed, blocks) = (self.run.header.seed, self.run.header.blocks);
+        let cells = self.run.races[self.index].cells.len();
+        for block in 0..blocks {
+            for (position, cell) in (0_u32..).zip(block_order(seed, self.index, block, cells)) {
+                let record = &self.run.races[self.index].cells[cell];
+                let raced = record
+                    .invocations
+                    .iter()
+                    .any(|i| i.block == Some(block) && i.outcome == Outcome::Ok);
+                let Some(schedule) =
+                    record.schedule.filter(|_| record.outcome == Outcome::Pending && !raced)
+                else {
+                    continue;
+                };
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Ok(End::Interrupted);
+                }
+                self.announce(cell, Some((block + 1, blocks)));
+                let race = &self.run.races[self.index];
+                let mut lease_error = None;
+                let result = invocation::measure(
+                    race,
+                    &race.cells[cell],
+                    schedule,
+                    &self.run.header.limits,
+                    self.interrupted,
+                    &mut |id| lease_error = self.lease.note_child(id).err(),
+                );
+                if let Some(error) = lease_error {
+                    return Err(error);
+                }
+                if self.keep(cell, Some(block), position, result, Some(schedule))?
+                    == End::Interrupted
+                {
+                    return Ok(End::Interrupted);
+                }
+            }
+        }
+        for cell in 0..cells {
+            let record = &mut self.run.races[self.index].cells[cell];
+            if record.outcome == Outcome::Pending {
+                record.outcome = Outcome::Ok;
+                self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
+            }
+        }
+        Ok(End::Finished)
+    }
+
+    /// Stores an invocation, and takes a contender that failed out of the race.
+    fn keep(
+        &mut self,
+        cell: usize,
+        block: Option<u32>,
+        position: u32,
+        result: invocation::Result,
+        schedule: Option<crate::record::Schedule>,
+    ) -> Result<End> {
+        let invocation = InvocationRecord {
+            block,
+            position,
+            started_at: timestamp(),
+            outcome: result.outcome,
+            detail: result.detail.clone(),
+            resources: result.resources,
+            samples: result.samples,
+        };
+        self.clock.learn(&invocation);
+        let record = &mut self.run.races[self.index].cells[cell];
+        record.schedule = schedule;
+        let interrupted = result.outcome == Outcome::Pending;
+        let failed = !interrupted && result.outcome != Outcome::Ok;
+        if failed {
+            record.outcome = result.outcome;
+            record.detail = result.detail;
+            record.stderr = result.stderr;
+        }
+        self.store.add_invocation(&self.run.header.id, (self.index, cell), record, &invocation)?;
+        record.invocations.push(invocation);
+        if failed {
+            self.fail_twin(cell)?;
+            let race = &self.run.races[self.index];
+            self.progress.failed(race, &race.cells[cell]);
+        }
+        Ok(if interrupted { End::Interrupted } else { End::Finished })
+    }
+
+    /// A contender that fails as its own shadow has failed: it is the same program doing the same work.
+    fn fail_twin(&mut self, shadow: usize) -> Result<()> {
+        let cells = &mut self.run.races[self.index].cells;
+        if !cells[shadow].shadow {
+            return Ok(());
+        }
+        let failed = cells[shadow].clone();
+        let twin = cells.iter_mut().enumerate().find(|(_, cell)| {
+            !cell.shadow && cell.contender == failed.contender && cell.variant == failed.variant
+        });
+        let Some((index, twin)) = twin else { return Ok(()) };
+        twin.outcome = failed.outcome;
+        twin.detail = failed.detail.map(|detail| format!("as its own shadow: {detail}"));
+        twin.stderr = failed.stderr;
+        self.store.update_cell(&self.run.header.id, (self.index, index), twin)
+    }
+
+    fn announce(&mut self, cell: usize, block: Option<(u32, u32)>) {
+        let (done, all, remaining) = self.clock.remaining(self.run);
+        let race = &self.run.races[self.index];
+        self.progress.starting(&Step {
+            race,
+            cell: &race.cells[cell],
+            race_number: (self.index + 1, self.run.races.len()),
+            block,
+            done: (done, all),
+            remaining,
+        });
+    }
+}
+
+/// How long the rest will take, from what the past took.
+struct Estimate {
+    invocations: u64,
+    total: Duration,
+    budget: Duration,
+}
+
+impl Estimate {
+    fn new(run: &RunRecord) -> Self {
+        Self {
+            invocations: 0,
+            total: Duration::ZERO,
+            budget: Duration::from_millis(run.header.limits.budget_ms),
+        }
+    }
+
+    fn learn(&mut self, invocation: &InvocationRecord) {
+        if invocation.block.is_some() && invocation.outcome == Outcome::Ok {
+            self.invocations += 1;
+            self.total += Duration::from_micros(invocation.resources.wall_us);
+        }
+    }
+
+    /// Invocations done, all invocations, and the time that the others will take. A cell that has raced takes as long
+    /// as it took; one that has not, as long as the average so far, or its budget and a little.
+    fn remaining(&self, run: &RunRecord) -> (u64, u64, Duration) {
+        let average = match u32::try_from(self.invocations) {
+            Ok(count) if count > 0 => self.total / count,
+            _ => self.budget + self.budget / 4 + Duration::from_millis(20),
+        };
+        let (mut done, mut all, mut rest) = (0_u64, 0_u64, Duration::ZERO);
+        for cell in run.races.iter().flat_map(|race| &race.cells) {
+            let raced: BTreeMap<u32, u64> = cell
+                .invocations
+                .iter()
+                .filter(|invocation| invocation.outcome == Outcome::Ok)
+                .filter_map(|invocation| Some((invocation.block?, invocation.resources.wall_us)))
+                .collect();
+            let count = raced.len() as u64;
+            done += count;
+            if cell.outcome == Outcome::Pending {
+                let to_do = u64::from(run.header.blocks).saturating_sub(count);
+                all += count + to_do;
+                let each = match raced.values().sum::<u64>().checked_div(count) {
+                    Some(wall_us) => Duration::from_micros(wall_us),
+                    None => average,
+                };
+                rest += each * u32::try_from(to_do).unwrap_or(u32::MAX);
+            } else {
+                all += count;
+            }
+        }
+        (done, all, rest)
+    }
+}

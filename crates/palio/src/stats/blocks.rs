@@ -1,0 +1,92 @@
+//! The locations of one contender's invocations, one per block of a race.
+
+use super::summary::{InvalidSamples, is_time, location_ns};
+
+/// One contender's times in one race: a location per block, or nothing where its invocation failed.
+///
+/// The position in the sequence is the number of the block: two contenders are compared only in
+/// blocks where both were measured, because only there did they meet the same machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockTimes {
+    // Logarithms, because every comparison is of ratios; taken once here instead of once per pair.
+    ln_ns: Vec<Option<f64>>,
+}
+
+impl BlockTimes {
+    /// Takes one location in nanoseconds per block (see [`location_ns`]), in block order, with
+    /// `None` for a block in which this contender has no `ok` invocation.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSamples::NotATime`] with the number of the block if a location is not a positive
+    /// finite time.
+    pub fn new(
+        locations_ns: impl IntoIterator<Item = Option<f64>>,
+    ) -> Result<Self, InvalidSamples> {
+        let ln_ns = locations_ns
+            .into_iter()
+            .enumerate()
+            .map(|(index, location)| match location {
+                Some(value_ns) if !is_time(value_ns) => {
+                    Err(InvalidSamples::NotATime { index, value_ns })
+                }
+                _ => Ok(location.map(f64::ln)),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { ln_ns })
+    }
+
+    /// Reduces the samples of each invocation (nanoseconds per iteration) to their median.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSamples`] if an invocation that is present has no samples or an impossible one.
+    pub fn from_samples<'a>(
+        invocations: impl IntoIterator<Item = Option<&'a [f64]>>,
+    ) -> Result<Self, InvalidSamples> {
+        let locations = invocations
+            .into_iter()
+            .map(|samples| samples.map(location_ns).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        Self::new(locations)
+    }
+
+    /// Number of blocks in which this contender was measured.
+    #[must_use]
+    pub fn measured(&self) -> usize {
+        self.ln_ns.iter().flatten().count()
+    }
+
+    /// `ln(self / other)` of every block where both were measured, in block order.
+    pub(super) fn log_ratios(&self, other: &Self) -> Vec<f64> {
+        let pairs = self.ln_ns.iter().zip(&other.ln_ns);
+        pairs.filter_map(|(&a, &b)| Some(a? - b?)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blocks_with_both_are_paired() {
+        let a = BlockTimes::new([Some(2.0), None, Some(8.0), Some(1.0)]).unwrap();
+        let b = BlockTimes::new([Some(1.0), Some(1.0), Some(4.0)]).unwrap();
+        let ratios = a.log_ratios(&b);
+        assert_eq!(ratios.len(), 2);
+        assert!(ratios.iter().all(|d| (d - 2.0_f64.ln()).abs() < 1e-15));
+        assert_eq!((a.measured(), b.measured()), (3, 3));
+    }
+
+    #[test]
+    fn an_impossible_location_names_its_block() {
+        let error = BlockTimes::new([Some(1.0), Some(0.0)]).unwrap_err();
+        assert_eq!(error, InvalidSamples::NotATime { index: 1, value_ns: 0.0 });
+    }
+
+    #[test]
+    fn a_present_invocation_without_samples_is_an_error() {
+        let none: &[f64] = &[];
+        assert_eq!(BlockTimes::from_samples([Some(none)]), Err(InvalidSamples::Empty));
+    }
+}

@@ -1,0 +1,148 @@
+//! The noise floor: what a race shows between a contender and itself.
+
+use super::blocks::BlockTimes;
+use super::ratio::RatioInterval;
+
+/// Smallest noise floor ever claimed, whatever the A/A comparison says.
+///
+/// The reference and its shadow are the same binary started in the same way, so they cannot show
+/// the effects of link order, of the environment's size or of code layout, which move times by
+/// percents with no change in the code that is measured (Mytkowicz et al. 2009).
+pub const MIN_FLOOR: f64 = 1.01;
+
+/// Comparisons closer than this to a threshold count as on it: the logarithms and exponentials
+/// on the way there must not decide a verdict by their last bit.
+const ROUNDING: f64 = 1e-9;
+
+/// The noise floor of a race, from its A/A comparison: reference against its own shadow.
+///
+/// Two numbers come out of that comparison, and a difference has to pass both (see
+/// [`NoiseFloor::clears`]): the [`ratio`](Self::ratio), which is how far from 1 its interval
+/// reaches, and the [`bias`](Self::bias), which is how far from 1 its estimate lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NoiseFloor {
+    ratio: f64,
+    bias: f64,
+    a_a: Option<RatioInterval>,
+}
+
+/// On which side of 1 a ratio lies beyond the noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Faster,
+    Slower,
+}
+
+impl NoiseFloor {
+    /// Measures the floor from the reference and its shadow, paired by block.
+    ///
+    /// With fewer than [`MIN_BLOCKS`](super::MIN_BLOCKS) blocks in common the floor is infinite.
+    #[must_use]
+    pub fn measure(reference: &BlockTimes, shadow: &BlockTimes) -> Self {
+        match RatioInterval::between(shadow, reference) {
+            Some(a_a) => Self {
+                ratio: a_a.hi.max(1.0 / a_a.lo).max(MIN_FLOOR),
+                bias: a_a.point.max(1.0 / a_a.point).max(MIN_FLOOR),
+                a_a: Some(a_a),
+            },
+            None => Self::unknown(),
+        }
+    }
+
+    /// The floor of a race whose noise nobody measured: infinite, so that nothing is claimed.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { ratio: f64::INFINITY, bias: f64::INFINITY, a_a: None }
+    }
+
+    /// The floor to print above a table, a ratio of at least [`MIN_FLOOR`]: the end of the A/A
+    /// interval that lies farther from 1. Infinite if the noise is unknown.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// How far the A/A estimate lies from 1, as a ratio of at least [`MIN_FLOOR`].
+    #[must_use]
+    pub fn bias(&self) -> f64 {
+        self.bias
+    }
+
+    /// The A/A comparison itself, shadow over reference, if both ran in at least one block.
+    #[must_use]
+    pub fn a_a(&self) -> Option<RatioInterval> {
+        self.a_a
+    }
+
+    /// Whether `ratio` stands out of the noise: its point lies beyond the A/A interval **and**
+    /// its interval lies wholly beyond the A/A point, on the same side of 1.
+    ///
+    /// Each half alone was tried and is not enough: the first lets a lucky cluster of blocks
+    /// through when the A/A interval happens to be short, the second when the A/A point happens
+    /// to fall on 1. To ask for disjoint intervals instead would cost much more power than it buys.
+    #[must_use]
+    pub fn clears(&self, ratio: &RatioInterval) -> bool {
+        self.side(ratio).is_some()
+    }
+
+    pub(super) fn side(&self, ratio: &RatioInterval) -> Option<Side> {
+        if self.is_below(ratio) {
+            Some(Side::Slower)
+        } else if self.is_below(&ratio.inverse()) {
+            Some(Side::Faster)
+        } else {
+            None
+        }
+    }
+
+    fn is_below(&self, ratio: &RatioInterval) -> bool {
+        let beyond = 1.0 + ROUNDING;
+        ratio.point > self.ratio * beyond && ratio.lo > self.bias * beyond
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(locations: &[f64]) -> BlockTimes {
+        BlockTimes::new(locations.iter().copied().map(Some)).unwrap()
+    }
+
+    fn ratio(point: f64, lo: f64, hi: f64) -> RatioInterval {
+        RatioInterval { point, lo, hi, blocks: 15 }
+    }
+
+    #[test]
+    fn a_perfect_shadow_still_leaves_the_smallest_floor() {
+        let floor = NoiseFloor::measure(&times(&[2.0; 5]), &times(&[2.0; 5]));
+        assert_eq!((floor.ratio(), floor.bias()), (MIN_FLOOR, MIN_FLOOR));
+    }
+
+    #[test]
+    fn the_floor_does_not_depend_on_which_twin_was_slower() {
+        let a = times(&[1.0, 1.1, 1.0, 1.2, 1.0]);
+        let b = times(&[1.1, 1.1, 1.0, 1.0, 1.1]);
+        let (ab, ba) = (NoiseFloor::measure(&a, &b), NoiseFloor::measure(&b, &a));
+        assert!((ab.ratio() - ba.ratio()).abs() < 1e-12 && (ab.bias() - ba.bias()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_a_shadow_nothing_clears() {
+        let missing = BlockTimes::new([None; 5]).unwrap();
+        let floor = NoiseFloor::measure(&times(&[1.0; 5]), &missing);
+        assert_eq!(floor, NoiseFloor::unknown());
+        assert!(!floor.clears(&ratio(9.0, 8.0, 10.0)));
+        let short = NoiseFloor::measure(&times(&[1.0; 4]), &times(&[1.0; 4]));
+        assert_eq!(short.ratio(), f64::INFINITY);
+    }
+
+    #[test]
+    fn point_and_interval_must_both_clear() {
+        let floor = NoiseFloor { ratio: 1.05, bias: 1.02, a_a: None };
+        assert_eq!(floor.side(&ratio(1.06, 1.03, 1.1)), Some(Side::Slower));
+        assert_eq!(floor.side(&ratio(1.06, 1.03, 1.1).inverse()), Some(Side::Faster));
+        assert!(!floor.clears(&ratio(1.04, 1.03, 1.1)));
+        assert!(!floor.clears(&ratio(1.06, 1.01, 1.1)));
+    }
+}

@@ -1,0 +1,37 @@
+//! Statistics of a race: from samples to summaries, ratios, verdicts, ranks and totals.
+//!
+//! Everything here is a function of data: no input or output, no clock, no random numbers.
+//! The same samples therefore give the same report on every machine.
+//!
+//! The path of a number:
+//!
+//! 1. [`Summary`] describes the samples of one invocation or of one cell.
+//! 2. [`BlockTimes`] keeps one location (the median) per invocation, in block order.
+//! 3. [`RatioInterval`] compares two contenders block by block, with a 95 % interval.
+//! 4. [`NoiseFloor`] is the same comparison of the reference with its own shadow.
+//! 5. [`Verdict`] and [`Ranking`] say what the intervals allow, and nothing below the floor.
+//! 6. [`Totals`] averages ratios to the best over the races that everybody completed.
+//!
+//! **Unit of evidence.** Samples of one invocation share a process, an address-space layout and a
+//! moment, so they are not independent; blocks are the unit of inference everywhere.
+//! More samples per invocation sharpen its median, never the count of observations
+//! (Georges, Buytaert and Eeckhout 2007; Kalibera and Jones 2013).
+//!
+//! `docs/methodology.md` gives the reasons, the error rates and the power of all this.
+
+mod blocks;
+mod floor;
+mod rank;
+mod ratio;
+mod signed_rank;
+mod summary;
+mod totals;
+mod verdict;
+
+pub use blocks::BlockTimes;
+pub use floor::{MIN_FLOOR, NoiseFloor};
+pub use rank::{Ranking, Standing};
+pub use ratio::{MIN_BLOCKS, RatioInterval};
+pub use summary::{InvalidSamples, Summary, location_ns};
+pub use totals::{InvalidRatios, Total, Totals};
+pub use verdict::{EquivalenceMargin, Verdict};

@@ -1,0 +1,530 @@
+//! The store: one SQLite file with every run, invocation and sample. The only module that speaks SQL.
+
+mod bundle;
+mod lease;
+mod migrations;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use bundle::{export, import, schema as bundle_schema};
+pub use lease::Lease;
+
+use crate::record::{
+    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, RunRecord, SampleRecord,
+    Schedule,
+};
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// One line of `palio list runs`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    pub id: String,
+    pub suite: String,
+    pub preset: String,
+    pub started_at: String,
+    pub finished_at: Option<String>,
+    pub races: u32,
+    pub samples: u64,
+}
+
+/// Where runs are kept if nobody says otherwise: the user's data directory.
+///
+/// # Errors
+/// Neither `XDG_DATA_HOME` nor `HOME` is set.
+pub fn default_path() -> Result<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/share")))
+        .context(
+        "there is no data directory: set HOME or XDG_DATA_HOME, or choose a database with --db",
+    )?;
+    Ok(data.join("palio").join("palio.db"))
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).context("cannot write as JSON")
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).context("a stored value is malformed")
+}
+
+/// SQLite keeps signed numbers. A time or count beyond i64 is no measurement.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn outcome_text(outcome: Outcome) -> Result<String> {
+    Ok(json(&outcome)?.trim_matches('"').to_owned())
+}
+
+fn outcome_from(text: &str) -> Result<Outcome> {
+    from_json(&format!("\"{text}\""))
+}
+
+impl Store {
+    /// Opens the database at `path` and brings its schema up to date; makes it if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made or written, is not a database, is damaged, or comes from a newer Palio. The message names
+    /// the file and says what to do.
+    pub fn open(path: &Path) -> Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).with_context(|| {
+                format!(
+                    "cannot make the folder {}: choose another database with --db",
+                    folder.display()
+                )
+            })?;
+        }
+        Self::open_existing_or_new(path)
+            .with_context(|| format!("cannot use the database {}", path.display()))
+    }
+
+    fn open_existing_or_new(path: &Path) -> Result<Self> {
+        let advice = "choose another database with --db";
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags).context(advice)?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        // What cannot be used is left as it is found, so all checks come before the first write.
+        let health: String = connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                    anyhow!(error).context(damaged(path))
+                }
+                _ => anyhow!(error).context(advice),
+            })?;
+        if health != "ok" {
+            bail!("{health}; {}", damaged(path));
+        }
+        migrations::check(&connection)?;
+        connection.pragma_update(None, "journal_mode", "wal").context(advice)?;
+        // In WAL mode, `full` makes every committed invocation durable, and there are only a few commits a second.
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrations::migrate(&mut connection).context(advice)?;
+        // A medium that can be read but not written shows here, not after an hour of racing.
+        connection
+            .execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+            .context(format!("it cannot be written: {advice}"))?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores a whole run with whatever it holds.
+    ///
+    /// # Errors
+    /// There is a run of that id, or the database cannot be written.
+    pub fn insert(&mut self, run: &RunRecord) -> Result<()> {
+        let exists = self
+            .connection
+            .query_row("SELECT 1 FROM run WHERE id = ?1", [&run.header.id], |_| Ok(()))
+            .optional()?
+            .is_some();
+        if exists {
+            bail!("the run {} is there already", run.header.id);
+        }
+        self.write("the run", |transaction| {
+            transaction.execute(
+                "INSERT INTO run (id, header, contenders) VALUES (?1, ?2, ?3)",
+                params![run.header.id, json(&run.header)?, json(&run.contenders)?],
+            )?;
+            for (position, race) in (0_u32..).zip(&run.races) {
+                let description = RaceRecord { cells: Vec::new(), ..race.clone() };
+                transaction.execute(
+                    "INSERT INTO race (run, position, description) VALUES (?1, ?2, ?3)",
+                    params![run.header.id, position, json(&description)?],
+                )?;
+                let race_id = transaction.last_insert_rowid();
+                for (position, cell) in (0_u32..).zip(&race.cells) {
+                    let cell_id = insert_cell(transaction, race_id, position, cell)?;
+                    for invocation in &cell.invocations {
+                        insert_invocation(transaction, cell_id, invocation)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes all of it or nothing; durable when this returns.
+    fn write(
+        &mut self,
+        what: &str,
+        write: impl FnOnce(&Transaction<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let all = || -> Result<()> {
+            let transaction = self.connection.transaction()?;
+            write(&transaction)?;
+            Ok(transaction.commit()?)
+        };
+        all().with_context(|| format!("cannot store {what} in {}", self.path.display()))
+    }
+
+    /// Stores one invocation and what it means for its cell; durable when this returns.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn add_invocation(
+        &mut self,
+        run: &str,
+        (race, cell): (usize, usize),
+        record: &CellRecord,
+        invocation: &InvocationRecord,
+    ) -> Result<()> {
+        self.write("a result", |transaction| {
+            let cell_id = cell_id(transaction, run, race, cell)?;
+            update_cell(transaction, cell_id, record)?;
+            insert_invocation(transaction, cell_id, invocation)
+        })
+    }
+
+    /// Stores a change of a cell's outcome or schedule.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn update_cell(
+        &mut self,
+        run: &str,
+        (race, cell): (usize, usize),
+        record: &CellRecord,
+    ) -> Result<()> {
+        self.write("a result", |transaction| {
+            let cell_id = cell_id(transaction, run, race, cell)?;
+            update_cell(transaction, cell_id, record)
+        })
+    }
+
+    /// Replaces a run's header, as when it finishes.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn update_header(&mut self, header: &Header) -> Result<()> {
+        self.connection
+            .execute("UPDATE run SET header = ?2 WHERE id = ?1", params![header.id, json(header)?])
+            .with_context(|| {
+                format!("cannot store the end of the run in {}", self.path.display())
+            })?;
+        Ok(())
+    }
+
+    /// All runs, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunSummary>> {
+        let mut statement = self.connection.prepare(
+            "SELECT run.header,
+                    (SELECT count(*) FROM race WHERE race.run = run.id),
+                    (SELECT count(*) FROM race JOIN cell ON cell.race = race.id
+                        JOIN invocation ON invocation.cell = cell.id
+                        JOIN sample ON sample.invocation = invocation.id WHERE race.run = run.id)
+             FROM run ORDER BY run.rowid DESC",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, i64>(2)?))
+        })?;
+        rows.map(|row| {
+            let (header, races, samples) = row?;
+            let header: Header = from_json(&header)?;
+            Ok(RunSummary {
+                id: header.id,
+                suite: header.suite,
+                preset: header.preset,
+                started_at: header.started_at,
+                finished_at: header.finished_at,
+                races,
+                samples: samples.unsigned_abs(),
+            })
+        })
+        .collect()
+    }
+
+    /// The id that `name` means: an id, an unambiguous beginning of one, or `latest`.
+    ///
+    /// # Errors
+    /// There is no such run, or there are several.
+    pub fn resolve(&self, name: &str) -> Result<String> {
+        let runs = self.runs()?;
+        if name == "latest" {
+            return runs.first().map(|run| run.id.clone()).with_context(|| {
+                format!("there is no run in {} yet: `palio run` makes one", self.path.display())
+            });
+        }
+        let found: Vec<&str> = runs
+            .iter()
+            .map(|run| run.id.as_str())
+            .filter(|id| *id == name || id.starts_with(name))
+            .collect();
+        match found[..] {
+            [id] => Ok(id.to_owned()),
+            [] => bail!(
+                "there is no run {name:?} in {}; `palio list runs` shows them",
+                self.path.display()
+            ),
+            _ if found.contains(&name) => Ok(name.to_owned()),
+            _ => bail!("{name:?} may be any of {}: say more of it", found.join(", ")),
+        }
+    }
+
+    /// The newest run that was not finished.
+    ///
+    /// # Errors
+    /// There is none, or the database cannot be read.
+    pub fn latest_unfinished(&self) -> Result<String> {
+        self.runs()?
+            .into_iter()
+            .find(|run| run.finished_at.is_none())
+            .map(|run| run.id)
+            .with_context(|| {
+                format!(
+                    "no run in {} is unfinished: there is nothing to resume",
+                    self.path.display()
+                )
+            })
+    }
+
+    /// Reads a whole run.
+    ///
+    /// # Errors
+    /// There is none of that id, or what is stored is damaged.
+    pub fn load(&self, id: &str) -> Result<RunRecord> {
+        self.load_run(id)
+            .with_context(|| format!("cannot read the run {id} from {}", self.path.display()))
+    }
+
+    fn load_run(&self, id: &str) -> Result<RunRecord> {
+        let (header, contenders): (String, String) = self
+            .connection
+            .query_row("SELECT header, contenders FROM run WHERE id = ?1", [id], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()?
+            .context("there is no such run")?;
+        let mut statement = self
+            .connection
+            .prepare("SELECT id, description FROM race WHERE run = ?1 ORDER BY position")?;
+        let races = statement
+            .query_map([id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
+            .map(|row| {
+                let (race_id, description) = row?;
+                let race: RaceRecord = from_json(&description)?;
+                Ok(RaceRecord { cells: self.load_cells(race_id)?, ..race })
+            })
+            .collect::<Result<_>>()?;
+        Ok(RunRecord { header: from_json(&header)?, contenders: from_json(&contenders)?, races })
+    }
+
+    fn load_cells(&self, race_id: i64) -> Result<Vec<CellRecord>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, contender, variant, shadow, command, outcome, detail, stderr, warm_ups, samples, batch
+             FROM cell WHERE race = ?1 ORDER BY position",
+        )?;
+        let mut rows = statement.query([race_id])?;
+        let mut cells = Vec::new();
+        while let Some(row) = rows.next()? {
+            let schedule = match (row.get(8)?, row.get(9)?, row.get(10)?) {
+                (Some(warm_ups), Some(samples), Some(batch)) => {
+                    Some(Schedule { warm_ups, samples, batch })
+                }
+                _ => None,
+            };
+            cells.push(CellRecord {
+                contender: row.get(1)?,
+                variant: from_json(&row.get::<_, String>(2)?)?,
+                shadow: row.get(3)?,
+                command: from_json(&row.get::<_, String>(4)?)?,
+                outcome: outcome_from(&row.get::<_, String>(5)?)?,
+                detail: row.get(6)?,
+                stderr: row.get(7)?,
+                schedule,
+                invocations: self.load_invocations(row.get(0)?)?,
+            });
+        }
+        Ok(cells)
+    }
+
+    fn load_invocations(&self, cell_id: i64) -> Result<Vec<InvocationRecord>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, block, position, started_at, outcome, detail, wall_us, user_us, sys_us, max_rss_kib,
+                    voluntary_switches, involuntary_switches
+             FROM invocation WHERE cell = ?1 ORDER BY id",
+        )?;
+        let mut rows = statement.query([cell_id])?;
+        let mut invocations = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number = |column: usize| {
+                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+            };
+            invocations.push(InvocationRecord {
+                block: row.get(1)?,
+                position: row.get(2)?,
+                started_at: row.get(3)?,
+                outcome: outcome_from(&row.get::<_, String>(4)?)?,
+                detail: row.get(5)?,
+                resources: Resources {
+                    wall_us: number(6)?.unwrap_or(0),
+                    user_us: number(7)?,
+                    sys_us: number(8)?,
+                    max_rss_kib: number(9)?,
+                    voluntary_switches: number(10)?,
+                    involuntary_switches: number(11)?,
+                },
+                samples: self.load_samples(row.get(0)?)?,
+            });
+        }
+        Ok(invocations)
+    }
+
+    fn load_samples(&self, invocation_id: i64) -> Result<Vec<SampleRecord>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us
+             FROM sample WHERE invocation = ?1 ORDER BY position",
+        )?;
+        let samples = statement.query_map([invocation_id], |row| {
+            let number = |column: usize| {
+                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+            };
+            Ok(SampleRecord {
+                warm_up: row.get(0)?,
+                batch: row.get(1)?,
+                elapsed_ns: number(2)?.unwrap_or(0),
+                ops: number(3)?.unwrap_or(0),
+                answer: row.get(4)?,
+                work: number(5)?,
+                user_us: number(6)?,
+                sys_us: number(7)?,
+            })
+        })?;
+        Ok(samples.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+fn damaged(path: &Path) -> String {
+    format!(
+        "it is not a database, or a damaged one: restore it from a bundle (`palio import`), move {} away, or choose \
+         another with --db",
+        path.display()
+    )
+}
+
+fn cell_id(transaction: &Transaction<'_>, run: &str, race: usize, cell: usize) -> Result<i64> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT cell.id FROM cell JOIN race ON cell.race = race.id
+         WHERE race.run = ?1 AND race.position = ?2 AND cell.position = ?3",
+    )?;
+    statement
+        .query_row(params![run, i64::try_from(race)?, i64::try_from(cell)?], |row| row.get(0))
+        .with_context(|| {
+            format!("cell {cell} of race {race} of the run {run} is not in the database")
+        })
+}
+
+fn insert_cell(
+    transaction: &Transaction<'_>,
+    race_id: i64,
+    position: u32,
+    cell: &CellRecord,
+) -> Result<i64> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO cell (race, position, contender, variant, shadow, command, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, '')",
+        )?
+        .execute(params![
+            race_id,
+            position,
+            cell.contender,
+            json(&cell.variant)?,
+            cell.shadow,
+            json(&cell.command)?
+        ])?;
+    let cell_id = transaction.last_insert_rowid();
+    update_cell(transaction, cell_id, cell)?;
+    Ok(cell_id)
+}
+
+fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -> Result<()> {
+    transaction
+        .prepare_cached(
+            "UPDATE cell SET outcome = ?2, detail = ?3, stderr = ?4, warm_ups = ?5, samples = ?6, batch = ?7
+             WHERE id = ?1",
+        )?
+        .execute(params![
+            cell_id,
+            outcome_text(cell.outcome)?,
+            cell.detail,
+            cell.stderr,
+            cell.schedule.map(|s| s.warm_ups),
+            cell.schedule.map(|s| s.samples),
+            cell.schedule.map(|s| s.batch)
+        ])?;
+    Ok(())
+}
+
+fn insert_invocation(
+    transaction: &Transaction<'_>,
+    cell_id: i64,
+    invocation: &InvocationRecord,
+) -> Result<()> {
+    let resources = &invocation.resources;
+    transaction
+        .prepare_cached(
+            "INSERT INTO invocation (cell, block, position, started_at, outcome, detail, wall_us, user_us, sys_us,
+                                     max_rss_kib, voluntary_switches, involuntary_switches)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?
+        .execute(params![
+            cell_id,
+            invocation.block,
+            invocation.position,
+            invocation.started_at,
+            outcome_text(invocation.outcome)?,
+            invocation.detail,
+            signed(resources.wall_us),
+            resources.user_us.map(signed),
+            resources.sys_us.map(signed),
+            resources.max_rss_kib.map(signed),
+            resources.voluntary_switches.map(signed),
+            resources.involuntary_switches.map(signed)
+        ])?;
+    let invocation_id = transaction.last_insert_rowid();
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for (position, sample) in (0_u32..).zip(&invocation.samples) {
+        statement.execute(params![
+            invocation_id,
+            position,
+            sample.warm_up,
+            sample.batch,
+            signed(sample.elapsed_ns),
+            signed(sample.ops),
+            sample.answer,
+            sample.work.map(signed),
+            sample.user_us.map(signed),
+            sample.sys_us.map(signed)
+        ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,585 @@
+//! The catalogue: workloads, their cases and presets, and the suites that group them.
+//!
+//! A file under `workloads/` describes one family (`fan_in`); each `[[case]]` of it is one [`Workload`]
+//! (`fan_in/10000x100`). What a case means under a preset is a [`Task`]: parameters, thread counts, and the answer,
+//! units and work that every sample must show.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::suggest::nearest;
+
+/// Parameters or knobs by name, as they are passed with `--set`.
+pub type Settings = BTreeMap<String, String>;
+
+/// Renders settings the way a person writes them: `n=27` or `reader=first,x=1`.
+pub fn settings_text(settings: &Settings) -> String {
+    settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// Which sizes and thread counts a run uses.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The native shape, scaled to well under 100 ms an iteration.
+    Quick,
+    /// The reference document's sizes on as many threads as this machine has cores.
+    Native,
+    /// The reference document's sizes and thread counts, whatever this machine has.
+    Published,
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Quick => "quick",
+            Self::Native => "native",
+            Self::Published => "published",
+        })
+    }
+}
+
+/// A number of worker threads in the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Threads {
+    Count(u32),
+    /// As many as the machine has cores; `"cores"` in the file.
+    #[serde(serialize_with = "cores_text")]
+    Cores,
+}
+
+fn cores_text<S: serde::Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("cores")
+}
+
+impl Threads {
+    /// The number on a machine with `cores` cores.
+    pub fn on(self, cores: u32) -> u32 {
+        match self {
+            Self::Count(count) => count,
+            Self::Cores => cores,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Threads {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Raw {
+            Count(i64),
+            Word(String),
+        }
+        match Raw::deserialize(deserializer)? {
+            Raw::Count(count) => {
+                u32::try_from(count).ok().filter(|&n| n >= 1).map(Self::Count).ok_or_else(|| {
+                    serde::de::Error::custom(format!(
+                        "{count} is not a number of threads: use 1 or more, or \"cores\""
+                    ))
+                })
+            }
+            Raw::Word(word) if word == "cores" => Ok(Self::Cores),
+            Raw::Word(word) => Err(serde::de::Error::custom(format!(
+                "{word:?} is not a number of threads: use 1 or more, or \"cores\""
+            ))),
+        }
+    }
+}
+
+/// What kind of runtime the work is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    Async,
+    ForkJoin,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Async => "async",
+            Self::ForkJoin => "fork-join",
+        })
+    }
+}
+
+/// Whether starting and stopping the runtime is part of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Inside a running runtime.
+    Steady,
+    /// Runtime start and stop included.
+    Cold,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Steady => "steady",
+            Self::Cold => "cold",
+        })
+    }
+}
+
+/// A claim about the order of two contenders, written `a < b` (a is faster) or `a ~ b` (they are close).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    #[schemars(with = "String")]
+    pub expect: Expectation,
+    pub because: String,
+    /// For `~`: the largest ratio that still counts as close.
+    #[serde(default = "close")]
+    pub within: f64,
+}
+
+fn close() -> f64 {
+    1.25
+}
+
+/// The two sides of a [`Claim`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Expectation {
+    pub left: String,
+    pub relation: Relation,
+    pub right: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Faster,
+    Close,
+}
+
+impl TryFrom<String> for Expectation {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.split_whitespace().collect::<Vec<_>>()[..] {
+            [left, "<", right] => {
+                Ok(Self { left: left.into(), relation: Relation::Faster, right: right.into() })
+            }
+            [left, "~", right] => {
+                Ok(Self { left: left.into(), relation: Relation::Close, right: right.into() })
+            }
+            _ => Err(format!(
+                "{text:?} is not a prediction: write `a < b` (a is faster) or `a ~ b` (they are close)"
+            )),
+        }
+    }
+}
+
+impl From<Expectation> for String {
+    fn from(expectation: Expectation) -> Self {
+        expectation.to_string()
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.relation {
+            Relation::Faster => '<',
+            Relation::Close => '~',
+        };
+        write!(f, "{} {sign} {}", self.left, self.right)
+    }
+}
+
+/// What a workload means under one preset.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Task {
+    pub set: Settings,
+    pub threads: Vec<Threads>,
+    pub answer: String,
+    /// Units in one iteration.
+    pub ops: u64,
+    /// Tasks, messages or switches in one iteration; `None` where the catalogue cannot say.
+    pub work: Option<u64>,
+}
+
+/// A parameterised piece of concurrent work with a known answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Workload {
+    /// Such as `fan_in/10000x100`.
+    pub id: String,
+    /// The name that contenders know, such as `fan_in`.
+    pub family: String,
+    pub title: String,
+    pub model: Model,
+    pub scope: Scope,
+    /// What `ops` counts, in the singular.
+    pub unit: String,
+    /// The reference document it comes from.
+    pub source: String,
+    pub definition: String,
+    /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only one.
+    pub variants: Vec<Settings>,
+    pub predictions: Vec<Claim>,
+    /// No honest sample can be shorter.
+    pub elapsed_ns_min: Option<u64>,
+    pub presets: BTreeMap<Preset, Task>,
+}
+
+/// A named list of workloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    pub id: String,
+    pub title: String,
+    pub preset: Preset,
+    pub workloads: Vec<String>,
+}
+
+/// Every workload and suite.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    pub workloads: Vec<Workload>,
+    pub suites: Vec<Suite>,
+}
+
+// The file format, apart from the types above so that they stay free of its conveniences (`like`, numbers as values).
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FamilyFile {
+    id: String,
+    title: String,
+    model: Model,
+    scope: Scope,
+    unit: String,
+    source: String,
+    definition: String,
+    #[serde(default)]
+    variants: Vec<BTreeMap<String, Scalar>>,
+    #[serde(default)]
+    predictions: Vec<Claim>,
+    elapsed_ns_min: Option<u64>,
+    case: Vec<CaseFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    #[serde(default)]
+    name: String,
+    quick: TaskFile,
+    native: TaskFile,
+    published: TaskFile,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskFile {
+    like: Option<Preset>,
+    set: Option<BTreeMap<String, Scalar>>,
+    threads: Option<Vec<Threads>>,
+    answer: Option<String>,
+    ops: Option<u64>,
+    work: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Integer(i64),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuitesFile {
+    suite: Vec<Suite>,
+}
+
+fn settings(raw: &BTreeMap<String, Scalar>) -> Settings {
+    raw.iter()
+        .map(|(key, value)| {
+            let text = match value {
+                Scalar::Integer(number) => number.to_string(),
+                Scalar::Text(text) => text.clone(),
+            };
+            (key.clone(), text)
+        })
+        .collect()
+}
+
+impl CaseFile {
+    fn of(&self, preset: Preset) -> &TaskFile {
+        match preset {
+            Preset::Quick => &self.quick,
+            Preset::Native => &self.native,
+            Preset::Published => &self.published,
+        }
+    }
+
+    /// Resolves `like`: what a preset does not say is as in the one that it names.
+    fn task(&self, preset: Preset, seen: &mut Vec<Preset>) -> Result<Task> {
+        if seen.contains(&preset) {
+            bail!("the preset {preset} is `like` itself");
+        }
+        seen.push(preset);
+        let file = self.of(preset);
+        let base = file.like.map(|like| self.task(like, seen)).transpose()?;
+        let base = base.as_ref();
+        let missing = |key: &str| format!("the preset {preset} has neither `{key}` nor a `like`");
+        let task = Task {
+            set: file
+                .set
+                .as_ref()
+                .map(settings)
+                .or_else(|| base.map(|b| b.set.clone()))
+                .unwrap_or_default(),
+            threads: file
+                .threads
+                .clone()
+                .or_else(|| base.map(|b| b.threads.clone()))
+                .with_context(|| missing("threads"))?,
+            answer: file
+                .answer
+                .clone()
+                .or_else(|| base.map(|b| b.answer.clone()))
+                .with_context(|| missing("answer"))?,
+            ops: file.ops.or_else(|| base.map(|b| b.ops)).with_context(|| missing("ops"))?,
+            work: file.work.or_else(|| base.and_then(|b| b.work)),
+        };
+        if task.threads.is_empty() {
+            bail!("the preset {preset} has an empty list `threads`");
+        }
+        Ok(task)
+    }
+}
+
+impl FamilyFile {
+    fn workloads(&self) -> Result<Vec<Workload>> {
+        if self.case.is_empty() {
+            bail!("there is no [[case]]");
+        }
+        let variants = match &self.variants[..] {
+            [] => vec![Settings::new()],
+            variants => variants.iter().map(settings).collect(),
+        };
+        self.case
+            .iter()
+            .map(|case| {
+                let id = match case.name.as_str() {
+                    "" => self.id.clone(),
+                    name => format!("{}/{name}", self.id),
+                };
+                let presets = [Preset::Quick, Preset::Native, Preset::Published]
+                    .into_iter()
+                    .map(|preset| Ok((preset, case.task(preset, &mut Vec::new())?)))
+                    .collect::<Result<_>>()
+                    .with_context(|| format!("in the case {id}"))?;
+                Ok(Workload {
+                    id,
+                    family: self.id.clone(),
+                    title: self.title.clone(),
+                    model: self.model,
+                    scope: self.scope,
+                    unit: self.unit.clone(),
+                    source: self.source.clone(),
+                    definition: self.definition.trim().to_owned(),
+                    variants: variants.clone(),
+                    predictions: self.predictions.clone(),
+                    elapsed_ns_min: self.elapsed_ns_min,
+                    presets,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Every `.toml` file below `folder`, sorted, so that nothing depends on the file system's order.
+fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    for entry in entries {
+        let path =
+            entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
+        if path.is_dir() {
+            toml_files(&path, found)?;
+        } else if path.extension().is_some_and(|ending| ending == "toml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+/// Reads and parses one TOML file; an error names the file, the line and the column.
+pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+impl Catalogue {
+    /// Reads all of `folder`: `suites.toml` and a file for each family.
+    ///
+    /// # Errors
+    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload that is not there.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let mut catalogue = Self::default();
+        let mut files = Vec::new();
+        toml_files(folder, &mut files)?;
+        let mut suites_path = PathBuf::new();
+        for path in files {
+            if path.file_name().is_some_and(|name| name == "suites.toml") {
+                catalogue.suites = read_toml::<SuitesFile>(&path)?.suite;
+                suites_path = path;
+                continue;
+            }
+            let family: FamilyFile = read_toml(&path)?;
+            let workloads =
+                family.workloads().with_context(|| format!("{} is malformed", path.display()))?;
+            for workload in workloads {
+                if catalogue.workloads.iter().any(|other| other.id == workload.id) {
+                    bail!("{}: the workload {:?} is defined twice", path.display(), workload.id);
+                }
+                catalogue.workloads.push(workload);
+            }
+        }
+        for suite in &catalogue.suites {
+            for id in &suite.workloads {
+                catalogue.workload(id).with_context(|| {
+                    format!("{}: in the suite {:?}", suites_path.display(), suite.id)
+                })?;
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// # Errors
+    /// There is none of that name; the message offers the nearest.
+    pub fn workload(&self, id: &str) -> Result<&Workload> {
+        self.workloads.iter().find(|workload| workload.id == id).with_context(|| {
+            unknown(
+                "workload",
+                id,
+                self.workloads.iter().map(|w| w.id.as_str()),
+                "palio list workloads",
+            )
+        })
+    }
+
+    /// The workloads that `pattern` names: one by its id, or all below a beginning of the path (`fan_in`).
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn matching(&self, pattern: &str) -> Result<Vec<&Workload>> {
+        let below = |id: &str| {
+            id.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let found: Vec<_> = self.workloads.iter().filter(|workload| below(&workload.id)).collect();
+        if found.is_empty() {
+            self.workload(pattern).map(|workload| vec![workload])
+        } else {
+            Ok(found)
+        }
+    }
+
+    /// # Errors
+    /// There is none of that name; the message offers the nearest.
+    pub fn suite(&self, id: &str) -> Result<&Suite> {
+        self.suites.iter().find(|suite| suite.id == id).with_context(|| {
+            unknown("suite", id, self.suites.iter().map(|s| s.id.as_str()), "palio list suites")
+        })
+    }
+}
+
+/// `there is no workload "fob"; did you mean "fib"? `palio list workloads` shows them all`.
+pub(crate) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    list: &str,
+) -> String {
+    match nearest(name, known) {
+        Some(near) => {
+            format!("there is no {what} {name:?}; did you mean {near:?}? `{list}` shows them all")
+        }
+        None => format!("there is no {what} {name:?}; `{list}` shows them all"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAMILY: &str = r#"
+        id = "echo"
+        title = "Echo"
+        model = "async"
+        scope = "steady"
+        unit = "echo"
+        source = "test"
+        definition = "…"
+        [[case]]
+        name = "small"
+        published = { set = { n = 10, how = "fast" }, threads = [4], answer = "10", ops = 10, work = 20 }
+        native = { like = "published", threads = [1, "cores"] }
+        quick = { like = "native" }
+    "#;
+
+    fn family(text: &str) -> Result<Vec<Workload>> {
+        toml::from_str::<FamilyFile>(text)?.workloads()
+    }
+
+    #[test]
+    fn like_takes_over_what_is_not_said() {
+        let workloads = family(FAMILY).unwrap();
+        let quick = &workloads[0].presets[&Preset::Quick];
+        assert_eq!(workloads[0].id, "echo/small");
+        assert_eq!(quick.threads, [Threads::Count(1), Threads::Cores]);
+        assert_eq!((quick.answer.as_str(), quick.ops, quick.work), ("10", 10, Some(20)));
+        assert_eq!(settings_text(&quick.set), "how=fast,n=10");
+    }
+
+    #[test]
+    fn a_circle_of_likes_is_refused() {
+        let circle = FAMILY
+            .replace("{ like = \"published\", threads = [1, \"cores\"] }", "{ like = \"quick\" }");
+        assert!(format!("{:#}", family(&circle).unwrap_err()).contains("`like` itself"));
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_key() {
+        let typo = FAMILY.replace("unit =", "unti =");
+        let error = format!("{:#}", family(&typo).unwrap_err());
+        assert!(error.contains("unti") && error.contains("line 6"), "{error}");
+    }
+
+    #[test]
+    fn zero_threads_are_refused() {
+        let zero = FAMILY.replace("threads = [4]", "threads = [0]");
+        assert!(
+            format!("{:#}", family(&zero).unwrap_err()).contains("0 is not a number of threads")
+        );
+    }
+
+    #[test]
+    fn predictions_parse() {
+        let claim = Expectation::try_from("a < b".to_owned()).unwrap();
+        assert_eq!((claim.relation, claim.to_string().as_str()), (Relation::Faster, "a < b"));
+        assert!(Expectation::try_from("a > b".to_owned()).is_err());
+    }
+
+    #[test]
+    fn the_catalogue_of_the_project_loads() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+        let catalogue = Catalogue::load(&folder).unwrap();
+        assert!(catalogue.suite("quick").is_ok());
+        let error = catalogue.workload("fibb").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"fib\""), "{error}");
+    }
+}

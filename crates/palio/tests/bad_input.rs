@@ -1,0 +1,276 @@
+//! Bad input is refused with a message that names the thing and the fix, before anything is raced.
+
+mod support;
+
+use support::{Fake, Project};
+
+fn project() -> Project {
+    Project::good_and(Fake::new("better"))
+}
+
+#[test]
+fn an_unknown_suite_offers_the_nearest() {
+    let run = project().palio(&["run", "quik"]).run();
+    run.fails_with(&["no suite \"quik\"", "did you mean \"quick\"", "palio list suites"]);
+}
+
+#[test]
+fn an_unknown_workload_offers_the_nearest() {
+    let run = project().palio(&["run", "-w", "ecko"]).run();
+    run.fails_with(&["no workload \"ecko\"", "did you mean \"echo\"", "palio list workloads"]);
+}
+
+#[test]
+fn an_unknown_contender_offers_the_nearest() {
+    for command in
+        [["run", "-c", "goood"], ["verify", "-c", "goood"], ["build", "goood", "--strict"]]
+    {
+        let run = project().palio(&command).run();
+        run.fails_with(&[
+            "no contender \"goood\"",
+            "did you mean \"good\"",
+            "palio list contenders",
+        ]);
+    }
+}
+
+#[test]
+fn a_name_like_nothing_offers_nothing() {
+    let run = project().palio(&["run", "-w", "zzzzzz"]).run();
+    assert!(!run.stderr.contains("did you mean"), "{}", run.stderr);
+}
+
+#[test]
+fn nothing_is_stored_of_a_refused_run() {
+    let project = project();
+    project.palio(&["run", "-w", "ecko"]).run().exits(2);
+    project.palio(&["run", "-t", "0"]).run().exits(2);
+    assert!(!project.database().exists());
+}
+
+#[test]
+fn a_malformed_contender_toml_names_file_and_line() {
+    let project = project();
+    let text = project.read("contenders/rust/good/contender.toml").replace("kind = ", "kind: ");
+    project.write("contenders/rust/good/contender.toml", &text);
+    for command in [&["run"][..], &["list", "contenders"], &["doctor"], &["build"]] {
+        let run = project.palio(command).run();
+        run.fails_with(&["contenders/rust/good/contender.toml is malformed", "line 4"]);
+    }
+}
+
+#[test]
+fn an_unknown_key_in_contender_toml_names_file_line_and_key() {
+    let project = project();
+    let text = project.read("contenders/rust/good/contender.toml").replace("licence", "license");
+    project.write("contenders/rust/good/contender.toml", &text);
+    let run = project.palio(&["list", "contenders"]).run();
+    run.fails_with(&["good/contender.toml is malformed", "line 6", "unknown field `license`"]);
+}
+
+#[test]
+fn a_wrong_type_in_contender_toml_names_file_and_line() {
+    let project = project();
+    let text =
+        project.read("contenders/rust/good/contender.toml").replace("\"async\"", "\"asink\"");
+    project.write("contenders/rust/good/contender.toml", &text);
+    let run = project.palio(&["list", "contenders"]).run();
+    run.fails_with(&["good/contender.toml is malformed", "line 4", "asink", "`async`"]);
+}
+
+#[test]
+fn an_id_with_a_blank_is_refused() {
+    let project = project();
+    let text = project
+        .read("contenders/rust/good/contender.toml")
+        .replace("id = \"good\"", "id = \"so good\"");
+    project.write("contenders/rust/good/contender.toml", &text);
+    project.palio(&["list", "contenders"]).run().fails_with(&[
+        "good/contender.toml",
+        "\"so good\"",
+        "letters",
+    ]);
+}
+
+#[test]
+fn two_contenders_of_one_id_are_both_named() {
+    let project = project();
+    let text = project.read("contenders/rust/good/contender.toml");
+    project.write("contenders/c/other/contender.toml", &text);
+    let run = project.palio(&["run"]).run();
+    run.fails_with(&["\"good\"", "contenders/rust/good", "contenders/c/other"]);
+}
+
+#[test]
+fn an_empty_command_is_refused() {
+    let project = project();
+    let mut text = project.read("contenders/rust/good/contender.toml");
+    let start = text.find("command = ").unwrap();
+    text.replace_range(start.., "command = []\n");
+    project.write("contenders/rust/good/contender.toml", &text);
+    project.palio(&["run"]).run().fails_with(&["good/contender.toml", "`run.command` is empty"]);
+}
+
+#[test]
+fn a_malformed_workload_names_file_and_line() {
+    let project = project();
+    let text = project.read("workloads/echo.toml").replace("unit =", "unti =");
+    project.write("workloads/echo.toml", &text);
+    for command in [&["run"][..], &["list"], &["verify"]] {
+        let run = project.palio(command).run();
+        run.fails_with(&["workloads/echo.toml is malformed", "line 6", "unti"]);
+    }
+}
+
+#[test]
+fn a_workload_that_says_too_little_names_file_case_and_key() {
+    let project = project();
+    let text = project.read("workloads/echo.toml").replace("answer = \"42\", ", "");
+    project.write("workloads/echo.toml", &text);
+    project.palio(&["list"]).run().fails_with(&[
+        "workloads/echo.toml",
+        "in the case echo",
+        "`answer`",
+    ]);
+}
+
+#[test]
+fn a_file_that_is_not_text_is_named() {
+    let project = project();
+    std::fs::write(project.path("workloads/echo.toml"), b"\xff\xfe").unwrap();
+    project.palio(&["list"]).run().fails_with(&["workloads/echo.toml", "UTF-8"]);
+}
+
+#[test]
+fn a_suite_with_an_unknown_workload_names_file_suite_and_workload() {
+    let project = project();
+    let text = project.read("workloads/suites.toml").replace("\"tally\"", "\"taly\"");
+    project.write("workloads/suites.toml", &text);
+    let run = project.palio(&["list"]).run();
+    run.fails_with(&["suites.toml", "suite \"quick\"", "\"taly\"", "did you mean \"tally\""]);
+}
+
+#[test]
+fn numbers_of_threads_that_make_no_sense_are_refused() {
+    for (threads, reason) in [
+        ("0", "0 threads cannot be raced: use 1 to 4096"),
+        ("1,0", "0 threads"),
+        ("1000000", "1000000 threads cannot be raced: use 1 to 4096"),
+        ("99999999999999", "--threads"),
+        ("many", "--threads"),
+        ("1.5", "--threads"),
+        ("", "--threads"),
+    ] {
+        let run = project().palio(&["run", "--threads", threads]).run();
+        run.fails_with(&[reason]);
+    }
+    project().palio(&["verify", "--threads", "0"]).run().fails_with(&["0 threads cannot be raced"]);
+}
+
+#[test]
+fn a_catalogue_with_a_million_threads_is_refused() {
+    let project = project();
+    let text = project.read("workloads/echo.toml").replace("threads = [1]", "threads = [1000000]");
+    project.write("workloads/echo.toml", &text);
+    project
+        .palio(&["run", "-w", "echo"])
+        .run()
+        .fails_with(&["echo", "1000000 threads cannot be raced"]);
+}
+
+#[test]
+fn numbers_out_of_range_name_their_option() {
+    for option in ["--blocks", "--budget", "--timeout", "--memory"] {
+        project().palio(&["run", option, "0"]).run().fails_with(&[option, "0 is not in"]);
+    }
+}
+
+#[test]
+fn a_contender_chosen_twice_needs_another_name() {
+    let run = project().palio(&["run", "-c", "good", "-c", "good"]).run();
+    run.fails_with(&["good is chosen twice", "again=good"]);
+}
+
+#[test]
+fn a_second_name_must_be_one() {
+    for name in ["=good", "a b=good", "\u{1b}[31m=good"] {
+        project().palio(&["run", "-c", name]).run().fails_with(&["is no name", "letters"]);
+    }
+}
+
+#[test]
+fn a_knob_that_is_not_there_lists_those_that_are() {
+    let run = project().palio(&["run", "-c", "good@dail=1"]).run();
+    run.fails_with(&["good has no knob \"dail\"", "dial"]);
+    let run = project().palio(&["run", "-c", "good@dial"]).run();
+    run.fails_with(&["\"dial\"", "ID@KNOB=VALUE"]);
+}
+
+#[test]
+fn a_reference_that_does_not_race_is_refused() {
+    let run = project().palio(&["run", "-c", "good", "--reference", "better"]).run();
+    run.fails_with(&["reference \"better\"", "add -c better"]);
+}
+
+#[test]
+fn a_folder_that_is_no_project_is_refused() {
+    let project = project();
+    let root = project.path("state");
+    project.palio(&["list", "--root", root.to_str().unwrap()]).run().fails_with(&[
+        root.to_str().unwrap(),
+        "`workloads` and `contenders`",
+        "--root",
+    ]);
+}
+
+#[test]
+fn a_race_that_nobody_can_run_says_so() {
+    let project = Project::new().with(Fake::new("bad").fault("describe-exit"));
+    project.palio(&["run"]).run().fails_with(&[
+        "it will not race",
+        "none of these contenders",
+        "palio doctor",
+    ]);
+}
+
+#[test]
+fn an_unknown_command_or_option_is_refused() {
+    project().palio(&["rnu"]).run().exits(2);
+    project().palio(&["run", "--fast"]).run().exits(2);
+}
+
+#[test]
+fn a_run_or_cell_that_is_not_stored_is_named() {
+    let project = project();
+    let database = project.database();
+    let database = database.to_str().unwrap();
+    project.palio(&["report"]).run().fails_with(&["no run", database, "palio run"]);
+    project.race().run().exits(0);
+    project.palio(&["report", "nope"]).run().fails_with(&["no run \"nope\"", "palio list runs"]);
+    project
+        .palio(&["show", "ecko", "good"])
+        .run()
+        .fails_with(&["no race of \"ecko\"", "did you mean \"echo\""]);
+    project
+        .palio(&["show", "echo", "goood"])
+        .run()
+        .fails_with(&["\"goood\"", "did you mean \"good\""]);
+    project.palio(&["show", "echo", "good", "-t", "9"]).run().fails_with(&["no race of \"echo\""]);
+}
+
+#[test]
+fn verify_finds_a_wrong_answer_and_exits_with_1() {
+    let project = Project::good_and(Fake::new("bad").fault("wrong-answer"));
+    let run = project.palio(&["verify", "-t", "1"]).run().exits(1);
+    run.prints(&["FAIL bad", "it answered 41", "keeps the contract"]);
+    let run = project.palio(&["verify", "-t", "1", "-c", "good", "--json"]).run().exits(0);
+    assert_eq!(run.json().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_strict_build_exits_with_1_if_anyone_is_not_ready() {
+    let project = Project::good_and(Fake::new("bad").fault("describe-exit"));
+    project.palio(&["build"]).run().exits(0).prints(&["bad", "I would rather not say"]);
+    project.palio(&["build", "--strict"]).run().exits(1);
+    project.palio(&["build", "--strict", "good"]).run().exits(0);
+}

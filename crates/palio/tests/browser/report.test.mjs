@@ -1,0 +1,361 @@
+// The HTML report in a real browser. Called by tests/report_browser.rs with the directory in which it left the pages:
+//
+//     node report.test.mjs DIR [SCREENSHOTS]
+//
+// Every page is opened from file://. A request for anything but the file itself, an error in the console or an
+// uncaught exception is a failure, whatever else a test looks at.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [directory, screenshots] = process.argv.slice(2);
+if (!directory) throw new Error("usage: node report.test.mjs DIR [SCREENSHOTS]");
+
+const profile = mkdtempSync(join(tmpdir(), "palio-browser-"));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: process.env.PALIO_CHROMIUM ?? "/usr/bin/chromium",
+  headless: true,
+  viewport: { width: 1240, height: 900 },
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+  ],
+});
+
+const url = (name) => pathToFileURL(join(directory, `${name}.html`)).href;
+
+/** Opens a page, lets `look` look at it, and fails on anything that went wrong meanwhile. */
+async function visit(name, { width = 1240, height = 900, scheme = "light", script = true, hash = "" } = {}, look) {
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (asked.split("#")[0] !== url(name) && !asked.startsWith("data:")) troubles.push(`request for ${asked}`);
+  });
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => troubles.push(`uncaught: ${error.message}`));
+  try {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme });
+    if (!script) await (await context.newCDPSession(page)).send("Emulation.setScriptExecutionDisabled", { value: true });
+    await page.goto(url(name) + hash);
+    await look(page);
+    if (script) await page.waitForTimeout(50);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await page.close();
+  }
+}
+
+const shoot = async (page, name, options = {}) => {
+  if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), ...options });
+};
+
+/** Texts of one column, in the order of display. */
+const column = (page, table, index) =>
+  page.$$eval(`${table} tbody tr`, (rows, index) => rows.map((row) => row.cells[index]?.textContent.trim() ?? ""), index);
+
+/** Runs in the page: the WCAG contrast of every text that `selector` finds, worst first. */
+function contrasts(selector) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const rgba = (color) => {
+    pen.clearRect(0, 0, 1, 1);
+    pen.fillStyle = color;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = ([r, g, b]) => {
+    const linear = [r, g, b].map((x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const behind = (element) => {
+    for (let node = element; node; node = node.parentElement) {
+      const color = rgba(getComputedStyle(node).backgroundColor);
+      if (color[3] === 255) return color;
+    }
+    return [255, 255, 255, 255];
+  };
+  const found = [...document.querySelectorAll(selector)].filter((element) => {
+    const own = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    return own && element.checkVisibility({ checkOpacity: true });
+  });
+  const all = found.map((element) => {
+    const style = getComputedStyle(element);
+    const ink = rgba(element instanceof SVGElement ? style.fill : style.color);
+    const backs = [behind(element)];
+    // A hatched cell has two backgrounds: the page and the stripes.
+    for (const stripe of (element.closest(".hatch") ? getComputedStyle(element.closest(".hatch")).backgroundImage : "").matchAll(/rgb\([^)]*\)/g)) {
+      backs.push(rgba(stripe[0]));
+    }
+    const ratio = Math.min(...backs.map((back) => {
+      const [a, b] = [luminance(ink), luminance(back)].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    }));
+    return { ratio: Math.round(ratio * 100) / 100, text: element.textContent.trim().slice(0, 40), of: element.className?.baseVal ?? element.className };
+  });
+  return all.sort((a, b) => a.ratio - b.ratio);
+}
+
+async function assertContrast(page, selector, what) {
+  const all = await page.evaluate(contrasts, selector);
+  assert.ok(all.length > 0, `${what}: nothing to look at`);
+  const bad = all.filter(({ ratio }) => ratio < 4.5);
+  assert.deepEqual(bad.slice(0, 5), [], `${what}: ${bad.length} of ${all.length} texts below 4.5`);
+}
+
+const noSidewaysScroll = async (page) => {
+  const [content, view] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(content <= view, `the page is ${content} px wide in a view of ${view} px`);
+};
+
+const tests = {
+  async "every page opens and asks for nothing"() {
+    for (const name of ["small", "typical", "pending", "large", "hostile", "empty"]) {
+      await visit(name, {}, async (page) => {
+        await page.waitForSelector("footer");
+        await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+        await noSidewaysScroll(page);
+      });
+    }
+  },
+
+  async "foreign text stays text"() {
+    await visit("hostile", {}, async (page) => {
+      page.on("dialog", () => assert.fail("a contender's text was run"));
+      assert.equal(await page.locator("script").count(), 1);
+      assert.equal(await page.locator("a[href^='javascript:']").count(), 0);
+      assert.ok((await page.locator("#failures").innerText()).includes("</script>"));
+    });
+  },
+
+  async "ids are unique and links lead somewhere"() {
+    for (const name of ["typical", "large", "empty"]) {
+      await visit(name, {}, async (page) => {
+        const { twice, lost } = await page.evaluate(() => {
+          const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+          const links = [...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1));
+          return { twice: ids.filter((id, i) => ids.indexOf(id) !== i), lost: links.filter((id) => !document.getElementById(id)) };
+        });
+        assert.deepEqual({ twice, lost }, { twice: [], lost: [] });
+      });
+    }
+  },
+
+  async "tables sort, and failures come last either way"() {
+    await visit("typical", {}, async (page) => {
+      const head = page.locator("#heat thead th[data-c]", { hasText: "onetbb" });
+      const index = await head.evaluate((cell) => cell.cellIndex);
+      const before = await column(page, "#heat", index);
+      for (const [order, sign] of [["ascending", 1], ["descending", -1]]) {
+        await head.locator("button").click();
+        assert.equal(await head.getAttribute("aria-sort"), order);
+        const after = await column(page, "#heat", index);
+        assert.deepEqual([...after].sort(), [...before].sort());
+        const numbers = after.map(Number.parseFloat);
+        const firstFailure = numbers.findIndex(Number.isNaN);
+        assert.ok(firstFailure > 0 && numbers.slice(firstFailure).every(Number.isNaN), "failures are last");
+        const ranked = numbers.slice(0, firstFailure);
+        assert.deepEqual(ranked, [...ranked].sort((a, b) => sign * (a - b)));
+      }
+      assert.equal(await page.locator("#heat th[aria-sort]").count(), 1);
+      // By keyboard, and by the exact value instead of the text: 835 µs is less than 1.35 ms.
+      const median = page.locator(".race").nth(3).locator("thead button", { hasText: "Median" });
+      await median.focus();
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Space");
+      const times = await column(page, "#r3 table", 6);
+      assert.match(times[0], /ms$/);
+      assert.match(times.filter((text) => /s$/.test(text)).at(-1), /µs$/);
+    });
+  },
+
+  async "a cell opens its distribution by click and gives the focus back"() {
+    await visit("typical", {}, async (page) => {
+      const link = page.locator("#heat td[data-c] a", { hasText: /^\d/ }).nth(5);
+      await link.click();
+      const panel = page.locator("#panel[open]");
+      await panel.waitFor();
+      assert.ok(await panel.locator("svg[aria-label='Samples by block'] path").count() > 2);
+      assert.match(await panel.innerText(), /Median/);
+      assert.match(await panel.locator("h2").innerText(), /^\S+ in .+, \d+ threads?$/);
+      assert.match(await panel.innerText(), /--workload/);
+      await shoot(page, "panel");
+      await page.keyboard.press("Escape");
+      await page.locator("#panel:not([open])").waitFor({ state: "attached" });
+      assert.ok(await link.evaluate((element) => element === document.activeElement));
+    });
+  },
+
+  async "a failed cell opens its standard error"() {
+    await visit("typical", {}, async (page) => {
+      await page.locator("#heat .fault a", { hasText: "crashed" }).first().click();
+      const text = await page.locator("#panel[open]").innerText();
+      assert.match(text, /SIGSEGV/);
+      assert.match(text, /Thread creation failed/);
+      await page.keyboard.press("Escape");
+      const unsupported = page.locator("#heat .hatch a", { hasText: "unsupported" }).first();
+      await unsupported.focus();
+      assert.match(await page.locator("#tip").innerText(), /unsupported/);
+      await unsupported.press("Enter");
+      assert.match(await page.locator("#panel[open]").innerText(), /one thread only/);
+    });
+  },
+
+  async "the heat map is one stop of the Tab key, with arrows inside"() {
+    await visit("typical", {}, async (page) => {
+      assert.equal(await page.locator("#heat td[data-c] a[tabindex='0']").count(), 1);
+      await page.locator("#heat td[data-c] a[tabindex='0']").focus();
+      const at = () => page.evaluate(() => {
+        const cell = document.activeElement.closest("td");
+        return [cell.closest("tr").rowIndex, Number(cell.dataset.c)];
+      });
+      assert.deepEqual(await at(), [1, 0]);
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      assert.deepEqual(await at(), [3, 1]);
+      assert.ok(await page.locator("#tip:not([hidden])").isVisible());
+      await page.keyboard.press("End");
+      await page.keyboard.press("ArrowRight");
+      assert.equal((await at())[1], 7);
+      await page.keyboard.press("Home");
+      await page.keyboard.press("Enter");
+      await page.locator("#panel[open]").waitFor();
+      assert.match(await page.locator("#panel h2").innerText(), /fib n=27, 4 threads/);
+    });
+  },
+
+  async "filters hide races and contenders everywhere and can be taken back"() {
+    await visit("typical", {}, async (page) => {
+      const rows = page.locator("#heat tbody tr:visible");
+      const all = await rows.count();
+      await page.locator("#filter-text").fill("fib 4 threads");
+      assert.equal(await rows.count(), 1);
+      assert.equal(await page.locator(".race:visible").count(), 1);
+      assert.match(await page.locator("#filter-count").innerText(), /1 of 22 races/);
+      const go = page.locator("#filter button[data-k]", { hasText: "go" });
+      await go.click();
+      assert.equal(await go.getAttribute("aria-pressed"), "false");
+      assert.equal(await page.locator("#heat thead th:visible", { hasText: "go" }).count(), 0);
+      await page.locator("#filter button[type=reset]").click();
+      await page.waitForFunction((all) => document.querySelectorAll("#heat tbody tr:not([hidden])").length === all, all);
+      assert.equal(await go.getAttribute("aria-pressed"), "true");
+    });
+  },
+
+  async "a link to a cell opens it"() {
+    await visit("typical", { hash: "#c3-1" }, async (page) => {
+      await page.locator("#panel[open]").waitFor();
+      assert.match(await page.locator("#panel h2").innerText(), /in fib/);
+    });
+  },
+
+  async "text and cells have contrast, by day and by night"() {
+    const inks = {};
+    for (const scheme of ["light", "dark"]) {
+      for (const name of ["typical", "large"]) {
+        await visit(name, { scheme }, async (page) => {
+          await assertContrast(page, "#heat td, #heat td a, .legend span", `heat map, ${name}, ${scheme}`);
+          await assertContrast(
+            page,
+            "h1, h2, h3, p, li, dt, dd, td, th, th button, small, b, a, label, button, summary, figcaption, code, span, svg text",
+            `all text, ${name}, ${scheme}`,
+          );
+          inks[scheme] = await page.evaluate(() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]);
+          // Every class of colour, also those that these races did not reach.
+          const classes = await page.evaluate(() => {
+            const cells = [...Array(8).keys()].map((i) => Object.assign(document.createElement("span"), { className: `h${i}`, textContent: "1.00" }));
+            const probe = document.createElement("p");
+            probe.id = "probe";
+            probe.append(...cells);
+            document.body.append(probe);
+            return cells.map((cell) => getComputedStyle(cell).backgroundColor);
+          });
+          assert.equal(new Set(classes).size, 8);
+          await assertContrast(page, "#probe span", `classes of colour, ${scheme}`);
+          await page.locator("#probe").evaluate((probe) => probe.remove());
+          await shoot(page, `${name}-${scheme}`, { fullPage: name === "typical" });
+        });
+      }
+      await visit("typical", { scheme }, async (page) => {
+        await page.locator("#heat td[data-c] a", { hasText: /^\d/ }).first().click();
+        await page.locator("#panel[open]").waitFor();
+        await assertContrast(page, "#panel *", `panel, ${scheme}`);
+      });
+    }
+    assert.notDeepEqual(inks.light, inks.dark);
+  },
+
+  async "a phone shows all of it without scrolling the page sideways"() {
+    for (const name of ["typical", "large", "hostile", "empty"]) {
+      await visit(name, { width: 390, height: 844 }, async (page) => {
+        await noSidewaysScroll(page);
+        if (name !== "typical") return;
+        // What is wider than the phone scrolls in a box of its own that the keyboard reaches.
+        const boxes = await page.$$eval(".scroll", (all) => all.map((box) => [box.scrollWidth > box.clientWidth, box.tabIndex]));
+        assert.ok(boxes.some(([wide]) => wide));
+        assert.ok(boxes.every(([, tab]) => tab === 0));
+        await page.locator("#heat td[data-c] a", { hasText: /^\d/ }).first().click();
+        const box = await page.locator("#panel[open]").boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= 390, "the panel fits");
+        await page.locator("#panel .close").click();
+        await shoot(page, "typical-phone", { fullPage: true });
+      });
+    }
+  },
+
+  async "without script everything is still there"() {
+    await visit("typical", { script: false }, async (page) => {
+      // Evaluation needs no page script: it comes from outside.
+      assert.equal(await page.locator("#filter:visible").count(), 0);
+      assert.ok(await page.locator("#heat").isVisible());
+      await page.locator("details:has(> #c3-1) > summary").click();
+      assert.ok(await page.locator("#c3-1 svg").isVisible());
+      // A link to what is inside a fold opens it.
+      assert.ok(!(await page.locator("#c2-0 svg").isVisible()));
+      await page.locator("#heat td[data-c='0'] a").nth(2).click();
+      await page.locator("#c2-0 svg").waitFor({ state: "visible" });
+    });
+  },
+
+  async "it prints"() {
+    await visit("typical", { scheme: "dark" }, async (page) => {
+      await page.emulateMedia({ media: "print", colorScheme: "light" });
+      for (const hidden of ["nav", "#filter", ".cells"]) {
+        assert.equal(await page.locator(`${hidden}:visible`).count(), 0, `${hidden} is printed`);
+      }
+      assert.ok(await page.locator("#heat").isVisible());
+      await assertContrast(page, "h1, h2, p, td, th, small, #heat td a", "print");
+      const pdf = await page.pdf({ preferCSSPageSize: true, printBackground: true, path: screenshots && join(screenshots, "typical.pdf") });
+      assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
+      // Folded races must not be lost on paper.
+      await page.$$eval("details.race", (folds) => { for (const fold of folds) fold.open = false; });
+      assert.ok((await page.locator("#r0 table").boundingBox()).height > 50);
+    });
+  },
+};
+
+let failed = 0;
+try {
+  for (const [name, test] of Object.entries(tests)) {
+    try {
+      await test();
+      console.log(`ok   ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAIL ${name}\n     ${String(error.stack).replaceAll("\n", "\n     ")}`);
+    }
+  }
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
+console.log(failed === 0 ? `all ${Object.keys(tests).length} passed` : `${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,168 @@
+//! Runs travel as bundles: what is exported is imported to the last byte, and nothing else is.
+
+mod support;
+
+use std::fs;
+
+use sha2::{Digest, Sha256};
+use support::{Fake, Finished, Project};
+
+/// A project with one run of a good and a bad contender, and its bundle.
+fn bundled() -> (Project, String) {
+    let project =
+        Project::good_and(Fake::new("bad").fault("wrong-answer:4").fault("flood-stderr:3").from(2));
+    project.race().set("--reference", "good").run().exits(0);
+    project
+        .palio(&["export", "latest", "bundle.json"])
+        .run()
+        .exits(0)
+        .prints(&["wrote bundle.json"]);
+    let bundle = project.read("bundle.json");
+    (project, bundle)
+}
+
+/// Imports `text` into an empty database.
+fn import(project: &Project, text: &str) -> Finished {
+    project.write("altered.json", text);
+    project.palio(&["import", "altered.json", "--db", "empty.db"]).run()
+}
+
+/// Makes the hash of an altered bundle right again.
+fn rehashed(bundle: &str) -> String {
+    let start = bundle.find("\"run\":").unwrap() + "\"run\":".len();
+    let end = bundle.rfind('}').unwrap();
+    let hash: String = Sha256::digest(&bundle.as_bytes()[start..end])
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let old = bundle.find("\"sha256\":\"").unwrap() + "\"sha256\":\"".len();
+    format!("{}{hash}{}", &bundle[..old], &bundle[old + 64..])
+}
+
+#[test]
+fn a_run_survives_the_journey_to_the_last_byte() {
+    let (project, bundle) = bundled();
+    import(&project, &bundle).exits(0).prints(&["imported the run"]);
+    let again = project.palio(&["export", "latest", "-", "--db", "empty.db"]).run().exits(0);
+    assert_eq!(again.stdout, bundle);
+    let reports = ["palio.db", "empty.db"].map(|database| {
+        project.palio(&["report", "--format", "json", "--db", database]).run().exits(0).stdout
+    });
+    assert_eq!(reports[0], reports[1]);
+}
+
+#[test]
+fn a_bundle_can_come_from_standard_input() {
+    let (project, bundle) = bundled();
+    project.palio(&["import", "-", "--db", "empty.db"]).input(bundle).run().exits(0);
+}
+
+#[test]
+fn a_second_import_is_refused_and_harmless() {
+    let (project, bundle) = bundled();
+    import(&project, &bundle).exits(0);
+    import(&project, &bundle).fails_with(&["the run", "is there already"]);
+    let runs = project.palio(&["list", "runs", "--json", "--db", "empty.db"]).run().exits(0).json();
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_truncated_bundle_is_refused() {
+    let (project, bundle) = bundled();
+    for length in [0, 1, 60, bundle.len() / 2, bundle.len() - 3] {
+        import(&project, &bundle[..length]).fails_with(&[
+            "altered.json",
+            "not a bundle",
+            "cut off",
+        ]);
+    }
+}
+
+#[test]
+fn an_edited_bundle_is_refused() {
+    let (project, bundle) = bundled();
+    let edited = bundle.replacen("\"elapsed_ns\":2000000", "\"elapsed_ns\":1000000", 1);
+    assert_ne!(edited, bundle);
+    import(&project, &edited).fails_with(&["altered.json", "was changed after it was written"]);
+    // So is one that only looks the same to a reader of JSON.
+    let spaced = bundle.replacen("\"races\":[", "\"races\": [", 1);
+    import(&project, &spaced).fails_with(&["was changed"]);
+}
+
+#[test]
+fn a_bundle_of_another_version_is_refused() {
+    let (project, bundle) = bundled();
+    import(&project, &bundle.replacen("\"version\":1", "\"version\":2", 1)).fails_with(&[
+        "altered.json",
+        "version 2",
+        "update Palio",
+    ]);
+}
+
+#[test]
+fn a_bundle_of_another_format_is_refused() {
+    let (project, bundle) = bundled();
+    import(&project, &bundle.replacen("palio-bundle", "siena-bundle", 1)).fails_with(&[
+        "altered.json",
+        "not a bundle of Palio",
+        "siena-bundle",
+    ]);
+}
+
+#[test]
+fn a_bundle_with_a_right_hash_and_a_wrong_shape_is_refused() {
+    let (project, bundle) = bundled();
+    for (from, to, reason) in [
+        ("\"seed\":", "\"seeed\":", "seeed"),
+        ("\"blocks\":2", "\"blocks\":-2", "-2"),
+        ("\"outcome\":\"ok\"", "\"outcome\":\"splendid\"", "splendid"),
+        ("\"elapsed_ns\":2000000", "\"elapsed_ns\":\"soon\"", "soon"),
+    ] {
+        let altered = rehashed(&bundle.replacen(from, to, 1));
+        assert_ne!(altered, bundle, "{from}");
+        import(&project, &altered).fails_with(&["altered.json", "does not have the shape", reason]);
+    }
+    // The whole of it or nothing.
+    let runs = project.palio(&["list", "runs", "--json", "--db", "empty.db"]).run().exits(0).json();
+    assert_eq!(runs.as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_bundle_whose_run_is_named_like_a_path_is_refused() {
+    let (project, bundle) = bundled();
+    let start = bundle.find("\"id\":\"").unwrap() + "\"id\":\"".len();
+    let length = bundle[start..].find('"').unwrap();
+    let mut altered = bundle.clone();
+    altered.replace_range(start..start + length, "../../escaped");
+    import(&project, &rehashed(&altered)).fails_with(&["altered.json", "../../escaped"]);
+}
+
+#[test]
+fn what_is_no_bundle_is_refused() {
+    let (project, bundle) = bundled();
+    for text in [
+        "null",
+        "[]",
+        "{}",
+        "{\"format\":\"palio-bundle\"}",
+        "Dear diary",
+        &format!("{bundle}{bundle}"),
+    ] {
+        import(&project, text).fails_with(&["altered.json", "not a bundle"]);
+    }
+    fs::write(project.path("binary.json"), [0xff, 0xfe, 0]).unwrap();
+    project.palio(&["import", "binary.json"]).run().fails_with(&["binary.json", "UTF-8"]);
+    project.palio(&["import", "absent.json"]).run().fails_with(&["absent.json"]);
+}
+
+#[test]
+fn a_bundle_that_cannot_be_written_is_named() {
+    let (project, _) = bundled();
+    project
+        .palio(&["export", "latest", "no/such/folder.json"])
+        .run()
+        .fails_with(&["no/such/folder.json"]);
+    let run = project.palio(&["export", "latest", "/dev/full"]).run();
+    run.fails_with(&["cannot write /dev/full"]);
+    project.palio(&["export", "nope", "-"]).run().fails_with(&["no run \"nope\""]);
+}

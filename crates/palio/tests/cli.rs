@@ -1,0 +1,176 @@
+//! The command line as scripts and other programs meet it.
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use support::{Fake, Project, entry};
+
+fn project() -> Project {
+    Project::good_and(Fake::new("other"))
+}
+
+#[test]
+fn whatever_may_be_read_by_a_machine_is_json() {
+    let project = project();
+    project.race().run().exits(0);
+    for command in [
+        &["list", "workloads", "--json"][..],
+        &["list", "contenders", "--json"],
+        &["list", "suites", "--json"],
+        &["list", "runs", "--json"],
+        &["doctor", "--json"],
+        &["verify", "-t", "1", "--json"],
+        &["report", "--format", "json"],
+        &["show", "echo", "good", "--json"],
+        &["compare", "latest", "latest", "--json"],
+        &["export", "latest", "-"],
+    ] {
+        let value = project.palio(command).run().exits(0).json();
+        assert!(value.is_array() || value.is_object(), "{command:?}");
+    }
+}
+
+#[test]
+fn json_is_alone_on_standard_output() {
+    let run = project().race().run().exits(0);
+    assert_eq!(run.json()["run"]["state"], "finished");
+    assert!(run.stderr.contains("block 2/2"), "progress goes to standard error: {}", run.stderr);
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let run = project().race().arg("--quiet").run().exits(0);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn a_failure_is_told_while_it_happens() {
+    let project = Project::good_and(Fake::new("bad").fault("abort"));
+    let run = project.race().run().exits(0);
+    run.complains(&["bad is out of echo", "SIGABRT"]);
+}
+
+#[test]
+fn a_run_prints_a_table_and_where_the_html_is() {
+    let project = project();
+    let run =
+        project.palio(&["run", "-w", "echo", "--blocks", "1", "--budget", "5"]).run().exits(0);
+    let path = run.stdout.lines().find_map(|line| line.strip_prefix("HTML report: ")).unwrap();
+    assert!(std::path::Path::new(path).is_file());
+    assert!(run.stdout.contains("palio report"));
+}
+
+#[test]
+fn without_a_command_the_quick_suite_is_raced() {
+    let project = project();
+    project.palio::<&str>(&[]).run().exits(0).prints(&["palio quick"]);
+    let report = project.palio(&["report", "--format", "json"]).run().exits(0).json();
+    assert_eq!(report["run"]["suite"], "quick");
+    assert_eq!(report["races"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let project = project();
+    project.race().run().exits(0);
+    for command in [
+        &["list"][..],
+        &["list", "runs", "--json"],
+        &["doctor"],
+        &["report", "--format", "json"],
+        &["export", "latest", "-"],
+        &["completions", "bash"],
+        &["completions", "zsh"],
+        &["verify", "-t", "1"],
+        &["--help"],
+    ] {
+        let run = project.palio(command).with_closed_stdout().run().exits(0);
+        assert_eq!(run.stderr, "", "{command:?}");
+    }
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_end_a_run() {
+    let report = project().race().with_closed_stderr().run().exits(0).json();
+    assert_eq!(entry(&report, "good")["samples"], 6);
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_an_error() {
+    let project = project();
+    let run = project.palio(&["list", "--json"]).through_shell("\"$@\" > /dev/full").run();
+    run.fails_with(&["No space left"]);
+}
+
+#[test]
+fn nothing_is_coloured_where_nobody_looks() {
+    let project = project();
+    let args = ["run", "-w", "echo", "--blocks", "1", "--budget", "5"];
+    for run in [project.palio(&args).run(), project.palio(&args).env("NO_COLOR", "1").run()] {
+        let run = run.exits(0);
+        assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{run:?}");
+    }
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    let project = project();
+    for (shell, part) in
+        [("bash", "complete -F"), ("zsh", "#compdef palio"), ("fish", "complete -c palio")]
+    {
+        let script = project.palio(&["completions", shell]).run().exits(0).prints(&[part]).stdout;
+        for command in ["run", "report", "export", "completions"] {
+            assert!(script.contains(command), "{shell} does not know {command}");
+        }
+        // Where the shell is installed, it says itself whether it understands.
+        let path = project.write("script", &script);
+        let check = Command::new(shell).arg("-n").arg(path).stderr(Stdio::piped()).output();
+        if let Ok(check) = check {
+            assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+        }
+    }
+    project.palio(&["completions", "cmd.exe"]).run().exits(2);
+}
+
+#[test]
+fn help_documents_the_exit_statuses() {
+    let run = project().palio(&["--help"]).run().exits(0);
+    run.prints(&["Exit status: 0", "130", "palio run --resume"]);
+    project().palio(&["--version"]).run().exits(0).prints(&["palio "]);
+}
+
+#[test]
+fn a_comparison_with_itself_changes_nothing_and_exits_with_0() {
+    let project = project();
+    project.race().run().exits(0);
+    let compare = ["compare", "latest", "latest", "--fail-above", "0.1"];
+    project.palio(&compare).run().exits(0).prints(&["good", "1.000"]);
+}
+
+#[test]
+fn a_slower_second_run_exits_with_1() {
+    let project = Project::good_and(Fake::new("other"));
+    let eight = || project.race().set("--blocks", "8");
+    let first = eight().run().exits(0).json();
+    let path = "contenders/rust/other/contender.toml";
+    let text = project.read(path);
+    project.write(path, &text.replace("\"--from\"", "\"--fault\", \"claim:4000000\", \"--from\""));
+    eight().run().exits(0);
+    let first = first["run"]["id"].as_str().unwrap();
+    let compare = ["compare", first, "latest", "--fail-above", "10"];
+    let run = project.palio(&compare).run().exits(1);
+    run.prints(&["other", "2.000", "slower"]);
+    project.palio(&["compare", first, "latest", "--fail-above", "150"]).run().exits(0);
+}
+
+#[test]
+fn a_cell_can_be_run_by_hand_as_shown() {
+    let project = project();
+    project.race().run().exits(0);
+    let shown = project.palio(&["show", "echo", "good"]).run().exits(0).stdout;
+    let line = shown.lines().find_map(|line| line.trim().strip_prefix("by hand:")).unwrap();
+    let output = Command::new("sh").args(["-c", line.trim()]).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert!(output.ends_with("done 3\n"), "{output}");
+}

@@ -1,0 +1,157 @@
+//! Ctrl-C at any moment ends Palio soon, with status 130, no contender left behind and nothing lost.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use support::{Fake, Project, assert_nothing_lost, entry};
+
+/// Interrupts a race when `bad` comes to the meeting, and checks that it can be resumed.
+#[track_caller]
+fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
+    let project = Project::good_and(bad);
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    for &signal in signals {
+        palio.signal(signal);
+    }
+    let run = palio.finish().exits(130);
+    assert_eq!(run.stdout, "", "an interrupted run prints no report");
+    let partial = project.report("latest");
+    assert_eq!(partial["run"]["state"], "partial");
+    assert_eq!(entry(&partial, "bad")["outcome"], "pending");
+    let before = project.stored();
+
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    // Either Palio itself ended it, or, where it was ended first, the next one did.
+    guest.must_end();
+    assert_eq!(report["run"]["state"], "finished");
+    for contender in ["good", "bad"] {
+        assert_eq!(entry(&report, contender)["outcome"], "ok");
+        assert_eq!(entry(&report, contender)["samples"], 6);
+    }
+    assert_nothing_lost(&before, &project.stored());
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
+fn in_a_pilot() {
+    interrupt_and_resume(Fake::new("bad").fault("meet"), &[Signal::SIGINT]);
+}
+
+#[test]
+fn in_the_middle_of_a_pilot() {
+    interrupt_and_resume(Fake::new("bad").fault("meet:3"), &[Signal::SIGINT]);
+}
+
+#[test]
+fn in_the_first_block() {
+    interrupt_and_resume(Fake::new("bad").fault("meet:2").from(2), &[Signal::SIGINT]);
+}
+
+#[test]
+fn in_the_last_block() {
+    interrupt_and_resume(Fake::new("bad").fault("meet:4").from(3), &[Signal::SIGINT]);
+}
+
+#[test]
+fn while_a_contender_takes_its_leave() {
+    interrupt_and_resume(Fake::new("bad").fault("meet-at-end").from(2), &[Signal::SIGINT]);
+}
+
+#[test]
+fn by_other_signals() {
+    interrupt_and_resume(Fake::new("bad").fault("meet").from(2), &[Signal::SIGTERM]);
+    interrupt_and_resume(Fake::new("bad").fault("meet").from(2), &[Signal::SIGHUP]);
+}
+
+#[test]
+fn twice() {
+    interrupt_and_resume(Fake::new("bad").fault("meet").from(2), &[Signal::SIGINT, Signal::SIGINT]);
+}
+
+#[test]
+fn the_message_says_how_to_go_on() {
+    let project = Project::good_and(Fake::new("bad").fault("meet").from(2));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    let run = palio.finish().exits(130);
+    guest.must_end();
+    let id = project.runs()[0]["id"].as_str().unwrap().to_owned();
+    run.complains(&[&format!("palio run --resume {id}"), &format!("palio report {id}"), "stored"]);
+    let again = project.palio(&["run", "--json", "--resume", &id]).run().exits(0);
+    assert_eq!(again.json()["run"]["id"], id);
+}
+
+#[test]
+fn in_a_build() {
+    let project = Project::new().with(Fake::new("good"));
+    let build = format!("[build]\ncommands = [{:?}]\n", project.lingering("bad"));
+    let project = project.with(Fake::new("bad").toml(&build));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted before it was done"]);
+    guest.must_end();
+    assert!(project.runs().is_empty());
+    // The build was not done, so it is done again, and this time it ends.
+    project.race().run().exits(0);
+}
+
+#[test]
+fn in_a_description() {
+    let project = Project::good_and(Fake::new("bad").fault("describe-hang"));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted before it was done"]);
+    guest.must_end();
+    assert!(project.runs().is_empty());
+}
+
+#[test]
+fn in_the_description_of_a_resumed_run() {
+    let project = Project::good_and(Fake::new("bad").fault("meet").from(2));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130);
+    drop(guest);
+
+    project.write("state/bad/describe-slowly", "");
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["run", "--resume", "--json"]).start();
+    let guest = meeting.guest();
+    assert_eq!(guest.what, "describing");
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted"]);
+    guest.must_end();
+    project.palio(&["run", "--resume", "--json"]).run().exits(0);
+}
+
+#[test]
+fn in_a_verification() {
+    let project = Project::good_and(Fake::new("bad").fault("meet:2"));
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["verify"]).start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted"]);
+    guest.must_end();
+}
+
+#[test]
+fn in_a_build_alone() {
+    let project = Project::good_and(Fake::new("bad").fault("describe-hang"));
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["build"]).start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted"]);
+    guest.must_end();
+}

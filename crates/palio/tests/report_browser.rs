@@ -1,0 +1,83 @@
+//! The HTML report in headless Chromium: `tests/browser/report.test.mjs` does the looking.
+//!
+//! Needs node, npm and chromium (Debian: `apt-get install nodejs npm chromium`). Where they are missing the test says
+//! so and passes; with `PALIO_REQUIRE_BROWSER=1` it fails instead. `PALIO_SCREENSHOTS=DIR` keeps pictures of what the
+//! browser saw, `PALIO_CHROMIUM` names another executable.
+
+mod report_fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use palio::report::html;
+
+#[test]
+fn in_a_browser() {
+    if let Some(missing) = missing() {
+        let required = std::env::var_os("PALIO_REQUIRE_BROWSER").is_some_and(|value| value == "1");
+        assert!(!required, "PALIO_REQUIRE_BROWSER=1, but {missing}");
+        eprintln!("SKIPPED: the report was not opened in a browser, because {missing}");
+        return;
+    }
+    let pages = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report-pages");
+    std::fs::create_dir_all(&pages).expect("the target directory can be written");
+    let reports = [
+        ("small", report_fixture::small()),
+        ("typical", report_fixture::typical()),
+        ("pending", report_fixture::pending()),
+        ("large", report_fixture::large()),
+        ("hostile", report_fixture::hostile()),
+        ("empty", report_fixture::empty()),
+    ];
+    for (name, report) in reports {
+        std::fs::write(pages.join(format!("{name}.html")), html::render(&report))
+            .expect("a page can be written");
+    }
+    let mut test = Command::new("node");
+    test.arg("report.test.mjs").arg(&pages).current_dir(directory());
+    if let Some(shots) = std::env::var_os("PALIO_SCREENSHOTS") {
+        std::fs::create_dir_all(&shots).expect("the directory for screenshots can be made");
+        test.arg(std::fs::canonicalize(shots).expect("it was just made"));
+    }
+    let output = test.output().expect("node starts");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    eprintln!("{out}");
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser")
+}
+
+/// What keeps a browser from being started, if anything does; installs what npm's lock file names.
+fn missing() -> Option<String> {
+    let chromium = std::env::var("PALIO_CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".into());
+    for (tool, hint) in [
+        ("node", "apt-get install nodejs"),
+        ("npm", "apt-get install npm"),
+        (&*chromium, "apt-get install chromium"),
+    ] {
+        let found = Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !found {
+            return Some(format!("{tool} is not here ({hint})"));
+        }
+    }
+    if directory().join("node_modules/playwright-core/package.json").exists() {
+        return None;
+    }
+    let install = Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund"])
+        .current_dir(directory())
+        .output();
+    match install {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            Some(format!("npm ci failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+        Err(error) => Some(format!("npm ci could not be started: {error}")),
+    }
+}

@@ -1,0 +1,153 @@
+//! Terminal, Markdown and CSV against golden files.
+//!
+//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test report_text`, then read the difference in
+//! git before committing it.
+
+mod report_fixture;
+
+use std::path::PathBuf;
+
+use palio::report::{Report, csv, markdown, terminal};
+
+#[track_caller]
+fn golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("PALIO_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let first = expected.lines().zip(text.lines()).position(|(a, b)| a != b);
+    let line = first.unwrap_or_else(|| expected.lines().count().min(text.lines().count()));
+    assert!(
+        expected == text,
+        "tests/golden/{name} differs from line {}:\n  golden: {:?}\n  now:    {:?}\nIf the change is meant, bless it \
+         with PALIO_BLESS=1.",
+        line + 1,
+        expected.lines().nth(line),
+        text.lines().nth(line)
+    );
+}
+
+fn terminal(report: &Report, width: usize, color: bool) -> String {
+    terminal::render(report, terminal::Options { width, color })
+}
+
+#[test]
+fn terminal_wide() {
+    golden("report-typical.wide.txt", &terminal(&report_fixture::typical(), 132, false));
+}
+
+#[test]
+fn terminal_narrow() {
+    golden("report-typical.narrow.txt", &terminal(&report_fixture::typical(), 80, false));
+}
+
+#[test]
+fn terminal_of_an_interrupted_run() {
+    golden("report-pending.txt", &terminal(&report_fixture::pending(), 100, false));
+}
+
+#[test]
+fn terminal_of_an_empty_run() {
+    golden("report-empty.txt", &terminal(&report_fixture::empty(), 80, false));
+}
+
+#[test]
+fn markdown_of_a_typical_run() {
+    golden("report-typical.md", &markdown::render(&report_fixture::typical()));
+}
+
+#[test]
+fn two_thread_counts_become_two_columns() {
+    let mut report = report_fixture::typical();
+    report.races.retain(|race| race.workload.ends_with("chained_spawn"));
+    golden("report-two-columns.md", &markdown::render_summary(&report));
+}
+
+#[test]
+fn csv_of_a_typical_run() {
+    golden("report-typical.csv", &csv::entries(&report_fixture::typical()));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [72, 80, 100, 132, 200] {
+        for report in
+            [report_fixture::typical(), report_fixture::pending(), report_fixture::large()]
+        {
+            for line in terminal(&report, width, false).lines() {
+                // A word that is longer than the line cannot be broken.
+                assert!(
+                    line.chars().count() <= width || !line.trim().contains(' '),
+                    "{width}: {line:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let report = report_fixture::typical();
+    let coloured = terminal(&report, 100, true);
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.split_once('m').expect("a colour ends").1;
+    }
+    plain.push_str(rest);
+    let trimmed =
+        |text: &str| text.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>();
+    assert_eq!(trimmed(&plain), trimmed(&terminal(&report, 100, false)));
+}
+
+#[test]
+fn foreign_text_reaches_no_terminal_raw() {
+    let text = terminal(&report_fixture::hostile(), 100, false);
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+}
+
+#[test]
+fn every_sample_is_a_line_of_csv() {
+    let report = report_fixture::small();
+    let samples: usize =
+        report.races.iter().flat_map(|race| &race.entries).map(|entry| entry.sample_ns.len()).sum();
+    assert_eq!(csv::samples(&report).lines().count(), 1 + samples);
+}
+
+#[test]
+fn csv_lines_have_one_field_a_name() {
+    let text = csv::entries(&report_fixture::typical());
+    let fields = |line: &str| {
+        let mut quoted = false;
+        1 + line
+            .chars()
+            .filter(|&c| {
+                quoted ^= c == '"';
+                c == ',' && !quoted
+            })
+            .count()
+    };
+    let mut lines = text.lines().map(fields);
+    let names = lines.next().unwrap();
+    assert!(lines.all(|n| n == names));
+}
+
+#[test]
+fn markdown_tables_have_the_same_columns_in_every_row() {
+    for report in [report_fixture::typical(), report_fixture::hostile()] {
+        let text = markdown::render(&report);
+        let mut columns = None;
+        for line in text.lines() {
+            let bars = line.replace("\\|", "").matches('|').count();
+            if line.starts_with('|') {
+                assert_eq!(*columns.get_or_insert(bars), bars, "{line}");
+            } else {
+                columns = None;
+            }
+        }
+    }
+}

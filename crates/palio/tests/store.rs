@@ -1,0 +1,195 @@
+//! A database that cannot be used is named, with the way out, and left as it was.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use support::{Fake, Finished, Project, assert_nothing_lost, cells};
+
+fn project() -> Project {
+    Project::new().with(Fake::new("good"))
+}
+
+fn list_runs(project: &Project, database: &Path) -> Finished {
+    project.palio(&["list", "runs"]).env("PALIO_DB", database).run()
+}
+
+#[test]
+fn a_place_below_a_file_cannot_hold_a_database() {
+    let project = project();
+    let file = project.write("file", "");
+    let database = file.join("folder/palio.db");
+    let run = project.race().env("PALIO_DB", &database).run();
+    run.fails_with(&[file.to_str().unwrap(), "--db"]);
+}
+
+#[test]
+fn a_folder_that_takes_no_files_cannot_hold_a_database() {
+    let database = Path::new("/proc/palio.db");
+    let run = project().race().env("PALIO_DB", database).run();
+    run.fails_with(&["cannot use the database /proc/palio.db", "--db"]);
+}
+
+#[test]
+fn a_folder_is_no_database() {
+    let project = project();
+    let run = list_runs(&project, &project.path("workloads"));
+    run.fails_with(&["cannot use the database", "workloads", "--db"]);
+}
+
+#[test]
+fn a_database_that_is_read_only_is_refused_before_anything_is_raced() {
+    let project = project();
+    project.race().run().exits(0);
+    let before = project.starts().len();
+    // The only read-only medium that a test can count on, root or not: a file size limit of zero.
+    let run = project.race().through_shell("trap '' XFSZ; ulimit -f 0; exec \"$@\"").run();
+    run.fails_with(&["palio.db", "--db"]);
+    assert_eq!(project.starts().len(), before);
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
+fn a_disk_that_fills_up_stops_the_run_and_loses_nothing() {
+    let project = project();
+    // Blocks of 512 bytes: enough for the schema and a few invocations.
+    let run = project
+        .race()
+        .set("--blocks", "12")
+        .through_shell("trap '' XFSZ; ulimit -f 400; exec \"$@\"")
+        .run();
+    let run = run.fails_with(&["palio.db", "palio run --resume", "is stored"]);
+    assert_eq!(run.stdout, "");
+    assert_eq!(project.report("latest")["run"]["state"], "partial");
+    let before = project.stored();
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    assert_eq!(report["run"]["state"], "finished");
+    assert_eq!(support::entry(&report, "good")["samples"], 36);
+    assert!(assert_nothing_lost(&before, &project.stored()) > 0);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_does_not_hide_the_result() {
+    let project = project();
+    let file = project.write("file", "");
+    let html = file.join("report.html");
+    let run = project.race().set("--html", &html).run();
+    let run = run.fails_with(&[file.to_str().unwrap()]);
+    assert_eq!(run.json()["run"]["state"], "finished");
+    assert!(!project.runs()[0]["finished_at"].is_null());
+}
+
+#[test]
+fn an_empty_file_becomes_a_database() {
+    let project = project();
+    project.write("palio.db", "");
+    project.race().run().exits(0);
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
+fn a_database_of_a_newer_palio_is_left_alone() {
+    let project = project();
+    project.race().run().exits(0);
+    let connection = Connection::open(project.database()).unwrap();
+    connection.pragma_update(None, "journal_mode", "delete").unwrap();
+    connection.pragma_update(None, "user_version", 999).unwrap();
+    drop(connection);
+    let before = fs::read(project.database()).unwrap();
+    for run in [project.race().run(), list_runs(&project, &project.database())] {
+        run.fails_with(&["palio.db", "newer Palio", "schema 999", "update Palio", "--db"]);
+    }
+    assert_eq!(fs::read(project.database()).unwrap(), before);
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let project = project();
+    for version in [0, 1] {
+        let path = project.path(&format!("other-{version}.db"));
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("CREATE TABLE recipe (title TEXT)").unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+        drop(connection);
+        let before = fs::read(&path).unwrap();
+        list_runs(&project, &path).fails_with(&["other-", "not one of Palio", "--db"]);
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let project = project();
+    let path = project.write("palio.db", &"Dear diary, today I raced. ".repeat(200));
+    let before = fs::read(&path).unwrap();
+    for run in [project.race().run(), list_runs(&project, &path)] {
+        run.fails_with(&["palio.db", "not a database", "palio import", "--db"]);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_database_is_noticed() {
+    let project = project();
+    project.race().run().exits(0);
+    let mut bytes = fs::read(project.database()).unwrap();
+    assert!(bytes.len() > 8192 && !project.path("palio.db-wal").exists());
+    let middle = bytes.len() / 2;
+    bytes[4096..middle].fill(0xa5);
+    fs::write(project.database(), &bytes).unwrap();
+    list_runs(&project, &project.database()).fails_with(&["palio.db", "palio import", "--db"]);
+}
+
+#[test]
+fn a_truncated_database_is_noticed() {
+    let project = project();
+    project.race().run().exits(0);
+    let bytes = fs::read(project.database()).unwrap();
+    for length in [bytes.len() - 4096, bytes.len() / 2, 5000, 50] {
+        fs::write(project.database(), &bytes[..length]).unwrap();
+        list_runs(&project, &project.database()).fails_with(&["palio.db", "palio import", "--db"]);
+    }
+}
+
+#[test]
+fn a_stored_value_that_was_tampered_with_is_noticed() {
+    let project = project();
+    project.race().run().exits(0);
+    let connection = Connection::open(project.database()).unwrap();
+    connection.execute("UPDATE cell SET outcome = 'splendid'", []).unwrap();
+    drop(connection);
+    project.palio(&["report"]).run().fails_with(&["palio.db", "malformed", "splendid"]);
+}
+
+#[test]
+fn without_home_the_database_has_to_be_named() {
+    let run = project().palio(&["list", "runs"]).env("PALIO_DB", "").env("HOME", "").run();
+    assert_ne!(run.status.code(), Some(0));
+}
+
+#[test]
+fn the_default_place_is_the_data_directory() {
+    let project = project();
+    project.race().without_env("PALIO_DB").run().exits(0);
+    assert!(project.path("home/.local/share/palio/palio.db").is_file());
+    let data = project.path("data");
+    project.race().without_env("PALIO_DB").env("XDG_DATA_HOME", &data).run().exits(0);
+    assert!(data.join("palio/palio.db").is_file());
+}
+
+#[test]
+fn samples_are_stored_in_the_order_in_which_they_were_taken() {
+    let project = Project::new().with(Fake::new("good").fault("count-up"));
+    project.race().run().exits(0);
+    let stored = project.stored();
+    for invocation in
+        cells(&stored).into_iter().flat_map(|cell| cell["invocations"].as_array().unwrap())
+    {
+        let samples = invocation["samples"].as_array().unwrap();
+        let times: Vec<u64> =
+            samples.iter().map(|sample| sample["elapsed_ns"].as_u64().unwrap()).collect();
+        assert!(times.is_sorted() && times.len() > 1, "{times:?}");
+    }
+}

@@ -1,0 +1,153 @@
+//! One command a habit: `cargo xtask check`, `test`, `verify`. CI calls only these.
+#![forbid(unsafe_code)]
+
+mod tests;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const HELP: &str = "\
+cargo xtask <habit>
+
+  check    formatting, lints, tidiness and documentation of everything in the repository
+  test     every test that this machine can run; ends with `N passed, N failed`
+  verify   build every contender that this machine can, and check its answers
+  loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
+  stress [--seconds N]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
+";
+
+fn main() -> ExitCode {
+    let habit = std::env::args().nth(1).unwrap_or_default();
+    let root = root();
+    let ok = match habit.as_str() {
+        "check" => check(&root),
+        "test" => tests::run(&root),
+        "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
+        "stress" => stress(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
+        "verify" => run(
+            &root,
+            "cargo",
+            &["run", "--release", "--quiet", "--package", "palio", "--", "verify"],
+        ),
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").to_owned()
+}
+
+/// Runs a command where the user sees it, and says what it was.
+fn run(directory: &Path, program: &str, args: &[&str]) -> bool {
+    eprintln!("+ {program} {}", args.join(" "));
+    match Command::new(program).args(args).current_dir(directory).status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            eprintln!("{program} cannot be started: {error}");
+            false
+        }
+    }
+}
+
+/// Whether a program can be started here.
+fn has(program: &str, probe: &str) -> bool {
+    Command::new(program).arg(probe).output().is_ok_and(|output| output.status.success())
+}
+
+/// All checks, each even if an earlier one failed, so that one round shows all that is to mend.
+fn check(root: &Path) -> bool {
+    let rust = root.join("contenders/rust");
+    let mut ok = true;
+    for workspace in [root, &rust] {
+        ok &= run(workspace, "cargo", &["fmt", "--all", "--check"]);
+        ok &= run(
+            workspace,
+            "cargo",
+            &[
+                "clippy",
+                "--quiet",
+                "--locked",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "--deny",
+                "warnings",
+            ],
+        );
+    }
+    ok &= tidy::run(root);
+    ok &= rustdoc(root);
+    if has("go", "version") {
+        ok &= run(&root.join("contenders/go"), "go", &["vet", "./..."]);
+    }
+    eprintln!(
+        "{}",
+        if ok { "check: all is well" } else { "check: something is to mend, see above" }
+    );
+    ok
+}
+
+/// Models are compiled with another `cfg`, so they get a target folder of their own: the two would chase each other.
+fn loom(root: &Path, name: &str) -> bool {
+    let filter = format!("loom_{name}");
+    let filter = if name.starts_with("loom_") { name } else { &filter };
+    let args = [
+        "test",
+        "--release",
+        "--locked",
+        "--target-dir",
+        "target/loom",
+        "--package",
+        "trefoil",
+        "--lib",
+    ];
+    eprintln!("+ RUSTFLAGS=--cfg=loom cargo {} {filter}", args.join(" "));
+    let command = || {
+        let mut command = Command::new("cargo");
+        command.args(args).arg(filter).env("RUSTFLAGS", "--cfg loom").current_dir(root);
+        command
+    };
+    // A name that no model has must not pass for a success.
+    let listed = command().args(["--", "--list"]).output();
+    let any = listed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(": test"));
+    if !any {
+        eprintln!("no model is called {filter:?}, or the models do not compile");
+        return false;
+    }
+    command().status().is_ok_and(|status| status.success())
+}
+
+/// Tasks first, then forks; the options go to both.
+fn stress(root: &Path, options: &[String]) -> bool {
+    ["stress", "stress_fork"].iter().all(|example| {
+        let mut args = vec![
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "trefoil",
+            "--example",
+            example,
+            "--",
+        ];
+        args.extend(options.iter().map(String::as_str));
+        run(root, "cargo", &args)
+    })
+}
+
+fn rustdoc(root: &Path) -> bool {
+    let args =
+        ["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--document-private-items"];
+    eprintln!("+ RUSTDOCFLAGS=-Dwarnings cargo {}", args.join(" "));
+    let status = Command::new("cargo")
+        .args(args)
+        .env("RUSTDOCFLAGS", "-Dwarnings")
+        .current_dir(root)
+        .status();
+    status.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,87 @@
+// Who the contender is and what it can run.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "request.hpp"
+#include "work.hpp"
+
+#ifndef PALIO_FLAGS
+#error "PALIO_FLAGS is missing: build the contender with palio_contender() of harness/palio.cmake"
+#endif
+
+namespace palio {
+
+// The compiler of this executable, as it names itself.
+inline std::string toolchain() {
+#if defined(__clang__)
+    return "clang++ " __clang_version__;
+#elif defined(__GNUC__)
+    return "g++ " __VERSION__;
+#else
+#error "name this compiler here"
+#endif
+}
+
+// Gets one workload ready: starts the runtime (scope `steady`), reads the parameters, and returns the timed work.
+using Prepare = std::function<Work(Request&)>;
+
+struct Contender {
+    std::string id;
+    std::string runtime;
+    // Version of the runtime as linked, asked of the runtime itself.
+    std::string version;
+    std::vector<std::pair<std::string, Prepare>> workloads;
+    // Knobs that --set accepts beside the workload's parameters, with their defaults.
+    std::vector<std::pair<std::string, std::string>> knobs = {};
+    // The largest --threads that makes sense. C++ runtimes count threads in an int.
+    std::size_t threads_max = std::numeric_limits<int>::max();
+    std::string toolchain = palio::toolchain();
+    std::string flags = PALIO_FLAGS;
+
+    std::string describe() const {
+        std::string text = "protocol 1\nid " + id + "\nruntime " + runtime + " " + version + "\ntoolchain " +
+                           toolchain + "\nflags " + flags + "\n";
+        for (const auto& [name, prepare] : workloads) text += "workload " + name + "\n";
+        for (const auto& [name, value] : knobs) text += "knob " + name + " " + value + "\n";
+        return text;
+    }
+
+    Work prepare(Request request) const {
+        Work work = request.workload() == "conformance" ? conformance(request) : find(request)(request);
+        request.refuse_what_is_left();
+        return work;
+    }
+
+private:
+    const Prepare& find(const Request& request) const {
+        for (const auto& [name, prepare] : workloads) {
+            if (name != request.workload()) continue;
+            if (request.threads() > threads_max) {
+                throw Refusal::unsupported(id + " runs on at most " + std::to_string(threads_max) +
+                                           " thread(s), not " + std::to_string(request.threads()));
+            }
+            return prepare;
+        }
+        throw Refusal::unsupported(id + " does not run " + quoted(request.workload()));
+    }
+
+    // The workload that checks a harness rather than a runtime.
+    static Work conformance(Request& request) {
+        auto answer = request.param<std::string>("answer");
+        const auto ops = request.param<std::uint64_t>("ops");
+        const auto text = request.param<std::string>("work");
+        std::optional<std::uint64_t> work;
+        if (text != "-") {
+            work = palio::parse<std::uint64_t>(text);
+            if (!work) throw Refusal::misuse("--set work=" + text + " has the wrong type");
+        }
+        return Work::given(std::move(answer), ops, work);
+    }
+};
+
+}  // namespace palio

@@ -1,0 +1,103 @@
+// What the command line asks for.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "refusal.hpp"
+#include "text.hpp"
+
+namespace palio {
+
+class Request {
+public:
+    // `args` is the command line without the program's name.
+    static Request parse(const std::vector<std::string>& args) {
+        std::optional<std::string> workload;
+        std::optional<std::size_t> threads;
+        Request request;
+        for (auto arg = args.begin(); arg != args.end();) {
+            const std::string& option = *arg++;
+            const auto value = [&]() -> const std::string& {
+                if (arg == args.end()) throw Refusal::misuse(option + " wants a value");
+                return *arg++;
+            };
+            if (option == "--workload") {
+                set_once(workload, value(), option);
+            } else if (option == "--threads") {
+                const std::string& text = value();
+                const auto count = palio::parse<std::size_t>(text);
+                if (count.value_or(0) == 0) {
+                    throw Refusal::misuse("--threads " + quoted(text) + " is not an integer of at least 1");
+                }
+                set_once(threads, *count, option);
+            } else if (option == "--set") {
+                request.set(value());
+            } else {
+                throw Refusal::misuse("unknown argument " + quoted(option));
+            }
+        }
+        if (!workload) throw Refusal::misuse("--workload is missing");
+        if (!threads) throw Refusal::misuse("--threads is missing");
+        request.workload_ = *std::move(workload);
+        request.threads_ = *threads;
+        return request;
+    }
+
+    const std::string& workload() const { return workload_; }
+    std::size_t threads() const { return threads_; }
+
+    // Takes the workload's parameter `key`, which must be there.
+    template <class T>
+    T param(const std::string& key) {
+        if (auto value = knob<T>(key)) return *std::move(value);
+        throw Refusal::misuse("the parameter " + quoted(key) + " is missing: add --set " + key + "=...");
+    }
+
+    // Takes the contender's knob `key`, if the user turned it.
+    template <class T>
+    std::optional<T> knob(const std::string& key) {
+        const auto setting = settings_.extract(key);
+        if (!setting) return std::nullopt;
+        if (auto value = palio::parse<T>(setting.mapped())) return value;
+        throw Refusal::misuse("--set " + key + "=" + setting.mapped() + " has the wrong type");
+    }
+
+    // A setting that nobody took would silently change nothing.
+    void refuse_what_is_left() const {
+        if (settings_.empty()) return;
+        throw Refusal::misuse(quoted(workload_) + " has no parameter or knob " + quoted(settings_.begin()->first));
+    }
+
+private:
+    Request() = default;
+
+    template <class T>
+    static void set_once(std::optional<T>& slot, const T& value, const std::string& option) {
+        if (slot) throw Refusal::misuse(option + " is given twice");
+        slot = value;
+    }
+
+    void set(const std::string& text) {
+        const auto equals = text.find('=');
+        // White space in a value would break the line of a sample that repeats it.
+        if (equals == text.npos || equals == 0 || equals + 1 == text.size() ||
+            text.find_first_of(white_space) != text.npos) {
+            throw Refusal::misuse("--set " + quoted(text) + " is not KEY=VALUE");
+        }
+        const std::string key = text.substr(0, equals);
+        if (!settings_.emplace(key, text.substr(equals + 1)).second) {
+            throw Refusal::misuse("--set " + key + " is given twice");
+        }
+    }
+
+    std::string workload_;
+    std::size_t threads_ = 0;
+    std::map<std::string, std::string> settings_;
+};
+
+}  // namespace palio

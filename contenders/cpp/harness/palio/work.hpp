@@ -1,0 +1,146 @@
+// The timed part: iterations, batches of them, and the sample that a batch makes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "usage.hpp"
+
+namespace palio {
+
+// What one iteration did.
+struct Iteration {
+    std::uint64_t answer;
+    std::uint64_t ops;
+    // Nothing where counting is not free.
+    std::optional<std::uint64_t> work;
+
+    bool operator==(const Iteration&) const = default;
+};
+
+// Work that needs something done outside the clock before or after every iteration.
+class Staged {
+public:
+    virtual ~Staged() = default;
+    // Before every iteration, not timed.
+    virtual void prepare() = 0;
+    // The iteration, timed.
+    virtual void run() = 0;
+    // After every iteration, not timed: what it computed.
+    virtual Iteration finish() = 0;
+};
+
+// One line of the answer to `run`: the sums over the iterations of a batch.
+struct Sample {
+    std::uint64_t elapsed_ns = 0;
+    std::uint64_t ops = 0;
+    std::optional<std::string> answer;
+    std::optional<std::uint64_t> work = 0;
+    std::optional<CpuTime> cpu;
+
+    void add(const std::string& more_answer, std::uint64_t more_ops, std::optional<std::uint64_t> more_work) {
+        if (!answer) {
+            answer = more_answer;
+        } else if (*answer != more_answer && !answer->starts_with("differs:")) {
+            answer = "differs:" + *answer + ":" + more_answer;
+        }
+        ops += more_ops;
+        if (work && more_work) {
+            *work += *more_work;
+        } else {
+            work.reset();
+        }
+    }
+
+    void add(const Iteration& done) { add(std::to_string(done.answer), done.ops, done.work); }
+
+    std::string line() const {
+        const auto or_dash = [](std::optional<std::uint64_t> n) { return n ? std::to_string(*n) : "-"; };
+        const auto user_us = cpu ? std::optional(cpu->user_us) : std::nullopt;
+        const auto sys_us = cpu ? std::optional(cpu->sys_us) : std::nullopt;
+        return "sample elapsed_ns=" + std::to_string(elapsed_ns) + " ops=" + std::to_string(ops) +
+               " answer=" + answer.value_or("-") + " work=" + or_dash(work) + " user_us=" + or_dash(user_us) +
+               " sys_us=" + or_dash(sys_us);
+    }
+};
+
+// The work of one workload, ready to be iterated. It owns the runtime, which stops when it is destroyed.
+class Work {
+public:
+    // Work that is timed as a whole: one clock reading before a batch, one after it.
+    static Work plain(std::function<Iteration()> iterate) { return Work(std::move(iterate)); }
+    // Work with untimed parts around every iteration.
+    static Work staged(std::unique_ptr<Staged> stages) { return Work(std::move(stages)); }
+    // No work at all: the workload `conformance`.
+    static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work) {
+        return Work(Given{std::move(answer), ops, work});
+    }
+
+    Sample sample(std::uint32_t batch) {
+        Sample sums;
+        const auto before = CpuTime::now();
+        std::visit([&](auto& kind) { take(kind, batch, sums); }, kind_);
+        const auto after = CpuTime::now();
+        if (before && after) sums.cpu = after->since(*before);
+        if (sums.elapsed_ns == 0) sums.elapsed_ns = 1;
+        return sums;
+    }
+
+private:
+    using Plain = std::function<Iteration()>;
+    using Stages = std::unique_ptr<Staged>;
+    struct Given {
+        std::string answer;
+        std::uint64_t ops;
+        std::optional<std::uint64_t> work;
+    };
+    using Clock = std::chrono::steady_clock;
+
+    explicit Work(std::variant<Plain, Stages, Given> kind) : kind_(std::move(kind)) {}
+
+    static std::uint64_t elapsed_ns(Clock::time_point start) {
+        const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+        return static_cast<std::uint64_t>(elapsed.count());
+    }
+
+    // The first iteration's result stands for the batch while the clock runs, so that comparing is all that happens
+    // between two iterations; the sums are made when the clock has stopped.
+    static void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
+        const auto start = Clock::now();
+        const Iteration first = iterate();
+        std::optional<Iteration> odd;
+        for (std::uint32_t i = 1; i < batch; ++i) {
+            const Iteration next = iterate();
+            if (next != first && !odd) odd = next;
+        }
+        sums.elapsed_ns = elapsed_ns(start);
+        for (std::uint32_t i = 1; i < batch; ++i) sums.add(first);
+        sums.add(odd.value_or(first));
+    }
+
+    static void take(Stages& stages, std::uint32_t batch, Sample& sums) {
+        for (std::uint32_t i = 0; i < batch; ++i) {
+            stages->prepare();
+            const auto start = Clock::now();
+            stages->run();
+            sums.elapsed_ns += elapsed_ns(start);
+            sums.add(stages->finish());
+        }
+    }
+
+    static void take(Given& given, std::uint32_t batch, Sample& sums) {
+        const auto start = Clock::now();
+        for (std::uint32_t i = 0; i < batch; ++i) sums.add(given.answer, given.ops, given.work);
+        sums.elapsed_ns = elapsed_ns(start);
+    }
+
+    std::variant<Plain, Stages, Given> kind_;
+};
+
+}  // namespace palio

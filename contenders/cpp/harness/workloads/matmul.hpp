@@ -1,0 +1,104 @@
+// Recursive matrix multiplication: what is the work (workloads/matmul.toml), without the forking.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "palio.hpp"
+
+namespace palio::matmul {
+
+constexpr std::size_t base_size = 32;
+
+// C += A * B for three square blocks, each inside a matrix whose rows are `stride` numbers apart.
+struct Product {
+    const float* a;
+    const float* b;
+    float* c;
+    std::size_t size;
+    std::size_t stride;
+
+    bool is_base() const { return size <= base_size; }
+
+    // C[row][column] += A[row][middle] * B[middle][column], for quadrants.
+    Product quadrant(std::size_t row, std::size_t column, std::size_t middle) const {
+        const std::size_t half = size / 2;
+        return {
+            .a = a + (row * stride + middle) * half,
+            .b = b + (middle * stride + column) * half,
+            .c = c + (row * stride + column) * half,
+            .size = half,
+            .stride = stride,
+        };
+    }
+
+    // The base case. It is not inlined, so that the surroundings of a contender cannot change its machine code; C
+    // overlaps neither A nor B.
+    [[gnu::noinline]] void multiply() const {
+        const float* const a_block = a;
+        const float* const b_block = b;
+        float* const __restrict c_block = c;
+        const std::size_t rows_apart = stride;
+        for (std::size_t i = 0; i < base_size; ++i) {
+            for (std::size_t k = 0; k < base_size; ++k) {
+                for (std::size_t j = 0; j < base_size; ++j) {
+                    c_block[i * rows_apart + j] += a_block[i * rows_apart + k] * b_block[k * rows_apart + j];
+                }
+            }
+        }
+    }
+};
+
+// `Root(product)` multiplies inside the runtime and gives the number of base cases.
+template <class Root>
+class Stages final : public Staged {
+public:
+    Stages(std::size_t n, Root root) : root_(std::move(root)), n_(n), a_(n * n), b_(n * n), c_(n * n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                a_[i * n + j] = static_cast<float>((i + 2 * j) % 5);
+                b_[i * n + j] = static_cast<float>((3 * i + j) % 7);
+            }
+        }
+    }
+
+    void prepare() override { std::ranges::fill(c_, 0.0f); }
+
+    void run() override {
+        blocks_ = root_(Product{.a = a_.data(), .b = b_.data(), .c = c_.data(), .size = n_, .stride = n_});
+    }
+
+    Iteration finish() override {
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            for (std::size_t j = 0; j < n_; ++j) {
+                sum += static_cast<std::uint64_t>(c_[i * n_ + j]) * (1 + (i + 3 * j) % 11);
+            }
+        }
+        return {.answer = sum, .ops = blocks_, .work = blocks_};
+    }
+
+private:
+    Root root_;
+    std::size_t n_;
+    std::vector<float> a_;
+    std::vector<float> b_;
+    std::vector<float> c_;
+    std::uint64_t blocks_ = 0;
+};
+
+template <class Root>
+Work prepare(Request& request, Root root) {
+    const auto n = request.param<std::size_t>("n");
+    if (n < base_size || !std::has_single_bit(n)) {
+        throw Refusal::misuse("--set n=" + std::to_string(n) + " is not a power of two of at least 32");
+    }
+    return Work::staged(std::make_unique<Stages<Root>>(n, std::move(root)));
+}
+
+}  // namespace palio::matmul

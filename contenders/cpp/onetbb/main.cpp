@@ -1,0 +1,136 @@
+// oneTBB: tbb::parallel_invoke where the number of children is known, tbb::task_group where it is not.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_invoke.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+#include <oneapi/tbb/version.h>
+
+#include "palio.hpp"
+#include "workloads/fib.hpp"
+#include "workloads/matmul.hpp"
+#include "workloads/nqueens.hpp"
+#include "workloads/skynet.hpp"
+
+namespace {
+
+palio::fib::Packed fib(unsigned n) {
+    if (n < 2) return n;
+    palio::fib::Packed x, y;
+    tbb::parallel_invoke([&] { x = fib(n - 1); }, [&] { y = fib(n - 2); });
+    return palio::fib::join(x, y);
+}
+
+palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
+    if (size == 1) return {.sum = first, .tasks = 1};
+    const std::uint64_t part = size / palio::skynet::children;
+    std::array<palio::skynet::Below, palio::skynet::children> below;
+    tbb::task_group ten;
+    for (std::uint64_t child = 0; child < palio::skynet::children; ++child) {
+        ten.run([&below, child, first, part] { below[child] = skynet(first + child * part, part); });
+    }
+    ten.wait();
+    palio::skynet::Below all{.sum = 0, .tasks = 1};
+    for (const auto& child : below) all += child;
+    return all;
+}
+
+palio::nqueens::Below place(const palio::nqueens::Placement& placement) {
+    palio::nqueens::Below all = placement.own();
+    if (placement.is_full()) return all;
+    std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
+    std::size_t children = 0;
+    tbb::task_group legal;
+    for (std::uint8_t column = 0; column < placement.n; ++column) {
+        if (!placement.is_legal(column)) continue;
+        legal.run([&result = below[children++], child = placement.with(column)] { result = place(child); });
+    }
+    legal.wait();
+    for (std::size_t child = 0; child < children; ++child) all += below[child];
+    return all;
+}
+
+std::uint64_t multiply(const palio::matmul::Product& product) {
+    if (product.is_base()) {
+        product.multiply();
+        return 1;
+    }
+    std::uint64_t blocks = 0;
+    for (const std::size_t middle : {0, 1}) {
+        std::uint64_t c11, c12, c21, c22;
+        tbb::parallel_invoke([&] { c11 = multiply(product.quadrant(0, 0, middle)); },
+                             [&] { c12 = multiply(product.quadrant(0, 1, middle)); },
+                             [&] { c21 = multiply(product.quadrant(1, 0, middle)); },
+                             [&] { c22 = multiply(product.quadrant(1, 1, middle)); });
+        blocks += c11 + c12 + c21 + c22;
+    }
+    return blocks;
+}
+
+// Joins the workers when it goes; left to the exit of the process, they would only be abandoned.
+class Scheduler {
+public:
+    Scheduler() : handle_(tbb::attach{}) {}
+    ~Scheduler() { tbb::finalize(handle_, std::nothrow); }
+
+private:
+    tbb::task_scheduler_handle handle_;
+};
+
+// Exactly `threads` threads, the calling one among them: it takes the arena's reserved slot for as long as it executes.
+class Runtime {
+public:
+    explicit Runtime(std::size_t threads)
+        : limit_(tbb::global_control::max_allowed_parallelism, threads), arena_(static_cast<int>(threads)) {
+        arena_.initialize();
+    }
+
+    template <class Function>
+    auto execute(Function&& function) {
+        return arena_.execute(std::forward<Function>(function));
+    }
+
+private:
+    Scheduler scheduler_;
+    // TBB's own limit is the number of CPUs, and an arena alone could not go beyond it.
+    tbb::global_control limit_;
+    tbb::task_arena arena_;
+};
+
+// `function`, run inside an arena of the threads asked for.
+auto inside(const palio::Request& request, auto function) {
+    return [runtime = std::make_shared<Runtime>(request.threads()), function](const auto&... args) {
+        return runtime->execute([&] { return function(args...); });
+    };
+}
+
+// The scheduler is in the library and the tasks are in the headers: both versions count.
+std::string version() {
+    std::string version = TBB_runtime_version();
+    if (TBB_runtime_interface_version() != TBB_INTERFACE_VERSION) version += " (headers " TBB_VERSION_STRING ")";
+    return version;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using palio::Request;
+    return palio::serve(
+        {
+            .id = "onetbb",
+            .runtime = "oneTBB",
+            .version = version(),
+            .workloads =
+                {
+                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
+                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
+                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
+                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                },
+        },
+        argc, argv);
+}

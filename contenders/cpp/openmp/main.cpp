@@ -1,0 +1,126 @@
+// OpenMP tasks on GCC's libgomp: one task per child, and one taskwait for the children.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <omp.h>
+
+#include "libgomp_version.hpp"
+#include "palio.hpp"
+#include "workloads/fib.hpp"
+#include "workloads/matmul.hpp"
+#include "workloads/nqueens.hpp"
+#include "workloads/skynet.hpp"
+
+namespace {
+
+palio::fib::Packed fib(unsigned n) {
+    if (n < 2) return n;
+    palio::fib::Packed x, y;
+#pragma omp task shared(x)
+    x = fib(n - 1);
+#pragma omp task shared(y)
+    y = fib(n - 2);
+#pragma omp taskwait
+    return palio::fib::join(x, y);
+}
+
+palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
+    if (size == 1) return {.sum = first, .tasks = 1};
+    const std::uint64_t part = size / palio::skynet::children;
+    std::array<palio::skynet::Below, palio::skynet::children> below;
+    for (std::uint64_t child = 0; child < palio::skynet::children; ++child) {
+#pragma omp task shared(below)
+        below[child] = skynet(first + child * part, part);
+    }
+#pragma omp taskwait
+    palio::skynet::Below all{.sum = 0, .tasks = 1};
+    for (const auto& child : below) all += child;
+    return all;
+}
+
+palio::nqueens::Below place(palio::nqueens::Placement placement) {
+    palio::nqueens::Below all = placement.own();
+    if (placement.is_full()) return all;
+    std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
+    std::size_t children = 0;
+    for (std::uint8_t column = 0; column < placement.n; ++column) {
+        if (!placement.is_legal(column)) continue;
+        const std::size_t child = children++;
+        const palio::nqueens::Placement placed = placement.with(column);
+#pragma omp task shared(below)
+        below[child] = place(placed);
+    }
+#pragma omp taskwait
+    for (std::size_t child = 0; child < children; ++child) all += below[child];
+    return all;
+}
+
+std::uint64_t multiply(palio::matmul::Product product) {
+    if (product.is_base()) {
+        product.multiply();
+        return 1;
+    }
+    std::uint64_t blocks = 0;
+    for (const std::size_t middle : {0, 1}) {
+        std::uint64_t c11, c12, c21, c22;
+#pragma omp task shared(c11)
+        c11 = multiply(product.quadrant(0, 0, middle));
+#pragma omp task shared(c12)
+        c12 = multiply(product.quadrant(0, 1, middle));
+#pragma omp task shared(c21)
+        c21 = multiply(product.quadrant(1, 0, middle));
+#pragma omp task shared(c22)
+        c22 = multiply(product.quadrant(1, 1, middle));
+#pragma omp taskwait
+        blocks += c11 + c12 + c21 + c22;
+    }
+    return blocks;
+}
+
+// Starts a team once, which libgomp keeps for the parallel regions that follow.
+void start(int threads) {
+    int started = 0;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+    started = omp_get_num_threads();
+    // OMP_THREAD_LIMIT, OMP_DYNAMIC or the system may give less than was asked for, and libgomp goes on with less.
+    if (started != threads) {
+        throw palio::Refusal::unsupported("libgomp gave " + std::to_string(started) + " thread(s), not " +
+                                          std::to_string(threads));
+    }
+}
+
+// `function`, run by one thread of a parallel region of the threads asked for; the others of the team take its tasks.
+auto inside(const palio::Request& request, auto function) {
+    const int threads = static_cast<int>(request.threads());
+    start(threads);
+    return [=](const auto&... args) {
+        decltype(function(args...)) result;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+        result = function(args...);
+        return result;
+    };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using palio::Request;
+    return palio::serve(
+        {
+            .id = "openmp",
+            .runtime = "libgomp",
+            .version = libgomp::Version::of_this_process(),
+            .workloads =
+                {
+                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
+                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
+                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
+                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                },
+        },
+        argc, argv);
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"math/big"
+	"runtime"
+	"testing"
+	"time"
+
+	"palio/contenders/go/harness"
+)
+
+// each is an iteration whose work is its ops.
+func each(answer, ops uint64) harness.Iteration {
+	return harness.Iteration{Answer: answer, Ops: ops, Work: ops}
+}
+
+func TestSpawning(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		for _, tasks := range []uint64{1, 2, 1000} {
+			expect(t, "spawnMany", spawnMany(int(tasks)), each(tasks, tasks))
+			expect(t, "spawnManyLocal", spawnManyLocal(int64(tasks)), tasks)
+			expect(t, "spawnManyRemote", spawnManyRemote(7, int(tasks)), 7*tasks)
+			expect(t, "spawnYieldJoin", spawnYieldJoin(int(tasks)), each(2*tasks, tasks))
+			expect(t, "spawnStorm", spawnStorm(3, int(tasks)), each(tasks, tasks))
+			expect(t, "chainedSpawn", chainedSpawn(tasks), tasks)
+			expect(t, "descend", onGoroutine(func() uint64 { return descend(tasks) }), tasks)
+		}
+		expect(t, "yieldMany", yieldMany(20, 30), 600)
+		expect(t, "panics of none", panics(0), each(0, 0))
+		expect(t, "panics of one", panics(1), each(1_000_000, 1))
+		expect(t, "panics of five", panics(5), each(3_000_002, 5))
+	})
+}
+
+func TestATaskThatReturnedNothingIsNotCounted(t *testing.T) {
+	expect(t, "joinAll", joinAll(make([]joinHandle, 3)), each(0, 0))
+}
+
+func TestChannels(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		expect(t, "pingPong", pingPong(50), harness.Iteration{Answer: 1225, Ops: 50, Work: 100})
+		expect(t, "pingPongOneshot", pingPongOneshot(50), each(1225, 50))
+		expect(t, "requestReply", requestReply(50), each(1275, 50))
+		expect(t, "mpscContention", mpscContention(4, 25), each(4950, 100))
+		expect(t, "uncontendedChannel", uncontendedChannel(100), each(4950, 100))
+		expect(t, "sendThenReceive", sendThenReceive(100), each(4950, 100))
+		for _, buffer := range []int{1, 7, 1000} {
+			expect(t, "fanInReaderFirst", fanInReaderFirst(100, buffer), each(4950, 100))
+			expect(t, "fanInReaderLast", fanInReaderLast(100, buffer), each(4950, 100))
+		}
+	})
+}
+
+func TestPrimes(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		for _, limit := range []uint64{0, 1, 2, 3, 4, 5, 10, 26, 1000} {
+			var count uint64
+			for n := range limit {
+				// Exact for numbers of 64 bits.
+				if new(big.Int).SetUint64(n).ProbablyPrime(0) {
+					count++
+				}
+			}
+			for _, tasks := range []int{1, 3, 64} {
+				expect(t, "primes", primes(limit, tasks), each(count, uint64(tasks)))
+			}
+		}
+	})
+}
+
+func TestTimers(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		// 6, 6 and 1 ms, worked out apart from this code.
+		expect(t, "manyTimers", manyTimers(3), each(13, 3))
+		expect(t, "timeouts", timeouts(100), 100)
+		expect(t, "droppedSleeps", droppedSleeps(100), 100)
+	})
+}
+
+func TestTheBackgroundGoesOnUntilItIsStopped(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		for _, start := range []func(*background, int, func()){(*background).startYielders, (*background).startChains} {
+			rounds := make(chan struct{})
+			beside := &background{}
+			start(beside, 3, func() {
+				select {
+				case rounds <- struct{}{}:
+				default:
+				}
+				runtime.Gosched()
+			})
+			for range 10 {
+				<-rounds
+			}
+			// Hangs if one of them does not end.
+			beside.stop()
+		}
+	})
+}
+
+func TestASpinLasts(t *testing.T) {
+	start := time.Now()
+	spin()
+	if elapsed := time.Since(start); elapsed < 10*time.Microsecond {
+		t.Errorf("it lasted %v", elapsed)
+	}
+}
+
+func TestAWorkloadForOneThreadRefusesTwo(t *testing.T) {
+	prepare := onOneThread(func(*harness.Request) (harness.Work, error) { return harness.Work{}, nil })
+	if _, err := prepare(&harness.Request{Threads: 1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := prepare(&harness.Request{Threads: 2}); err == nil {
+		t.Error("two were taken")
+	}
+}

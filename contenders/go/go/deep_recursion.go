@@ -1,0 +1,25 @@
+package main
+
+import "palio/contenders/go/harness"
+
+func prepareDeepRecursion(request *harness.Request) (harness.Work, error) {
+	depth, err := request.Between("depth", 1, countMax)
+	if err != nil {
+		return harness.Work{}, err
+	}
+	return harness.Plain(func() harness.Iteration {
+		calls := onGoroutine(func() uint64 { return descend(depth) })
+		return harness.Iteration{Answer: calls, Ops: calls, Work: calls}
+	}), startScheduler(request)
+}
+
+// descend counts its own calls on the way up, so that no call is the last thing its caller does. Go makes no loops of
+// calls anyway.
+//
+//go:noinline
+func descend(depth uint64) uint64 {
+	if depth == 1 {
+		return 1
+	}
+	return descend(depth-1) + 1
+}

@@ -1,0 +1,60 @@
+// Command go races goroutines and channels on Go's own scheduler.
+package main
+
+import (
+	"os"
+	"runtime"
+	"strings"
+
+	"palio/contenders/go/harness"
+)
+
+func main() {
+	os.Exit(harness.Serve(harness.Contender{
+		ID:         "go",
+		Runtime:    "go",
+		Version:    strings.TrimPrefix(runtime.Version(), "go"),
+		Toolchain:  strings.Join([]string{runtime.Compiler, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}, " "),
+		Flags:      flags(),
+		ThreadsMax: threadsMax,
+		Workloads:  workloads,
+		Knobs:      []harness.Knob{{Name: "gogc", Default: gogcDefault}},
+	}))
+}
+
+var workloads = []harness.Workload{
+	{Name: "fib", Prepare: prepareFib},
+	{Name: "skynet", Prepare: prepareSkynet},
+	{Name: "nqueens", Prepare: prepareNqueens},
+	{Name: "matmul", Prepare: prepareMatmul},
+	{Name: "rt_multi_threaded/spawn_many_local", Prepare: prepareSpawnManyLocal},
+	{Name: "rt_multi_threaded/spawn_many_remote", Prepare: prepareSpawnManyRemote},
+	{Name: "rt_multi_threaded/spawn_many_remote_idle", Prepare: prepareSpawnManyRemoteIdle},
+	{Name: "rt_multi_threaded/spawn_many_remote_busy1", Prepare: prepareSpawnManyRemoteBusy1},
+	{Name: "rt_multi_threaded/spawn_many_remote_busy2", Prepare: prepareSpawnManyRemoteBusy2},
+	{Name: "rt_multi_threaded/ping_pong", Prepare: preparePingPong},
+	{Name: "rt_multi_threaded/yield_many", Prepare: prepareYieldMany},
+	{Name: "rt_multi_threaded/chained_spawn", Prepare: prepareChainedSpawn},
+	{Name: "rt_current_thread/spawn_many_local", Prepare: onOneThread(prepareSpawnManyOnOneThread)},
+	{Name: "rt_current_thread/spawn_many_remote_busy", Prepare: onOneThread(prepareSpawnManyBesideAChain)},
+	{Name: "spawn/basic_scheduler_spawn", Prepare: onOneThread(prepareSpawnYieldJoin)},
+	{Name: "spawn/threaded_scheduler_spawn", Prepare: prepareSpawnYieldJoin},
+	{Name: "sync_mpsc/contention", Prepare: prepareMpscContention},
+	{Name: "sync_mpsc/uncontended", Prepare: prepareSendThenReceive},
+	{Name: "sync_mpsc_oneshot/request_reply", Prepare: prepareRequestReply},
+	{Name: "timer/sleep", Prepare: prepareSleep},
+	{Name: "timer/timeout", Prepare: prepareTimeout},
+	{Name: "fan_in", Prepare: prepareFanIn},
+	{Name: "catch_unwind_panics", Prepare: preparePanics},
+	{Name: "chained_spawn", Prepare: prepareChainedSpawn},
+	{Name: "deep_recursion", Prepare: prepareDeepRecursion},
+	{Name: "fan_out_compute", Prepare: preparePrimes},
+	{Name: "many_timers", Prepare: prepareManyTimers},
+	{Name: "mpsc_contention", Prepare: prepareMpscContention},
+	{Name: "multi_thread_scaling", Prepare: preparePrimes},
+	{Name: "ping_pong_oneshot", Prepare: preparePingPongOneshot},
+	{Name: "spawn_storm_busy", Prepare: prepareSpawnStormBusy},
+	{Name: "uncontended_channel", Prepare: onOneThread(prepareUncontendedChannel)},
+	{Name: "yield_in_hot_loop", Prepare: onOneThread(prepareYieldMany)},
+	{Name: "yield_many", Prepare: prepareYieldMany},
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"palio/contenders/go/harness"
+)
+
+// threadsMax stays well below the number of threads at which the runtime aborts the process (10,000 by default).
+const threadsMax = 8192
+
+const gogcDefault = "100"
+
+// countMax bounds the parameters that say how many tasks to make: an index of a slice must hold it.
+const countMax = math.MaxInt32
+
+// startScheduler sets what can be set of a runtime that the process was born with.
+func startScheduler(request *harness.Request) error {
+	text, turned := request.Knob("gogc")
+	if !turned {
+		text = gogcDefault
+	}
+	percent := int64(-1)
+	if text != "off" {
+		var err error
+		if percent, err = strconv.ParseInt(text, 10, 32); err != nil || percent < 1 {
+			return harness.Misuse("--set gogc=%s is neither an integer of at least 1 nor off", text)
+		}
+	}
+	// Also when the knob was not turned: GOGC in the environment must not make a stock row of a tuned one.
+	debug.SetGCPercent(int(percent))
+	runtime.GOMAXPROCS(request.Threads)
+	return nil
+}
+
+// onOneThread refuses more threads than the workload is defined on.
+func onOneThread(prepare harness.Prepare) harness.Prepare {
+	return func(request *harness.Request) (harness.Work, error) {
+		if request.Threads != 1 {
+			return harness.Work{}, harness.Unsupported("%s is for one thread, not %d", request.Workload, request.Threads)
+		}
+		return prepare(request)
+	}
+}
+
+// onGoroutine runs a root task and waits for what it returns.
+func onGoroutine[T any](task func() T) T {
+	result := make(chan T, 1)
+	go func() { result <- task() }()
+	return <-result
+}
+
+// flags is what the linker recorded of the build, and what the environment changes of the runtime.
+func flags() string {
+	var said []string
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Value == "" || strings.HasPrefix(setting.Key, "vcs") {
+				continue
+			}
+			said = append(said, setting.Key+"="+setting.Value)
+		}
+	}
+	for _, name := range []string{"GODEBUG", "GOMEMLIMIT"} {
+		if value := os.Getenv(name); value != "" {
+			said = append(said, "env:"+name+"="+value)
+		}
+	}
+	if len(said) == 0 {
+		return "-"
+	}
+	return strings.Join(said, " ")
+}

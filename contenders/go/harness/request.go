@@ -1,0 +1,144 @@
+package harness
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Request is what the command line asks for.
+type Request struct {
+	Workload string
+	Threads  int
+	settings map[string]string
+}
+
+// parseRequest reads the arguments by hand: the package flag would also take -threads=2 and stop at the first word that
+// is no option, which the contract knows nothing of.
+func parseRequest(args []string) (*Request, error) {
+	request := &Request{settings: map[string]string{}}
+	seen := map[string]bool{}
+	for ; len(args) > 0; args = args[2:] {
+		option := args[0]
+		if option != "--workload" && option != "--threads" && option != "--set" {
+			return nil, Misuse("unknown argument %q", option)
+		}
+		if len(args) < 2 {
+			return nil, Misuse("%s wants a value", option)
+		}
+		if seen[option] && option != "--set" {
+			return nil, Misuse("%s is given twice", option)
+		}
+		seen[option] = true
+		if err := request.take(option, args[1]); err != nil {
+			return nil, err
+		}
+	}
+	for _, option := range []string{"--workload", "--threads"} {
+		if !seen[option] {
+			return nil, Misuse("%s is missing", option)
+		}
+	}
+	return request, nil
+}
+
+func (r *Request) take(option, value string) error {
+	switch option {
+	case "--workload":
+		r.Workload = value
+	case "--threads":
+		count, err := strconv.ParseUint(value, 10, strconv.IntSize-1)
+		if err != nil || count == 0 {
+			return Misuse("--threads %q is not an integer of at least 1", value)
+		}
+		r.Threads = int(count)
+	case "--set":
+		key, text, found := strings.Cut(value, "=")
+		if !found || key == "" || text == "" {
+			return Misuse("--set %q is not KEY=VALUE", value)
+		}
+		if strings.ContainsFunc(value, unicode.IsSpace) {
+			return Misuse("--set %q has white space in it", value)
+		}
+		if _, twice := r.settings[key]; twice {
+			return Misuse("--set %s is given twice", key)
+		}
+		r.settings[key] = text
+	}
+	return nil
+}
+
+// Knob takes the setting key, if the user made it.
+func (r *Request) Knob(key string) (value string, turned bool) {
+	value, turned = r.settings[key]
+	delete(r.settings, key)
+	return value, turned
+}
+
+// Text takes the workload's parameter key.
+func (r *Request) Text(key string) (string, error) {
+	value, found := r.Knob(key)
+	if !found {
+		return "", Misuse("the parameter %q is missing: add --set %s=…", key, key)
+	}
+	return value, nil
+}
+
+// OneOf takes the workload's parameter key, one of a few words.
+func (r *Request) OneOf(key string, words ...string) (string, error) {
+	value, err := r.Text(key)
+	if err == nil && !slices.Contains(words, value) {
+		return "", Misuse("--set %s=%s is none of %s", key, value, strings.Join(words, ", "))
+	}
+	return value, err
+}
+
+// Between takes the workload's parameter key, a whole number from low to high.
+func (r *Request) Between(key string, low, high uint64) (uint64, error) {
+	value, err := r.Text(key)
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(value, 10, 64)
+	if err != nil || number < low || number > high {
+		return 0, Misuse("--set %s=%s is not a whole number from %d to %d", key, value, low, high)
+	}
+	return number, nil
+}
+
+func (r *Request) refuseWhatIsLeft() error {
+	keys := make([]string, 0, len(r.settings))
+	for key := range r.settings {
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	// In order, so that the same mistake always gets the same message.
+	return Misuse("%q has no parameter or knob %q", r.Workload, slices.Min(keys))
+}
+
+// conformance is the workload that checks a harness rather than a runtime.
+func conformance(request *Request) (Work, error) {
+	answer, err := request.Text("answer")
+	if err != nil {
+		return Work{}, err
+	}
+	ops, err := request.Between("ops", 0, math.MaxUint64)
+	if err != nil {
+		return Work{}, err
+	}
+	text, err := request.Text("work")
+	if err != nil {
+		return Work{}, err
+	}
+	given := &done{answer: answer, ops: ops, counted: text != "-"}
+	if given.counted {
+		if given.work, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return Work{}, Misuse("--set work=%s is neither a whole number nor -", text)
+		}
+	}
+	return Work{given: given}, nil
+}

@@ -1,0 +1,557 @@
+"""The contender `asyncio`: Python's own event loop, as it comes. README.md tells the decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import queue
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
+
+from palio_harness import Contender, Iteration, Outcome, Parse, Workload, main, one_of, positive
+
+WORKLOADS: dict[str, Workload] = {}
+
+# What puts a receiver's end to a queue: asyncio.Queue cannot be closed before Python 3.13.
+HUNG_UP = None
+
+
+# Ways to run the work
+#
+# Whatever the way, one thread runs the event loop, and with it every task. So a counter that tasks share is a plain
+# number: nothing else runs between two awaits.
+
+Root = Callable[..., Awaitable[Outcome]]
+Background = Callable[..., Awaitable[object]]
+
+
+def cold(name: str, **parameters: Parse) -> Callable[[Root], Root]:
+    """Every iteration makes an event loop, runs the root task and closes the loop."""
+
+    def register(root: Root) -> Root:
+        @contextmanager
+        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+            yield lambda: asyncio.run(root(**settings))
+
+        WORKLOADS[name] = Workload(parameters, open_workload)
+        return root
+
+    return register
+
+
+def steady(name: str, background: Background | None = None, **parameters: Parse) -> Callable[[Root], Root]:
+    """One event loop for all samples, each iteration a root task on it.
+
+    `background` starts tasks that run beside the work; the runner cancels them when it closes.
+    """
+
+    def register(root: Root) -> Root:
+        @contextmanager
+        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+            with asyncio.Runner() as runner:
+                if background is not None:
+                    kept = runner.run(background(**settings))  # asyncio itself refers to a task but weakly
+                yield lambda: runner.run(root(**settings))
+
+        WORKLOADS[name] = Workload(parameters, open_workload)
+        return root
+
+    return register
+
+
+Outside = Callable[..., Outcome]
+
+
+def outside(name: str, background: Background | None = None, **parameters: Parse) -> Callable[[Outside], Outside]:
+    """One event loop for all samples in a thread of its own; the main thread is the one outside."""
+
+    def register(work: Outside) -> Outside:
+        @contextmanager
+        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+            with asyncio.Runner() as runner:
+                loop = runner.get_loop()
+                if background is not None:
+                    kept = loop.run_until_complete(background(**settings))
+                thread = threading.Thread(target=loop.run_forever, name="event loop")
+                thread.start()
+                try:
+                    yield lambda: work(loop, **settings)
+                finally:
+                    loop.call_soon_threadsafe(loop.stop)
+                    thread.join()
+
+        WORKLOADS[name] = Workload(parameters, open_workload)
+        return work
+
+    return register
+
+
+# Spawning and joining
+
+
+async def empty() -> None:
+    pass
+
+
+async def spawn_and_join_empty(tasks: int) -> int:
+    handles = [asyncio.create_task(empty()) for _ in range(tasks)]
+    joined = 0
+    for handle in handles:
+        await handle
+        joined += 1
+    return joined
+
+
+@steady("rt_current_thread/spawn_many_local", tasks=positive)
+async def spawn_many_local(tasks: int) -> Outcome:
+    joined = await spawn_and_join_empty(tasks)
+    return Outcome(joined, joined, joined)
+
+
+async def respawn() -> None:
+    # A task that is ready to run is held by the event loop's queue, so this handle may go.
+    asyncio.create_task(respawn())
+
+
+@steady("rt_current_thread/spawn_many_remote_busy", tasks=positive, background=lambda tasks: respawn())
+async def spawn_beside_respawning_task(tasks: int) -> Outcome:
+    joined = await spawn_and_join_empty(tasks)
+    return Outcome(joined, joined, joined)
+
+
+def spin_10_us() -> None:
+    end = time.monotonic_ns() + 10_000
+    while time.monotonic_ns() < end:
+        pass
+
+
+async def yield_and_spin() -> None:
+    while True:
+        await asyncio.sleep(0)
+        spin_10_us()
+
+
+async def start_yielders(busy: int, tasks: int) -> list[asyncio.Task[None]]:
+    return [asyncio.create_task(yield_and_spin()) for _ in range(busy)]
+
+
+@steady("rt_multi_threaded/spawn_many_remote_busy1", busy=positive, tasks=positive, background=start_yielders)
+async def spawn_beside_yielders(busy: int, tasks: int) -> Outcome:
+    joined = await spawn_and_join_empty(tasks)
+    return Outcome(joined, joined, joined)
+
+
+@outside("rt_multi_threaded/spawn_many_remote_idle", tasks=positive)
+def spawn_from_outside(loop: asyncio.AbstractEventLoop, tasks: int) -> Outcome:
+    handles = [asyncio.run_coroutine_threadsafe(empty(), loop) for _ in range(tasks)]
+    joined = 0
+    for handle in handles:
+        handle.result()
+        joined += 1
+    return Outcome(joined, joined, joined)
+
+
+@outside("rt_multi_threaded/spawn_many_local", tasks=positive)
+def spawn_detached_from_outside(loop: asyncio.AbstractEventLoop, tasks: int) -> Outcome:
+    remaining = tasks
+    decrements = 0
+    bell: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    async def count_down() -> None:
+        nonlocal remaining, decrements
+        remaining -= 1
+        decrements += 1
+        if remaining == 0:
+            bell.put(decrements)
+
+    for _ in range(tasks):
+        asyncio.run_coroutine_threadsafe(count_down(), loop)
+    seen = bell.get()
+    return Outcome(seen, seen, seen)
+
+
+async def one() -> int:
+    return 1
+
+
+async def spawn_ones(tasks: int) -> int:
+    handles = [asyncio.create_task(one()) for _ in range(tasks)]
+    total = 0
+    for handle in handles:
+        total += await handle
+    return total
+
+
+@outside("rt_multi_threaded/spawn_many_remote", spawners=positive, tasks=positive)
+def spawn_from_inside(loop: asyncio.AbstractEventLoop, spawners: int, tasks: int) -> Outcome:
+    handles = [asyncio.run_coroutine_threadsafe(spawn_ones(tasks // spawners), loop) for _ in range(spawners)]
+    total = sum(handle.result() for handle in handles)
+    return Outcome(total, total, total)
+
+
+async def yield_and_return_2() -> int:
+    await asyncio.sleep(0)
+    return 2
+
+
+@steady("spawn/basic_scheduler_spawn", tasks=positive)
+async def basic_scheduler_spawn(tasks: int) -> Outcome:
+    handles = [asyncio.create_task(yield_and_return_2()) for _ in range(tasks)]
+    total = joined = 0
+    for handle in handles:
+        total += await handle
+        joined += 1
+    return Outcome(total, joined, joined)
+
+
+@cold("spawn_storm_busy", busy=positive, tasks=positive)
+async def spawn_storm_busy(busy: int, tasks: int) -> Outcome:
+    told_to_stop = asyncio.Event()
+
+    async def yield_until_told() -> None:
+        while not told_to_stop.is_set():
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(busy):
+            group.create_task(yield_until_told())
+        joined = await spawn_and_join_empty(tasks)
+        told_to_stop.set()
+    return Outcome(joined, joined, joined)
+
+
+@steady("rt_multi_threaded/chained_spawn", depth=positive)
+@cold("chained_spawn", depth=positive)
+async def chained_spawn(depth: int) -> Outcome:
+    end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def link(before: int) -> None:
+        links = before + 1
+        if links == depth:
+            end.set_result(links)
+        else:
+            asyncio.create_task(link(links))
+
+    asyncio.create_task(link(0))
+    links = await end
+    return Outcome(links, links, links)
+
+
+@cold("catch_unwind_panics", tasks=positive)
+async def catch_unwind_panics(tasks: int) -> Outcome:
+    async def raise_if_odd(index: int) -> None:
+        if index % 2 == 1:
+            raise RuntimeError(index)
+
+    returned = raised = 0
+    for result in await asyncio.gather(*(raise_if_odd(index) for index in range(tasks)), return_exceptions=True):
+        if isinstance(result, RuntimeError):
+            raised += 1
+        else:
+            returned += 1
+    return Outcome(returned * 1_000_000 + raised, returned + raised, returned + raised)
+
+
+# Python raises RecursionError beyond 1,000 frames unless told otherwise; the frames that are not the workload's need
+# fewer than this.
+FRAMES_TO_SPARE = 100
+
+
+@cold("deep_recursion", depth=positive)
+async def deep_recursion(depth: int) -> Outcome:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), depth + FRAMES_TO_SPARE))
+
+    async def descend(level: int) -> int:
+        return level if level == depth else await descend(level + 1)
+
+    reached = await asyncio.create_task(descend(1))
+    return Outcome(reached, reached, reached)
+
+
+# Yielding
+
+
+@steady("rt_multi_threaded/yield_many", tasks=positive, yields=positive)
+@cold("yield_many", tasks=positive, yields=positive)
+@cold("yield_in_hot_loop", tasks=positive, yields=positive)
+async def yield_many(tasks: int, yields: int) -> Outcome:
+    async def yield_often() -> int:
+        yielded = 0
+        for _ in range(yields):
+            await asyncio.sleep(0)
+            yielded += 1
+        return yielded
+
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(yield_often()) for _ in range(tasks)]
+    yielded = sum(handle.result() for handle in handles)
+    return Outcome(yielded, yielded, yielded)
+
+
+# Oneshot round trips
+
+
+async def echo(request: asyncio.Future[int], reply: asyncio.Future[int]) -> None:
+    reply.set_result(await request)
+
+
+async def round_trip(number: int) -> tuple[int, int]:
+    """The number that came back, and the tasks spawned on the way."""
+    loop = asyncio.get_running_loop()
+    request: asyncio.Future[int] = loop.create_future()
+    reply: asyncio.Future[int] = loop.create_future()
+    echo_task = asyncio.create_task(echo(request, reply))
+    spawned = 1
+    request.set_result(number)
+    return await reply, spawned
+
+
+@steady("rt_multi_threaded/ping_pong", pairs=positive)
+async def ping_pong(pairs: int) -> Outcome:
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(round_trip(number)) for number in range(pairs)]
+    total = returned = 0
+    spawned = len(handles)
+    for handle in handles:
+        number, echoes = handle.result()
+        total += number
+        returned += 1
+        spawned += echoes
+    return Outcome(total, returned, spawned)
+
+
+@cold("ping_pong_oneshot", rounds=positive)
+async def ping_pong_oneshot(rounds: int) -> Outcome:
+    total = returned = spawned = 0
+    for round_number in range(rounds):
+        number, echoes = await round_trip(round_number)
+        total += number
+        returned += 1
+        spawned += echoes
+    return Outcome(total, returned, spawned)
+
+
+# Queues
+
+
+@steady("fan_in", senders=positive, buffer=positive, reader=one_of("first", "last"))
+async def fan_in(senders: int, buffer: int, reader: str) -> Outcome:
+    channel: asyncio.Queue[int] = asyncio.Queue(maxsize=buffer)
+
+    async def receive() -> tuple[int, int]:
+        total = received = 0
+        while received < senders:
+            total += await channel.get()
+            received += 1
+        return total, received
+
+    if reader == "first":
+        receiver = asyncio.create_task(receive())
+    # The handles are kept for as long as the tasks run, which is what asyncio asks for; nothing awaits them.
+    handles = [asyncio.create_task(channel.put(index)) for index in range(senders)]
+    total, received = await (receiver if reader == "first" else receive())
+    return Outcome(total, received, received)
+
+
+async def produce(channel: asyncio.Queue[int | None], first: int, messages: int) -> None:
+    for number in range(first, first + messages):
+        channel.put_nowait(number)
+    channel.put_nowait(HUNG_UP)
+
+
+async def consume(channel: asyncio.Queue[int | None], producers: int) -> tuple[int, int]:
+    """The sum and the number of the messages received until all producers have hung up."""
+    total = received = hung_up = 0
+    while hung_up < producers:
+        number = await channel.get()
+        if number is HUNG_UP:
+            hung_up += 1
+        else:
+            total += number
+            received += 1
+    return total, received
+
+
+@steady("sync_mpsc/contention", producers=positive, messages=positive)
+@cold("mpsc_contention", producers=positive, messages=positive)
+async def mpsc_contention(producers: int, messages: int) -> Outcome:
+    channel: asyncio.Queue[int | None] = asyncio.Queue()
+    async with asyncio.TaskGroup() as group:
+        for producer in range(producers):
+            group.create_task(produce(channel, producer * messages, messages))
+        total, received = await consume(channel, producers)
+    return Outcome(total, received, received)
+
+
+@steady("sync_mpsc/uncontended", messages=positive)
+async def mpsc_uncontended(messages: int) -> Outcome:
+    channel: asyncio.Queue[int] = asyncio.Queue()
+    for number in range(messages):
+        channel.put_nowait(number)
+    total = received = 0
+    while received < messages:
+        total += await channel.get()
+        received += 1
+    return Outcome(total, received, received)
+
+
+@cold("uncontended_channel", messages=positive)
+async def uncontended_channel(messages: int) -> Outcome:
+    channel: asyncio.Queue[int | None] = asyncio.Queue()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(produce(channel, 0, messages))
+        receiver = group.create_task(consume(channel, 1))
+    total, received = receiver.result()
+    return Outcome(total, received, received)
+
+
+@steady("sync_mpsc_oneshot/request_reply", requests=positive)
+async def request_reply(requests: int) -> Outcome:
+    loop = asyncio.get_running_loop()
+    channel: asyncio.Queue[tuple[int, asyncio.Future[int]] | None] = asyncio.Queue(maxsize=10)
+
+    async def serve() -> None:
+        while (request := await channel.get()) is not HUNG_UP:
+            number, reply = request
+            reply.set_result(number + 1)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve())
+        total = answers = 0
+        for number in range(requests):
+            reply: asyncio.Future[int] = loop.create_future()
+            await channel.put((number, reply))
+            total += await reply
+            answers += 1
+        await channel.put(HUNG_UP)
+    return Outcome(total, answers, answers)
+
+
+# Semaphores
+
+
+@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, rounds=positive)
+async def semaphore_uncontended(tasks: int, permits: int, rounds: int) -> Outcome:
+    semaphore = asyncio.Semaphore(permits)
+
+    async def acquire_often() -> int:
+        acquired = 0
+        for _ in range(rounds):
+            async with semaphore:
+                acquired += 1
+        return acquired
+
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(acquire_often()) for _ in range(tasks)]
+    acquired = sum(handle.result() for handle in handles)
+    return Outcome(acquired, acquired, acquired)
+
+
+@steady("sync_semaphore/contention", tasks=positive, permits=positive, rounds=positive)
+async def semaphore_contention(tasks: int, permits: int, rounds: int) -> Outcome:
+    semaphore = asyncio.Semaphore(permits)
+
+    async def acquire_often() -> int:
+        acquired = 0
+        for _ in range(rounds):
+            async with semaphore:
+                acquired += 1
+                await asyncio.sleep(0)
+        return acquired
+
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(acquire_often()) for _ in range(tasks)]
+    acquired = sum(handle.result() for handle in handles)
+    return Outcome(acquired, acquired, acquired)
+
+
+# Timers
+
+U64 = 2**64 - 1
+
+
+def splitmix64(index: int) -> int:
+    x = (index + 0x9E3779B97F4A7C15) & U64
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & U64
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & U64
+    return x ^ x >> 31
+
+
+@cold("many_timers", sleepers=positive)
+async def many_timers(sleepers: int) -> Outcome:
+    async def sleep(index: int) -> int:
+        milliseconds = 1 + splitmix64(index) % 10
+        await asyncio.sleep(milliseconds / 1000)
+        return milliseconds
+
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(sleep(index)) for index in range(sleepers)]
+    total = woken = 0
+    for handle in handles:
+        total += handle.result()
+        woken += 1
+    return Outcome(total, woken, woken)
+
+
+@steady("timer/timeout", tasks=positive, timers=positive)
+async def timer_timeout(tasks: int, timers: int) -> Outcome:
+    async def time_out_never() -> int:
+        completed = 0
+        for _ in range(timers):
+            async with asyncio.timeout(1):
+                await empty()
+            completed += 1
+        return completed
+
+    async with asyncio.TaskGroup() as group:
+        handles = [group.create_task(time_out_never()) for _ in range(tasks)]
+    completed = sum(handle.result() for handle in handles)
+    return Outcome(completed, completed, completed)
+
+
+# Blocking work
+
+
+def block() -> int:
+    return 0
+
+
+async def hand_over_batches(batches: int, closures: int) -> tuple[int, int]:
+    """The sum of what the closures returned, and how many were awaited."""
+    loop = asyncio.get_running_loop()
+    total = awaited = 0
+    for _ in range(batches):
+        handles = [loop.run_in_executor(None, block) for _ in range(closures)]
+        for handle in handles:
+            total += await handle
+            awaited += 1
+    return total, awaited
+
+
+@outside("spawn_blocking/concurrency", tasks=positive, batches=positive, closures=positive)
+def blocking_concurrency(loop: asyncio.AbstractEventLoop, tasks: int, batches: int, closures: int) -> Outcome:
+    handles = [asyncio.run_coroutine_threadsafe(hand_over_batches(batches, closures), loop) for _ in range(tasks)]
+    total = awaited = 0
+    for handle in handles:
+        task_total, task_awaited = handle.result()
+        total += task_total
+        awaited += task_awaited
+    return Outcome(total + awaited, awaited, awaited)
+
+
+if __name__ == "__main__":
+    main(
+        Contender(
+            id="asyncio",
+            runtime="asyncio",
+            version=platform.python_version(),  # asyncio is part of the interpreter, and has no version of its own
+            workloads=WORKLOADS,
+            threads_max=1,
+        )
+    )

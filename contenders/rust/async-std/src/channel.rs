@@ -1,0 +1,39 @@
+//! The channel that async-std re-exports: async-channel, an older one than smol's.
+
+use async_std::channel::{Receiver, Sender, bounded, unbounded};
+use async_workloads::Channels;
+
+pub(crate) struct AsyncStdChannels;
+
+impl Channels for AsyncStdChannels {
+    type Sender<T: Send + 'static> = Sender<T>;
+    type Receiver<T: Send + 'static> = Receiver<T>;
+    type UnboundedSender<T: Send + 'static> = Sender<T>;
+    type UnboundedReceiver<T: Send + 'static> = Receiver<T>;
+
+    fn bounded<T: Send + 'static>(room: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(room)
+    }
+
+    async fn send<T: Send + 'static>(sender: &Sender<T>, value: T) {
+        // No `expect`: it would ask for a `T` that can be printed.
+        assert!(sender.send(value).await.is_ok(), "the receiver is gone");
+    }
+
+    async fn receive<T: Send + 'static>(receiver: &mut Receiver<T>) -> T {
+        receiver.recv().await.expect("a sender is left")
+    }
+
+    fn unbounded<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+
+    fn send_unbounded<T: Send + 'static>(sender: &Sender<T>, value: T) {
+        // Not `send`: nobody ever waits for room here, and its future would be made and dropped for nothing.
+        assert!(sender.try_send(value).is_ok(), "the receiver is gone");
+    }
+
+    async fn receive_unbounded<T: Send + 'static>(receiver: &mut Receiver<T>) -> Option<T> {
+        receiver.recv().await.ok()
+    }
+}

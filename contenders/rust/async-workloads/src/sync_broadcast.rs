@@ -1,0 +1,81 @@
+//! Broadcast to many receivers, which live on from one iteration to the next.
+
+use std::sync::Arc;
+
+use fork_join_workloads::Tally;
+use palio_protocol::harness::{Refusal, Request, Work};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender};
+
+use crate::AsyncRuntime;
+use crate::fan_out::{Receipts, Size, format_numbers};
+
+/// The channel's room.
+const ROOM: usize = 1000;
+
+async fn receiver(index: u64, mut numbers: Receiver<u64>, receipts: Arc<Receipts>) {
+    let mut buffer = String::new();
+    loop {
+        match numbers.recv().await {
+            Ok(number) => {
+                format_numbers(index, number, &mut buffer);
+                receipts.sign(number);
+            }
+            Err(RecvError::Closed) => return,
+            Err(RecvError::Lagged(_)) => panic!("the sender waits for every receiver"),
+        }
+    }
+}
+
+async fn root(sends: u64, sender: Sender<u64>, receipts: Arc<Receipts>) -> Tally {
+    for number in 0..sends {
+        sender.send(number).expect("the receivers live on");
+        receipts.all_of(number + 1).await;
+    }
+    receipts.take()
+}
+
+struct Broadcast<R> {
+    sender: Sender<u64>,
+    receipts: Arc<Receipts>,
+    sends: u64,
+    runtime: R,
+}
+
+impl<R: AsyncRuntime> Broadcast<R> {
+    fn start(threads: usize, size: Size) -> Self {
+        let runtime = R::start(threads);
+        let handle = runtime.handle();
+        let sender = Sender::new(ROOM);
+        let receipts = Arc::new(Receipts::of(size.receivers));
+        for index in 0..size.receivers {
+            let task = receiver(index, sender.subscribe(), Arc::clone(&receipts));
+            R::spawn_detached_from_outside(&handle, task);
+        }
+        Self { sender, receipts, sends: size.sends, runtime }
+    }
+
+    fn iterate(&self) -> Tally {
+        self.runtime.run(root(self.sends, self.sender.clone(), Arc::clone(&self.receipts)))
+    }
+}
+
+pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let broadcast = Broadcast::<R>::start(request.threads, Size::of(request)?);
+    Ok(Work::new(move || broadcast.iterate().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn every_receiver_receives_every_number() {
+        let size = Size { receivers: 7, sends: 10 };
+        let broadcast = Broadcast::<TestRuntime>::start(2, size);
+        for _ in 0..3 {
+            assert_eq!(broadcast.iterate(), Tally { answer: 7 * 55, work: 70 });
+        }
+    }
+}

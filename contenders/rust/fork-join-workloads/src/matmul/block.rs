@@ -1,0 +1,240 @@
+//! Square parts of a matrix.
+//!
+//! Two kinds of contender share them. A framework with scoped jobs borrows the matrices; tasks of an async runtime
+//! must own what they use, so there the same blocks hold a reference count instead of a borrow.
+
+use std::cell::{Cell, UnsafeCell};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::kernel::BASE;
+use super::matrix::Matrix;
+
+/// Where a block lies: `size` rows of `size` cells, each `stride` after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    first: usize,
+    stride: usize,
+    size: usize,
+}
+
+impl Place {
+    const fn whole(n: usize) -> Self {
+        Self { first: 0, stride: n, size: n }
+    }
+
+    fn quadrants(self) -> [Self; 4] {
+        let size = self.size / 2;
+        let (right, down) = (size, size * self.stride);
+        let quadrant = |first| Self { first, size, ..self };
+        [self.first, self.first + right, self.first + down, self.first + down + right].map(quadrant)
+    }
+
+    const fn row(self, i: usize) -> usize {
+        assert!(i < self.size);
+        self.first + i * self.stride
+    }
+}
+
+/// A block to read, of a matrix that is borrowed (`&Matrix`) or shared (`Arc<Matrix>`).
+#[derive(Clone, Copy, Debug)]
+pub struct Block<M> {
+    matrix: M,
+    place: Place,
+}
+
+impl<M: Deref<Target = Matrix> + Clone> Block<M> {
+    /// The whole matrix.
+    pub fn of(matrix: M) -> Self {
+        let place = Place::whole(matrix.n());
+        Self { matrix, place }
+    }
+
+    /// Upper left, upper right, lower left, lower right.
+    pub fn quadrants(&self) -> [Self; 4] {
+        self.place.quadrants().map(|place| Self { matrix: self.matrix.clone(), place })
+    }
+
+    /// Row `i` of a block of the base case's size.
+    pub(super) fn row(&self, i: usize) -> &[f32; BASE] {
+        let start = self.place.row(i);
+        let row = &self.matrix.cells()[start..start + self.place.size];
+        row.try_into().expect("only the base case is read")
+    }
+}
+
+/// What a [`BlockMut`] writes into: cells that are borrowed or shared.
+pub trait Cells: Deref<Target = [Cell<f32>]> + Clone + sealed::Sealed {}
+impl Cells for &[Cell<f32>] {}
+impl Cells for Arc<[Cell<f32>]> {}
+
+mod sealed {
+    use super::{Arc, Cell};
+
+    pub trait Sealed {}
+    impl Sealed for &[Cell<f32>] {}
+    impl Sealed for Arc<[Cell<f32>]> {}
+}
+
+/// A block to write, the only one that covers its cells.
+///
+/// **Invariant:** two live blocks never cover the same cell, and nobody else touches the cells while a block lives.
+/// A block starts as the whole of a matrix that it borrows exclusively or owns; from then on it is only cut, lent and
+/// put together again.
+pub struct BlockMut<K> {
+    cells: K,
+    place: Place,
+}
+
+impl<K> fmt::Debug for BlockMut<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BlockMut").field(&self.place).finish()
+    }
+}
+
+// SAFETY: `Cell` forbids sending because another thread might have the same cell; by the invariant of `BlockMut`
+// nobody else has one of this block's cells.
+unsafe impl Send for BlockMut<&[Cell<f32>]> {}
+// SAFETY: as above; the reference count of an `Arc` is atomic.
+unsafe impl Send for BlockMut<Arc<[Cell<f32>]>> {}
+
+impl<K: Cells> BlockMut<K> {
+    /// Rows, and columns.
+    pub const fn size(&self) -> usize {
+        self.place.size
+    }
+
+    /// Row `i` of a block of the base case's size.
+    pub(super) fn row_mut(&mut self, i: usize) -> &mut [f32; BASE] {
+        let start = self.place.row(i);
+        let row = &self.cells[start..start + self.place.size];
+        let row: &[Cell<f32>; BASE] = row.try_into().expect("only the base case is written");
+        let row: *const UnsafeCell<[f32; BASE]> = std::ptr::from_ref(row).cast();
+        // SAFETY: `row` points to initialised cells, which may be written through a shared reference because they are
+        // `Cell`s (an `UnsafeCell` of the whole row has the same layout). By the invariant of `BlockMut` only `self`
+        // covers them, and `self` is borrowed exclusively for as long as the result lives.
+        unsafe { &mut *UnsafeCell::raw_get(row) }
+    }
+
+    /// Lends upper left, upper right, lower left and lower right.
+    pub fn quadrants(&mut self) -> [BlockMut<&[Cell<f32>]>; 4] {
+        let places = self.place.quadrants();
+        places.map(|place| BlockMut { cells: &*self.cells, place })
+    }
+
+    /// Cuts into upper left, upper right, lower left and lower right.
+    pub fn split(self) -> [Self; 4] {
+        self.place.quadrants().map(|place| Self { cells: self.cells.clone(), place })
+    }
+
+    /// Puts together again what [`split`](Self::split) has cut.
+    ///
+    /// # Panics
+    /// When these are not the four quadrants of one block, in their order.
+    pub fn merge(quadrants: [Self; 4]) -> Self {
+        let places = quadrants.each_ref().map(|quadrant| quadrant.place);
+        let place = Place { size: 2 * places[0].size, ..places[0] };
+        assert_eq!(places, place.quadrants(), "these are not the quadrants of one block");
+        let [upper_left, others @ ..] = quadrants;
+        for other in &others {
+            assert!(
+                std::ptr::eq(&*upper_left.cells, &*other.cells),
+                "these are not quadrants of one matrix"
+            );
+        }
+        Self { cells: upper_left.cells, place }
+    }
+}
+
+impl<'a> BlockMut<&'a [Cell<f32>]> {
+    /// The whole of a matrix, borrowed.
+    pub fn borrowed(matrix: &'a mut Matrix) -> Self {
+        let place = Place::whole(matrix.n());
+        Self { cells: Cell::from_mut(matrix.cells_mut()).as_slice_of_cells(), place }
+    }
+}
+
+impl BlockMut<Arc<[Cell<f32>]>> {
+    /// The whole of a matrix, owned.
+    pub fn owned(matrix: Matrix) -> Self {
+        let place = Place::whole(matrix.n());
+        Self { cells: matrix.into_cells().into_iter().map(Cell::new).collect(), place }
+    }
+
+    /// Sets every cell of a whole matrix to zero.
+    ///
+    /// # Panics
+    /// When this is not the whole matrix.
+    pub fn clear(&mut self) {
+        self.assert_whole();
+        // The block is whole, so by the invariant of `BlockMut` no other block covers any cell.
+        self.cells.iter().for_each(|cell| cell.set(0.0));
+    }
+
+    /// The answer of the workload, from a whole matrix.
+    ///
+    /// # Panics
+    /// When this is not the whole matrix.
+    pub fn checksum(&mut self) -> u64 {
+        self.assert_whole();
+        let cells = self.cells.iter().map(Cell::get).collect();
+        Matrix::from_cells(self.place.size, cells).checksum()
+    }
+
+    fn assert_whole(&self) {
+        let cells = self.place.size * self.place.size;
+        assert_eq!(cells, self.cells.len(), "this is not the whole matrix");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quadrants_cover_every_cell_once() {
+        let mut covered = vec![0; 8 * 8];
+        for quadrant in Place::whole(8).quadrants() {
+            for small in quadrant.quadrants() {
+                for i in 0..small.size {
+                    let start = small.row(i);
+                    covered[start..start + small.size].iter_mut().for_each(|count| *count += 1);
+                }
+            }
+        }
+        assert!(covered.iter().all(|&count| count == 1));
+    }
+
+    #[test]
+    fn a_block_is_put_together_as_it_was_cut() {
+        let whole = BlockMut::owned(Matrix::zero(64));
+        let [first, second, third, fourth] = whole.split();
+        let second = BlockMut::merge(second.split());
+        let mut whole = BlockMut::merge([first, second, third, fourth]);
+        whole.clear();
+        assert_eq!(whole.size(), 64);
+    }
+
+    #[test]
+    #[should_panic(expected = "quadrants of one block")]
+    fn quadrants_in_another_order_are_refused() {
+        let [first, second, third, fourth] = BlockMut::owned(Matrix::zero(64)).split();
+        BlockMut::merge([second, first, third, fourth]);
+    }
+
+    #[test]
+    #[should_panic(expected = "quadrants of one matrix")]
+    fn quadrants_of_two_matrices_are_refused() {
+        let [first, second, third, _] = BlockMut::owned(Matrix::zero(64)).split();
+        let [.., fourth] = BlockMut::owned(Matrix::zero(64)).split();
+        BlockMut::merge([first, second, third, fourth]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not the whole matrix")]
+    fn a_part_is_not_summed() {
+        let [mut first, ..] = BlockMut::owned(Matrix::zero(64)).split();
+        first.checksum();
+    }
+}

@@ -1,0 +1,164 @@
+//! The rows about channels and semaphores: may's own, as they block the coroutine and not its worker.
+
+use std::sync::Arc;
+
+use fork_join_workloads::Tally;
+use may::coroutine::yield_now;
+use may::go;
+use may::sync::Semphore;
+use may::sync::mpsc::{Receiver, channel};
+use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+
+use crate::scheduler::{join, one_thread, run, start, start_later};
+
+/// Tasks of one pair: the one that asks and its echo.
+const PAIR: u64 = 2;
+
+/// One round trip of the number `i`.
+fn pair(i: u64) -> u64 {
+    let (ping, pinged) = channel();
+    let (pong, ponged) = channel();
+    go!(move || {
+        let number: u64 = pinged.recv().expect("the asking task sends");
+        pong.send(number).expect("the asking task waits");
+    });
+    ping.send(i).expect("the echo waits");
+    ponged.recv().expect("the echo sends")
+}
+
+pub(crate) fn ping_pong(request: &mut Request) -> Result<Work, Refusal> {
+    let pairs: u64 = request.param("pairs")?;
+    start(request)?;
+    let root = move || {
+        let handles: Vec<_> = (0..pairs).map(|i| go!(move || pair(i))).collect();
+        let (mut answer, mut ops, mut work) = (0, 0, 0);
+        for handle in handles {
+            answer += join(handle);
+            ops += 1;
+            work += PAIR;
+        }
+        Iteration { answer, ops, work: Some(work) }
+    };
+    Ok(Work::new(move || run(root)))
+}
+
+pub(crate) fn ping_pong_oneshot(request: &mut Request) -> Result<Work, Refusal> {
+    let rounds: u64 = request.param("rounds")?;
+    start_later(request)?;
+    // One echo has been spawned when its number is back.
+    let root = move || (0..rounds).map(|i| Tally { answer: pair(i), work: 1 }).sum::<Tally>();
+    Ok(Work::new(move || run(root).into()))
+}
+
+fn receive_all(receiver: &Receiver<u64>) -> Tally {
+    let mut tally = Tally::default();
+    while let Ok(answer) = receiver.recv() {
+        tally += Tally { answer, work: 1 };
+    }
+    tally
+}
+
+fn contention(request: &mut Request) -> Result<Work, Refusal> {
+    let (producers, messages): (u64, u64) =
+        (request.param("producers")?, request.param("messages")?);
+    let root = move || {
+        let (sender, receiver) = channel();
+        for producer in 0..producers {
+            let sender = sender.clone();
+            go!(move || {
+                for number in producer * messages..(producer + 1) * messages {
+                    sender.send(number).expect("the consumer receives until the end");
+                }
+            });
+        }
+        drop(sender);
+        receive_all(&receiver)
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+pub(crate) fn contention_steady(request: &mut Request) -> Result<Work, Refusal> {
+    start(request)?;
+    contention(request)
+}
+
+pub(crate) fn contention_cold(request: &mut Request) -> Result<Work, Refusal> {
+    start_later(request)?;
+    contention(request)
+}
+
+/// One task sends, then receives.
+pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal> {
+    let messages: u64 = request.param("messages")?;
+    start(request)?;
+    let root = move || {
+        let (sender, receiver) = channel();
+        for number in 0..messages {
+            sender.send(number).expect("this task receives");
+        }
+        let receive = |_| receiver.recv().expect("this task has sent");
+        (0..messages).map(receive).map(|answer| Tally { answer, work: 1 }).sum::<Tally>()
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+/// One task sends, and another receives.
+pub(crate) fn uncontended_cold(request: &mut Request) -> Result<Work, Refusal> {
+    one_thread(request)?;
+    let messages: u64 = request.param("messages")?;
+    start_later(request)?;
+    let root = move || {
+        let (sender, receiver) = channel();
+        let producer = go!(move || {
+            for number in 0..messages {
+                sender.send(number).expect("the consumer receives until the end");
+            }
+        });
+        let tally = join(go!(move || receive_all(&receiver)));
+        join(producer);
+        tally
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+fn semaphore(request: &mut Request, round: fn(&Semphore)) -> Result<Work, Refusal> {
+    let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
+    let rounds: u64 = request.param("rounds")?;
+    if permits == 0 {
+        return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));
+    }
+    start(request)?;
+    let root = move || {
+        let semaphore = Arc::new(Semphore::new(permits));
+        let spawn = |_| {
+            let semaphore = Arc::clone(&semaphore);
+            go!(move || {
+                let mut acquired = 0;
+                for _ in 0..rounds {
+                    round(&semaphore);
+                    acquired += 1;
+                }
+                acquired
+            })
+        };
+        let handles: Vec<_> = (0..tasks).map(spawn).collect();
+        let acquired = handles.into_iter().map(join).sum();
+        Tally { answer: acquired, work: acquired }
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+pub(crate) fn semaphore_uncontended(request: &mut Request) -> Result<Work, Refusal> {
+    semaphore(request, |semaphore| {
+        semaphore.wait();
+        semaphore.post();
+    })
+}
+
+pub(crate) fn semaphore_contention(request: &mut Request) -> Result<Work, Refusal> {
+    semaphore(request, |semaphore| {
+        semaphore.wait();
+        yield_now();
+        semaphore.post();
+    })
+}

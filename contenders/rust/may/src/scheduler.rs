@@ -1,0 +1,60 @@
+//! may's scheduler: a static of the process.
+
+use std::panic::resume_unwind;
+
+use may::coroutine::JoinHandle;
+use may::{config, go};
+use palio_protocol::harness::{Refusal, Request};
+
+/// may's own default, in words.
+const STACK_WORDS: usize = 0x1000;
+
+/// What `--set` accepts beside the parameters.
+pub(crate) const KNOBS: &[(&str, &str)] = &[("stack_words", "4096"), ("pin", "0")];
+
+/// Says how the scheduler is to start when it is first used.
+fn configure(request: &mut Request) -> Result<(), Refusal> {
+    let stack_words = request.knob("stack_words")?.unwrap_or(STACK_WORDS);
+    // An odd number asks may to print, on standard output, what each coroutine has used.
+    if stack_words == 0 || !stack_words.is_multiple_of(2) {
+        return Err(Refusal::Misuse(format!("--set stack_words={stack_words}: not a stack size")));
+    }
+    let pin = match request.knob::<u8>("pin")?.unwrap_or(0) {
+        0 => false,
+        1 => true,
+        other => return Err(Refusal::Misuse(format!("--set pin={other} is neither 0 nor 1"))),
+    };
+    config().set_workers(request.threads).set_stack_size(stack_words).set_worker_pin(pin);
+    Ok(())
+}
+
+/// For rows of scope `steady`: starts the scheduler.
+pub(crate) fn start(request: &mut Request) -> Result<(), Refusal> {
+    configure(request)?;
+    run(|| ());
+    Ok(())
+}
+
+/// For rows of scope `cold`: the first iteration will start the scheduler. Nothing can stop it.
+pub(crate) fn start_later(request: &mut Request) -> Result<(), Refusal> {
+    configure(request)
+}
+
+/// For rows that are about one thread: on more they would be other rows.
+pub(crate) fn one_thread(request: &Request) -> Result<(), Refusal> {
+    if request.threads == 1 {
+        return Ok(());
+    }
+    let Request { workload, threads, .. } = request;
+    Err(Refusal::Unsupported(format!("{workload} is about one thread, not {threads}")))
+}
+
+/// Joins a coroutine; its panic goes on here.
+pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
+    handle.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Runs `root` as a coroutine on the workers and waits for it here.
+pub(crate) fn run<T: Send + 'static>(root: impl FnOnce() -> T + Send + 'static) -> T {
+    join(go!(root))
+}

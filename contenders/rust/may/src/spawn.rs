@@ -1,0 +1,193 @@
+//! The rows about spawning, joining and yielding.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc as std_mpsc;
+
+use fork_join_workloads::Tally;
+use may::coroutine::{JoinHandle, yield_now};
+use may::go;
+use may::sync::mpsc::{Sender, channel};
+use palio_protocol::harness::{Refusal, Request, Work};
+
+use crate::background::{Background, busy_chain, chain};
+use crate::scheduler::{join, one_thread, run, start, start_later};
+
+/// From a coroutine or from an outside thread: may spawns and joins alike from both.
+fn spawn_and_join(tasks: usize) -> Tally {
+    let handles: Vec<_> = (0..tasks).map(|_| go!(|| ())).collect();
+    let mut joined = 0;
+    for handle in handles {
+        join(handle);
+        joined += 1;
+    }
+    Tally { answer: joined, work: joined }
+}
+
+fn sum(handles: Vec<JoinHandle<u64>>) -> Tally {
+    let mut tally = Tally::default();
+    for handle in handles {
+        tally += Tally { answer: join(handle), work: 1 };
+    }
+    tally
+}
+
+pub(crate) fn many_local(request: &mut Request) -> Result<Work, Refusal> {
+    one_thread(request)?;
+    let tasks = request.param("tasks")?;
+    start(request)?;
+    Ok(Work::new(move || run(move || spawn_and_join(tasks)).into()))
+}
+
+pub(crate) fn many_remote_busy(request: &mut Request) -> Result<Work, Refusal> {
+    one_thread(request)?;
+    let tasks = request.param("tasks")?;
+    start(request)?;
+    let background = Background::start(1, chain);
+    Ok(Work::new(move || {
+        // Named, so that the closure keeps it.
+        let _ = &background;
+        run(move || spawn_and_join(tasks)).into()
+    }))
+}
+
+pub(crate) fn many_remote_idle(request: &mut Request) -> Result<Work, Refusal> {
+    let tasks = request.param("tasks")?;
+    start(request)?;
+    Ok(Work::new(move || spawn_and_join(tasks).into()))
+}
+
+pub(crate) fn many_remote_busy2(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, busy) = (request.param("tasks")?, request.param("busy")?);
+    start(request)?;
+    let background = Background::start(busy, busy_chain);
+    Ok(Work::new(move || {
+        let _ = &background;
+        spawn_and_join(tasks).into()
+    }))
+}
+
+fn spawn_and_wait_for_the_last(tasks: u64) -> Tally {
+    let remaining = Arc::new(AtomicU64::new(tasks));
+    let (ring, rung) = std_mpsc::sync_channel(1);
+    for _ in 0..tasks {
+        let (remaining, ring) = (Arc::clone(&remaining), ring.clone());
+        go!(move || {
+            // AcqRel: the last task speaks for all that came before it.
+            let before = remaining.fetch_sub(1, Ordering::AcqRel);
+            if before == 1 {
+                let done = tasks - (before - 1);
+                ring.send(done).expect("the outside thread waits");
+            }
+        });
+    }
+    let done = rung.recv().expect("the last task rings");
+    Tally { answer: done, work: done }
+}
+
+pub(crate) fn many_detached(request: &mut Request) -> Result<Work, Refusal> {
+    let tasks = request.param("tasks")?;
+    if tasks == 0 {
+        return Err(Refusal::Misuse("--set tasks=0: there is a last task to wait for".into()));
+    }
+    start(request)?;
+    Ok(Work::new(move || spawn_and_wait_for_the_last(tasks).into()))
+}
+
+pub(crate) fn many_remote(request: &mut Request) -> Result<Work, Refusal> {
+    let (spawners, tasks): (usize, usize) = (request.param("spawners")?, request.param("tasks")?);
+    if spawners == 0 || !tasks.is_multiple_of(spawners) {
+        return Err(Refusal::Misuse(format!(
+            "--set spawners={spawners} does not divide --set tasks={tasks}"
+        )));
+    }
+    start(request)?;
+    let each = tasks / spawners;
+    let spawner = move || sum((0..each).map(|_| go!(|| 1)).collect());
+    Ok(Work::new(move || {
+        let handles: Vec<_> = (0..spawners).map(|_| go!(spawner)).collect();
+        handles.into_iter().map(join).sum::<Tally>().into()
+    }))
+}
+
+pub(crate) fn yield_once(request: &mut Request) -> Result<Work, Refusal> {
+    let tasks: usize = request.param("tasks")?;
+    start(request)?;
+    let two = || {
+        yield_now();
+        2
+    };
+    Ok(Work::new(move || run(move || sum((0..tasks).map(|_| go!(two)).collect())).into()))
+}
+
+pub(crate) fn yield_once_on_one(request: &mut Request) -> Result<Work, Refusal> {
+    one_thread(request)?;
+    yield_once(request)
+}
+
+fn yields(count: u64) -> u64 {
+    let mut yielded = 0;
+    for _ in 0..count {
+        yield_now();
+        yielded += 1;
+    }
+    yielded
+}
+
+fn yield_many(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, count): (usize, u64) = (request.param("tasks")?, request.param("yields")?);
+    let root = move || {
+        let Tally { answer, .. } = sum((0..tasks).map(|_| go!(move || yields(count))).collect());
+        Tally { answer, work: answer }
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+pub(crate) fn yield_many_steady(request: &mut Request) -> Result<Work, Refusal> {
+    start(request)?;
+    yield_many(request)
+}
+
+pub(crate) fn yield_many_cold(request: &mut Request) -> Result<Work, Refusal> {
+    start_later(request)?;
+    yield_many(request)
+}
+
+pub(crate) fn yield_in_hot_loop(request: &mut Request) -> Result<Work, Refusal> {
+    one_thread(request)?;
+    yield_many_cold(request)
+}
+
+fn spawn_link(links: u64, depth: u64, done: Sender<u64>) {
+    go!(move || {
+        if links == depth {
+            done.send(links).expect("the root waits");
+        } else {
+            spawn_link(links + 1, depth, done);
+        }
+    });
+}
+
+fn chained_spawn(request: &mut Request) -> Result<Work, Refusal> {
+    let depth = request.param("depth")?;
+    if depth == 0 {
+        return Err(Refusal::Misuse("--set depth=0: a chain has at least one link".into()));
+    }
+    let root = move || {
+        let (done, ended) = channel();
+        spawn_link(1, depth, done);
+        let links = ended.recv().expect("the last link sends");
+        Tally { answer: links, work: links }
+    };
+    Ok(Work::new(move || run(root).into()))
+}
+
+pub(crate) fn chained_spawn_steady(request: &mut Request) -> Result<Work, Refusal> {
+    start(request)?;
+    chained_spawn(request)
+}
+
+pub(crate) fn chained_spawn_cold(request: &mut Request) -> Result<Work, Refusal> {
+    start_later(request)?;
+    chained_spawn(request)
+}

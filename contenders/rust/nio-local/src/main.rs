@@ -1,0 +1,40 @@
+//! nio: one worker, on the thread that calls `block_on`.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_workloads::TokioChannels;
+use nio_adapter::{Flavour, LocalRuntime, Nio, RuntimeBuilder, RuntimeContext};
+
+struct Local(RefCell<LocalRuntime>);
+
+impl Flavour for Local {
+    const DRIVEN_BY_BLOCK_ON: bool = true;
+
+    fn start(builder: RuntimeBuilder) -> Self {
+        // With more than one worker the others would have threads of their own, which cannot be stopped; the harness
+        // has refused more than one.
+        Self(RefCell::new(builder.build().expect("the runtime starts")))
+    }
+
+    fn context(&self) -> Arc<RuntimeContext> {
+        self.0.borrow().runtime_context()
+    }
+
+    fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        self.0.borrow_mut().block_on(future)
+    }
+}
+
+fn main() -> ExitCode {
+    contender_main::serve! {
+        runtime: "nio",
+        threads_max: 1,
+        workloads: &async_workloads::rows::<Nio<Local>, TokioChannels>(),
+    }
+}

@@ -1,0 +1,39 @@
+//! nio: its workers on threads of their own.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use async_workloads::TokioChannels;
+use nio_adapter::{Flavour, Nio, Runtime, RuntimeBuilder, RuntimeContext, THREADS_MAX};
+
+/// The one runtime of the process: nio has no way to stop the workers of one, so a second would run beside it.
+struct Workers(&'static Runtime);
+
+impl Flavour for Workers {
+    const DRIVEN_BY_BLOCK_ON: bool = false;
+
+    fn start(builder: RuntimeBuilder) -> Self {
+        static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+        Self(RUNTIME.get_or_init(|| builder.rt().expect("the runtime starts")))
+    }
+
+    fn context(&self) -> Arc<RuntimeContext> {
+        self.0.context()
+    }
+
+    fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        self.0.block_on(|| future)
+    }
+}
+
+fn main() -> ExitCode {
+    contender_main::serve! {
+        runtime: "nio",
+        threads_max: THREADS_MAX,
+        workloads: &async_workloads::rows::<Nio<Workers>, TokioChannels>(),
+    }
+}

@@ -1,0 +1,27 @@
+//! tokio's multi-thread runtime.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use async_workloads::TokioChannels;
+use tokio_adapter::{Builder, Scheduler, Tokio};
+
+struct MultiThread;
+
+impl Scheduler for MultiThread {
+    const DRIVEN_BY_BLOCK_ON: bool = false;
+
+    fn builder(threads: usize) -> Builder {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(threads);
+        builder
+    }
+}
+
+fn main() -> ExitCode {
+    contender_main::serve! {
+        runtime: "tokio",
+        threads_max: usize::MAX,
+        workloads: &async_workloads::rows::<Tokio<MultiThread>, TokioChannels>(),
+    }
+}

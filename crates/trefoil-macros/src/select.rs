@@ -1,0 +1,207 @@
+//! `select!`.
+
+use crate::join::{Input, parse_biased};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Error, Expr, Ident, Pat, Token};
+
+struct Select {
+    is_biased: bool,
+    branches: Vec<Branch>,
+    otherwise: Option<Expr>,
+}
+
+struct Branch {
+    pattern: Pat,
+    future: Expr,
+    condition: Option<Expr>,
+    handler: Expr,
+}
+
+impl Parse for Select {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let is_biased = parse_biased(input)?;
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        while !input.is_empty() {
+            if input.peek(Token![else]) {
+                input.parse::<Token![else]>()?;
+                input.parse::<Token![=>]>()?;
+                otherwise = Some(parse_handler(input)?);
+                if !input.is_empty() {
+                    return Err(input.error("`else` must be the last branch"));
+                }
+                break;
+            }
+            let pattern = Pat::parse_multi_with_leading_vert(input)?;
+            input.parse::<Token![=]>()?;
+            let future = input.parse()?;
+            let condition = if input.peek(Token![,]) {
+                input.parse::<Token![,]>()?;
+                input.parse::<Token![if]>()?;
+                Some(input.parse()?)
+            } else {
+                None
+            };
+            input.parse::<Token![=>]>()?;
+            let handler = parse_handler(input)?;
+            branches.push(Branch { pattern, future, condition, handler });
+        }
+        if branches.is_empty() && otherwise.is_none() {
+            return Err(Error::new(Span::call_site(), "select! requires at least one branch."));
+        }
+        if branches.len() > 64 {
+            return Err(Error::new(Span::call_site(), "up to 64 branches supported"));
+        }
+        Ok(Self { is_biased, branches, otherwise })
+    }
+}
+
+/// After a block the comma may be left out, as in `match`.
+fn parse_handler(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let handler = if input.peek(syn::token::Brace) {
+        // Only the block: `{ .. } (a, b) = ..` is not a call.
+        let block: syn::Block = input.parse()?;
+        Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block })
+    } else {
+        let handler = input.parse()?;
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("expected `,`"));
+        }
+        handler
+    };
+    if input.peek(Token![,]) {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(handler)
+}
+
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    let Input { krate, rest: Select { is_biased, branches, otherwise } } =
+        match (|input: ParseStream<'_>| Input::<Select>::parse(input)).parse2(input) {
+            Ok(input) => input,
+            Err(error) => return error.to_compile_error(),
+        };
+    // Names of ours are invisible to the user's expressions.
+    let span = Span::mixed_site();
+    let support = quote_spanned!(span=> #krate::macros::support);
+    let count = branches.len();
+    let bits: Vec<u64> = (0..count).map(|n| 1 << n).collect();
+    let indices: Vec<u32> = (0..count as u32).collect();
+    let total = count as u32;
+    let names: Vec<Ident> = (0..count).map(|n| format_ident!("future{n}", span = span)).collect();
+    let variants: Vec<Ident> =
+        (0..count).map(|n| format_ident!("Branch{n}", span = span)).collect();
+    let types: Vec<Ident> = (0..count).map(|n| format_ident!("T{n}", span = span)).collect();
+    let futures = branches.iter().map(|branch| &branch.future);
+    let conditions = branches.iter().map(|branch| match &branch.condition {
+        Some(condition) => quote!(#condition),
+        None => quote!(true),
+    });
+    let tests = branches.iter().map(|branch| {
+        let mut pattern = branch.pattern.clone();
+        without_bindings(&mut pattern);
+        pattern
+    });
+    let patterns = branches.iter().map(|branch| &branch.pattern);
+    let handlers = branches.iter().map(|branch| &branch.handler);
+    let start = if is_biased {
+        quote_spanned!(span=> 0u32)
+    } else {
+        quote_spanned!(span=> #support::random(#total))
+    };
+    let disabled = match &otherwise {
+        Some(otherwise) => quote!(#otherwise),
+        None => quote_spanned! {span=>
+            ::core::panic!("all branches are disabled and there is no else branch")
+        },
+    };
+    quote_spanned! {span=> {
+        enum Output<#(#types),*> {
+            #(#variants(#types),)*
+            Disabled,
+        }
+        #[allow(unused_mut)]
+        let mut output = {
+            let mut disabled = 0u64;
+            #(if !(#conditions) {
+                disabled |= #bits;
+            })*
+            // Made in order, whether enabled or not; dropped before any
+            // handler runs.
+            // A `let` of its own keeps the temporaries of `&mut temporary()`.
+            #(let #names = #futures;)*
+            #(let mut #names = #support::pin!(#support::IntoFuture::into_future(#names));)*
+            #support::poll_fn(|cx| {
+                if #support::poll_budget(cx).is_pending() {
+                    return #support::Poll::Pending;
+                }
+                let mut is_pending = false;
+                let start: u32 = #start;
+                for offset in 0..#total {
+                    let turn = start + offset;
+                    match if turn < #total { turn } else { turn - #total } {
+                        #(#indices => {
+                            if disabled & #bits != 0 {
+                                continue;
+                            }
+                            let output = match #support::Future::poll(#names.as_mut(), cx) {
+                                #support::Poll::Ready(output) => output,
+                                #support::Poll::Pending => {
+                                    is_pending = true;
+                                    continue;
+                                }
+                            };
+                            disabled |= #bits;
+                            #[allow(unused_variables, unused_mut, unreachable_patterns, clippy::all)]
+                            match &output {
+                                #tests => {}
+                                _ => continue,
+                            }
+                            return #support::Poll::Ready(Output::#variants(output));
+                        })*
+                        _ => ::core::unreachable!(),
+                    }
+                }
+                if is_pending {
+                    #support::Poll::Pending
+                } else {
+                    #support::Poll::Ready(Output::Disabled)
+                }
+            })
+            .await
+        };
+        #[allow(unreachable_patterns)]
+        match output {
+            #(Output::#variants(#patterns) => #handlers,)*
+            Output::Disabled => #disabled,
+            _ => ::core::unreachable!("the pattern has matched before"),
+        }
+    }}
+}
+
+/// Makes a pattern one that can be matched against a reference without binding
+/// by value: whether it matches is all that is asked.
+fn without_bindings(pattern: &mut Pat) {
+    match pattern {
+        Pat::Ident(ident) => {
+            ident.by_ref = None;
+            ident.mutability = None;
+            if let Some((_, inner)) = &mut ident.subpat {
+                without_bindings(inner);
+            }
+        }
+        Pat::Or(or) => or.cases.iter_mut().for_each(without_bindings),
+        Pat::Paren(paren) => without_bindings(&mut paren.pat),
+        Pat::Reference(reference) => without_bindings(&mut reference.pat),
+        Pat::Slice(slice) => slice.elems.iter_mut().for_each(without_bindings),
+        Pat::Struct(fields) => {
+            fields.fields.iter_mut().for_each(|field| without_bindings(&mut field.pat));
+        }
+        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(without_bindings),
+        Pat::TupleStruct(tuple) => tuple.elems.iter_mut().for_each(without_bindings),
+        Pat::Type(typed) => without_bindings(&mut typed.pat),
+        _ => {}
+    }
+}

@@ -1,0 +1,379 @@
+//! The split deque: a worker's stack of jobs, whose oldest part others may
+//! take from.
+//!
+//! After Lace (T. van Dijk, J. van de Pol, 2014). The protocol stands in
+//! `README.md` beside this file.
+
+use super::job::{AbortIfPanic, Header};
+use super::latch::Latch;
+use crate::runtime::parker::Parker;
+use crate::sync::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw};
+use crate::sync::{Line, UnsafeCell};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Jobs that one worker can have outstanding. With the latches: 24 KiB.
+#[cfg(not(loom))]
+pub(crate) const CAPACITY: usize = 2048;
+#[cfg(loom)]
+pub(crate) const CAPACITY: usize = 4;
+
+const _: () = assert!(CAPACITY < u32::MAX as usize);
+
+/// One job less to be had, because a thief took the oldest.
+const STEAL: u64 = (1 << 32) - 1;
+
+#[derive(Debug)]
+pub(crate) struct Deque {
+    own: Line<Own>,
+    /// The first job that is not stolen, in the high half, and how many from
+    /// there on may be, in the low one. Thieves claim by CAS, the owner
+    /// publishes and reclaims by RMW; it stores only when there is nothing to
+    /// be had, which keeps thieves from writing.
+    public: Line<AtomicU64>,
+    asides: Line<Asides>,
+    /// Filled below `head`. Written by the owner; read by the thief that has
+    /// claimed the slot.
+    jobs: [UnsafeCell<Option<NonNull<Header>>>; CAPACITY],
+    /// Of the stolen jobs; 0 from the first that is not stolen on.
+    latches: [Latch; CAPACITY],
+}
+
+/// Only touched by the owner.
+#[derive(Debug)]
+struct Own {
+    /// Where the next job goes.
+    head: Cell<usize>,
+    /// The first private job: end of the public ones, or `head`.
+    split: Cell<usize>,
+}
+
+/// What is seldom looked at.
+#[derive(Debug)]
+struct Asides {
+    id: u32,
+    /// There are no thieves.
+    is_solo: bool,
+    /// Where the owner waits for stolen jobs.
+    parker: Parker,
+    /// The id plus one of a worker that sleeps until this deque's owner
+    /// finishes a job of its, and would rather help; 0 for none.
+    helper: AtomicU32,
+}
+
+// SAFETY: `own` is only reached through `Owner`, which exists on one thread at
+// a time. The slots of `jobs` pass from the owner to a thief and back with the
+// claims and latches of the protocol. All else is atomic, or a lock.
+unsafe impl Sync for Deque {}
+// SAFETY: as above; the jobs pointed to are kept for thieves of any thread.
+unsafe impl Send for Deque {}
+
+/// The owner's end: evidence that this thread is the owner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    deque: &'a Deque,
+    _thread: PhantomData<*const ()>,
+}
+
+/// There is no room for another job.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+/// Whose a job is that was public.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Reclaimed {
+    Ours,
+    Stolen,
+}
+
+/// A job in the hands of its thief.
+#[derive(Debug)]
+#[must_use = "its owner waits for it"]
+pub(crate) struct Stolen<'a> {
+    victim: &'a Deque,
+    index: usize,
+}
+
+fn pack(oldest: usize, available: usize) -> u64 {
+    (oldest as u64) << 32 | available as u64
+}
+
+fn unpack(public: u64) -> (usize, usize) {
+    ((public >> 32) as usize, public as u32 as usize)
+}
+
+impl Deque {
+    /// An empty one. Without thieves (`is_solo`), nothing is ever published.
+    pub(crate) fn new(id: u32, is_solo: bool) -> Self {
+        Self {
+            own: Line(Own { head: Cell::new(0), split: Cell::new(0) }),
+            // A solo deque pretends to have a public job, so that its owner
+            // never feels obliged to publish one.
+            public: Line(AtomicU64::new(pack(0, usize::from(is_solo)))),
+            asides: Line(Asides { id, is_solo, parker: Parker::new(), helper: AtomicU32::new(0) }),
+            jobs: std::array::from_fn(|_| UnsafeCell::new(None)),
+            latches: std::array::from_fn(|_| Latch::new()),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.asides.id
+    }
+
+    pub(crate) fn parker(&self) -> &Parker {
+        &self.asides.parker
+    }
+
+    /// Whether there is something to steal.
+    #[inline]
+    pub(crate) fn has_public(&self) -> bool {
+        // Relaxed: a hint. Where a missed job would be missed for good, the
+        // idle protocol's fences come in between.
+        let (_, available) = unpack(self.public.load(Relaxed));
+        available != 0 && !self.asides.is_solo
+    }
+
+    /// Takes the oldest job, in the name of the thief's own deque.
+    #[inline]
+    pub(crate) fn steal(&self, thief: u32) -> Option<Stolen<'_>> {
+        if !self.has_public() {
+            return None;
+        }
+        // Relaxed: confirmed by the exchange.
+        let mut public = self.public.load(Relaxed);
+        loop {
+            let (oldest, available) = unpack(public);
+            if available == 0 {
+                return None;
+            }
+            // Acquire: pairs with `publish`, whose fetch-and-add heads a chain
+            // of RMWs that this one reads from; makes slot and job visible.
+            // Release: none is needed, but later claims read through this one.
+            match self.public.compare_exchange_weak(
+                public,
+                public.wrapping_add(STEAL),
+                AcqRel,
+                Relaxed,
+            ) {
+                Ok(_) => {
+                    self.latches[oldest].begin(thief);
+                    return Some(Stolen { victim: self, index: oldest });
+                }
+                Err(now) => public = now,
+            }
+        }
+    }
+
+    /// Asks the owner to wake the worker `helper` when it next publishes. One
+    /// asks at a time: of several, the last.
+    ///
+    /// The caller looks for public jobs once more after this, and before it
+    /// sleeps.
+    pub(crate) fn offer_help(&self, helper: u32) {
+        // SeqCst fence: the sleeper's half of the Dekker duel with
+        // `take_helper`; see the README.
+        self.asides.helper.store(helper + 1, Relaxed);
+        fence(SeqCst);
+    }
+
+    /// Takes an offer back, if it still stands.
+    pub(crate) fn withdraw_help(&self, helper: u32) {
+        // Relaxed: an offer that stands too long wakes its maker for nothing.
+        let _ = self.asides.helper.compare_exchange(helper + 1, 0, Relaxed, Relaxed);
+    }
+}
+
+impl<'a> Owner<'a> {
+    /// # Safety
+    /// There is one owner at a time, and it stays on the thread where this is
+    /// called.
+    #[inline(always)]
+    pub(crate) unsafe fn new(deque: &'a Deque) -> Self {
+        Self { deque, _thread: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn deque(self) -> &'a Deque {
+        self.deque
+    }
+
+    #[inline(always)]
+    fn own(self) -> &'a Own {
+        &self.deque.own.0
+    }
+
+    /// Whether no job is outstanding.
+    pub(crate) fn is_empty(self) -> bool {
+        self.own().head.get() == 0
+    }
+
+    /// Pushes a job into the private part, and returns its index.
+    ///
+    /// # Errors
+    /// The deque is full.
+    ///
+    /// # Safety
+    /// 1. The job stays live, and its closure untouched, until `pop` or
+    ///    `reclaim` says that it is the caller's, or its latch is settled.
+    /// 2. It may be executed on another thread.
+    #[inline(always)]
+    pub(crate) unsafe fn push(self, job: NonNull<Header>) -> Result<usize, Full> {
+        let own = self.own();
+        let index = own.head.get();
+        let Some(slot) = self.deque.jobs.get(index) else { return Err(Full) };
+        slot.with_mut(|slot| {
+            // SAFETY: thieves read below the split only, after the publication
+            // of what they read; this slot is above it.
+            unsafe { *slot = Some(job) };
+        });
+        own.head.set(index + 1);
+        Ok(index)
+    }
+
+    /// Whether thieves find nothing here, so that the owner should publish.
+    ///
+    /// This is how thieves ask: by having taken the last public job.
+    #[inline(always)]
+    pub(crate) fn is_starved(self) -> bool {
+        // Relaxed: a hint; only the owner can make it true to its loss, and
+        // what thieves do to it is seen sooner or later.
+        self.deque.public.load(Relaxed) as u32 == 0
+    }
+
+    /// Publishes the older half of the private jobs, at least one; false if
+    /// there are none, or no thieves. It is a full fence, so that the caller may then look
+    /// whether somebody sleeps.
+    pub(crate) fn publish(self) -> bool {
+        let own = self.own();
+        let private = own.head.get() - own.split.get();
+        if private == 0 || self.deque.asides.is_solo {
+            return false;
+        }
+        let count = private.div_ceil(2);
+        own.split.set(own.split.get() + count);
+        debug_assert!(own.split.get() <= own.head.get());
+        // Release: pairs with `steal`; publishes slots and jobs. Acquire: for
+        // the fence.
+        self.deque.public.fetch_add(pack(0, count), AcqRel);
+        fence_after_rmw();
+        true
+    }
+
+    /// Who asked to be woken for a publication; the caller has just made one.
+    pub(crate) fn take_helper(self) -> Option<u32> {
+        let helper = &self.deque.asides.helper;
+        // Relaxed: after the publisher's full fence; see `offer_help`.
+        if helper.load(Relaxed) == 0 {
+            return None;
+        }
+        // AcqRel: whoever asked did so before we act on it.
+        helper.swap(0, AcqRel).checked_sub(1)
+    }
+
+    /// Takes the job with this index back, if it is private: no thief ever
+    /// looks there, so this is two plain accesses. Otherwise (false), `reclaim`
+    /// must follow.
+    ///
+    /// # Safety
+    /// `index` is that of the youngest job, which is not popped yet.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn pop(self, index: usize) -> bool {
+        let own = self.own();
+        debug_assert_eq!(own.head.get(), index + 1, "jobs are popped in reverse order");
+        own.head.set(index);
+        index >= own.split.get()
+    }
+
+    /// Takes a public job back, and half of the other public ones with it.
+    ///
+    /// # Safety
+    /// `pop` has just returned false for this index.
+    pub(crate) unsafe fn reclaim(self, index: usize) -> Reclaimed {
+        let own = self.own();
+        debug_assert_eq!(own.split.get(), index + 1);
+        // Relaxed: confirmed by the exchange, or by the latch.
+        let mut public = self.deque.public.load(Relaxed);
+        loop {
+            let (oldest, available) = unpack(public);
+            debug_assert_eq!(oldest + available, own.split.get());
+            if available == 0 {
+                // The slot stays taken: what the owner runs while it waits is
+                // pushed above it.
+                own.head.set(index + 1);
+                return Reclaimed::Stolen;
+            }
+            let keep = (available - 1) / 2;
+            // Release and Acquire: nothing is passed on, but claims of what is
+            // kept read through this, so it must not break the chain; an RMW
+            // does not.
+            match self.deque.public.compare_exchange_weak(
+                public,
+                pack(oldest, keep),
+                AcqRel,
+                Relaxed,
+            ) {
+                Ok(_) => {
+                    own.split.set(oldest + keep);
+                    return Reclaimed::Ours;
+                }
+                Err(now) => public = now,
+            }
+        }
+    }
+
+    /// The latch of a job that `reclaim` said is stolen.
+    pub(crate) fn latch(self, index: usize) -> &'a Latch {
+        &self.deque.latches[index]
+    }
+
+    /// Gives the slot of a stolen job free, once its latch is settled.
+    ///
+    /// # Safety
+    /// `reclaim` has said that the job with this index is stolen, and its latch
+    /// is settled; nothing was pushed since that was not popped.
+    pub(crate) unsafe fn release(self, index: usize) {
+        self.deque.latches[index].reset();
+        let own = self.own();
+        debug_assert_eq!(own.head.get(), index + 1);
+        own.head.set(index);
+        own.split.set(index);
+        // Relaxed: it says, as before, that nothing is to be had; the next
+        // publication heads a new chain.
+        self.deque.public.store(pack(index, 0), Relaxed);
+    }
+}
+
+impl Stolen<'_> {
+    /// Runs the job on this thread, and tells its owner.
+    pub(crate) fn run(self) {
+        let job = self.job();
+        let guard = AbortIfPanic("in the delivery of a stolen job's outcome");
+        // SAFETY: 1: the owner keeps the job until the latch is settled, below.
+        // 2: the claim made it ours, and `self` is consumed.
+        unsafe { Header::execute(job) };
+        // From here on the job may be gone.
+        if self.victim.latches[self.index].finish() {
+            self.victim.parker().unpark();
+        }
+        std::mem::forget(guard);
+    }
+
+    /// Leaves the job to its owner, which will run it when it comes to it.
+    pub(crate) fn give_back(self) {
+        if self.victim.latches[self.index].give_back() {
+            self.victim.parker().unpark();
+        }
+    }
+
+    fn job(&self) -> NonNull<Header> {
+        self.victim.jobs[self.index].with(|slot| {
+            // SAFETY: the claim's Acquire made the owner's write visible, and
+            // the owner leaves the slot alone until the latch is settled.
+            let job = unsafe { *slot };
+            job.expect("a public slot is filled")
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The way into a runtime's workers from other threads.
+
+use super::job::{Header, StackJob, Where};
+use crate::runtime::{Handle, Scheduler, context, parker::Parker};
+use crate::sync::atomic::{Acquire, AtomicU32, Release};
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The runtime whose workers can run what this thread wants to fork, if it is
+/// not one of them.
+pub(super) fn foreign_pool() -> Option<Handle> {
+    context::with(|context| {
+        // A worker that has no deque is better off alone than waiting for one
+        // of its like; so is a thread that drives a current-thread runtime.
+        if context.worker().is_some() || context.current().is_some() {
+            return None;
+        }
+        let handle = context.handle()?;
+        matches!(handle.scheduler, Scheduler::Multi(_)).then(|| handle.clone())
+    })
+}
+
+/// Runs a closure on a worker of `handle`, and waits for it.
+pub(crate) fn install<F, R>(handle: &Handle, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    let Scheduler::Multi(shared) = &handle.scheduler else { return f() };
+    let is_at_home = context::with(|context| {
+        context.worker().is_some_and(|worker| worker.is_of(Arc::as_ptr(shared)))
+    });
+    if is_at_home {
+        return f();
+    }
+    let parker = Arc::new(Parker::new());
+    parker.adopt();
+    let job = StackJob::new(move |_| f());
+    let call = Arc::new(Call { state: AtomicU32::new(WAITING), parker });
+    // A task like any other: it waits its turn, any worker may take it, and a
+    // runtime that shuts down drops it.
+    drop(handle.spawn(Errand { job: Some(job.header()), call: Arc::clone(&call) }));
+    match call.wait() {
+        // SAFETY: the errand is done with the job, and has executed it.
+        DONE => match unsafe { job.take_outcome() } {
+            Ok(result) => result,
+            Err(payload) => resume_unwind(payload),
+        },
+        // The runtime is over.
+        _ => {
+            // SAFETY: the errand is done with the job, and has not executed it.
+            let f = unsafe { job.take_closure() };
+            f(Where::Here)
+        }
+    }
+}
+
+const WAITING: u32 = 0;
+const DONE: u32 = 1;
+const REFUSED: u32 = 2;
+
+/// What the two sides of an installation share.
+struct Call {
+    state: AtomicU32,
+    parker: Arc<Parker>,
+}
+
+impl Call {
+    /// Waits until the errand is over. The job is only the caller's again then.
+    fn wait(&self) -> u32 {
+        loop {
+            // Acquire: pairs with `settle`.
+            let state = self.state.load(Acquire);
+            if state != WAITING {
+                return state;
+            }
+            self.parker.park();
+        }
+    }
+
+    fn settle(&self, state: u32) {
+        // Release: pairs with `wait`; the last access to the job came before.
+        self.state.store(state, Release);
+        self.parker.unpark();
+    }
+}
+
+/// The task that runs an installed closure.
+struct Errand {
+    /// None once it has run.
+    job: Option<NonNull<Header>>,
+    call: Arc<Call>,
+}
+
+// SAFETY: the job is a closure that is `Send`, as is its result.
+unsafe impl Send for Errand {}
+
+impl Future for Errand {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if let Some(job) = self.job.take() {
+            // SAFETY: 1: its frame waits for the call to be settled, which is
+            // below, or, should this thread be lost, never. 2: it was taken out.
+            unsafe { Header::execute(job) };
+            self.call.settle(DONE);
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        if self.job.is_some() {
+            self.call.settle(REFUSED);
+        }
+    }
+}

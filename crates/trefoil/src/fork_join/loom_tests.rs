@@ -1,0 +1,323 @@
+//! The deque, its latches and the sleep of those that wait, in all
+//! interleavings.
+
+use super::deque::{CAPACITY, Deque, Owner, Reclaimed};
+use super::job::Header;
+use super::latch::Progress;
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AtomicU32, Relaxed};
+use loom::sync::Arc;
+use loom::thread;
+use std::ptr::NonNull;
+
+/// A job that counts its executions, and whose input and output are guarded by
+/// nothing but the protocol.
+#[repr(C)]
+struct Job {
+    header: Header,
+    input: UnsafeCell<u32>,
+    output: UnsafeCell<u32>,
+    runs: AtomicU32,
+}
+
+// SAFETY: that the cells are not accessed at once is what is tested.
+unsafe impl Sync for Job {}
+// SAFETY: as above.
+unsafe impl Send for Job {}
+
+impl Job {
+    fn new(input: u32) -> Self {
+        Self {
+            header: Header::new(Self::execute),
+            input: UnsafeCell::new(input),
+            output: UnsafeCell::new(0),
+            runs: AtomicU32::new(0),
+        }
+    }
+
+    fn header(&self) -> NonNull<Header> {
+        NonNull::from(self).cast()
+    }
+
+    /// # Safety
+    /// `header` is the first field of a live job.
+    unsafe fn execute(header: NonNull<Header>) {
+        // SAFETY: the caller's promise.
+        let this = unsafe { header.cast::<Self>().as_ref() };
+        this.run();
+    }
+
+    fn run(&self) {
+        let input = self.input.with(|input| {
+            // SAFETY: loom checks it.
+            unsafe { *input }
+        });
+        self.output.with_mut(|output| {
+            // SAFETY: loom checks it.
+            unsafe { *output = input + 1 }
+        });
+        assert_eq!(self.runs.fetch_add(1, Relaxed), 0, "a job ran twice");
+    }
+
+    fn output(&self) -> u32 {
+        self.output.with(|output| {
+            // SAFETY: loom checks it.
+            unsafe { *output }
+        })
+    }
+}
+
+/// What `join` does after its first closure, with a wait that only sleeps.
+fn join(owner: Owner<'_>, index: usize, job: &Job) {
+    // SAFETY: the tests pop in reverse order.
+    if unsafe { owner.pop(index) } {
+        return job.run();
+    }
+    // SAFETY: `pop` has said no.
+    match unsafe { owner.reclaim(index) } {
+        Reclaimed::Ours => job.run(),
+        Reclaimed::Stolen => {
+            let latch = owner.latch(index);
+            let progress = loop {
+                let progress = latch.progress();
+                if progress.is_settled() {
+                    break progress;
+                }
+                if !latch.fall_asleep().is_settled() {
+                    owner.deque().parker().park();
+                }
+            };
+            // SAFETY: stolen and settled.
+            unsafe { owner.release(index) };
+            if progress == Progress::Returned {
+                job.run();
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The job outlives its stay in the deque.
+unsafe fn push(owner: Owner<'_>, job: &Job) -> usize {
+    // SAFETY: the caller's promise; jobs are `Sync`.
+    let index = unsafe { owner.push(job.header()) }.expect("there is room");
+    if owner.is_starved() {
+        owner.publish();
+    }
+    index
+}
+
+fn deque() -> Arc<Deque> {
+    let deque = Deque::new(0, false);
+    deque.parker().adopt();
+    Arc::new(deque)
+}
+
+/// Two nested forks, twice, so that slots are used again, against thieves that
+/// run, or give back, what they get.
+fn two_forks(thieves: usize, give_back: bool) {
+    loom::model(move || {
+        let deque = deque();
+        let others: Vec<_> = (0..thieves)
+            .map(|_| {
+                let deque = Arc::clone(&deque);
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        if let Some(stolen) = deque.steal(1) {
+                            if give_back { stolen.give_back() } else { stolen.run() }
+                        }
+                    }
+                })
+            })
+            .collect();
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        for round in 0..2 {
+            let (outer, inner) = (Job::new(round), Job::new(10 + round));
+            // SAFETY: both are joined before they go.
+            let (first, second) = unsafe { (push(owner, &outer), push(owner, &inner)) };
+            join(owner, second, &inner);
+            join(owner, first, &outer);
+            assert_eq!((outer.output(), inner.output()), (round + 1, round + 11));
+        }
+        assert!(owner.is_empty());
+        for other in others {
+            other.join().unwrap();
+        }
+        assert!(!deque.has_public());
+    });
+}
+
+#[test]
+fn two_forks_against_a_thief() {
+    two_forks(1, false);
+}
+
+#[test]
+fn two_forks_against_a_thief_that_gives_back() {
+    two_forks(1, true);
+}
+
+/// Three jobs, so that there is something to publish and to reclaim in halves,
+/// against two thieves.
+#[test]
+fn two_thieves() {
+    loom::model(|| {
+        let deque = deque();
+        let others: Vec<_> = (1..3)
+            .map(|name| {
+                let deque = Arc::clone(&deque);
+                thread::spawn(move || {
+                    if let Some(stolen) = deque.steal(name) {
+                        stolen.run();
+                    }
+                })
+            })
+            .collect();
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let jobs = [Job::new(0), Job::new(10), Job::new(20)];
+        // SAFETY: all are joined before they go.
+        let indices = jobs.each_ref().map(|job| unsafe { push(owner, job) });
+        for (index, job) in indices.into_iter().zip(&jobs).rev() {
+            join(owner, index, job);
+        }
+        assert_eq!(jobs.each_ref().map(Job::output), [1, 11, 21]);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+/// What the owner runs while it waits is pushed above the slot it waits for.
+#[test]
+fn a_waiting_owner_forks_again() {
+    loom::model(|| {
+        let deque = deque();
+        let thief = {
+            let deque = Arc::clone(&deque);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    if let Some(stolen) = deque.steal(1) {
+                        stolen.run();
+                    }
+                }
+            })
+        };
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let (outer, inner) = (Job::new(0), Job::new(10));
+        // SAFETY: joined below.
+        let first = unsafe { push(owner, &outer) };
+        // SAFETY: the youngest.
+        let is_private = unsafe { owner.pop(first) };
+        assert!(!is_private, "the first job is public");
+        // SAFETY: `pop` has said no.
+        match unsafe { owner.reclaim(first) } {
+            Reclaimed::Ours => outer.run(),
+            Reclaimed::Stolen => {
+                // SAFETY: joined in the next line.
+                let second = unsafe { push(owner, &inner) };
+                assert_ne!(first, second);
+                join(owner, second, &inner);
+                assert_eq!(inner.output(), 11);
+                let latch = owner.latch(first);
+                while !latch.progress().is_settled() {
+                    if !latch.fall_asleep().is_settled() {
+                        owner.deque().parker().park();
+                    }
+                }
+                // SAFETY: stolen and settled.
+                unsafe { owner.release(first) };
+            }
+        }
+        assert_eq!(outer.output(), 1);
+        thief.join().unwrap();
+    });
+}
+
+/// A waiting worker goes to sleep while its thief publishes: either it sees the
+/// job, or the thief sees that it has to be woken.
+#[test]
+fn an_offer_of_help_is_not_missed() {
+    loom::model(|| {
+        let deque = deque();
+        let helper = {
+            let deque = Arc::clone(&deque);
+            thread::spawn(move || {
+                deque.offer_help(6);
+                if let Some(stolen) = deque.steal(6) {
+                    stolen.run();
+                    return true;
+                }
+                false
+            })
+        };
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let job = Job::new(0);
+        // SAFETY: joined below.
+        let index = unsafe { owner.push(job.header()) }.expect("there is room");
+        assert!(owner.publish());
+        let is_woken = owner.take_helper() == Some(6);
+        let has_stolen = helper.join().unwrap();
+        assert!(is_woken || has_stolen, "it sleeps beside a public job");
+        join(owner, index, &job);
+    });
+}
+
+/// A claim made from a thief that has gone on to something else is noticed.
+#[test]
+fn what_is_taken_from_a_thief_is_known_to_be_related() {
+    loom::model(|| {
+        let (mine, its) = (deque(), Arc::new(Deque::new(1, false)));
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&mine) };
+        let job = Job::new(0);
+        // SAFETY: joined below.
+        let index = unsafe { push(owner, &job) };
+        let thief = {
+            let (mine, its) = (Arc::clone(&mine), Arc::clone(&its));
+            thread::spawn(move || {
+                its.parker().adopt();
+                // SAFETY: nobody else owns it.
+                let owner = unsafe { Owner::new(&its) };
+                let Some(stolen) = mine.steal(1) else { return };
+                stolen.run();
+                // What it does next has nothing to do with that.
+                let unrelated = Job::new(5);
+                // SAFETY: joined in the next line.
+                let index = unsafe { push(owner, &unrelated) };
+                join(owner, index, &unrelated);
+                assert_eq!(unrelated.output(), 6);
+            })
+        };
+        if let Some(stolen) = its.steal(0) {
+            assert!(owner.latch(index).progress().is_settled(), "taken for a part of our job");
+            stolen.give_back();
+        }
+        join(owner, index, &job);
+        assert_eq!(job.output(), 1);
+        thief.join().unwrap();
+    });
+}
+
+/// A deque that is full says so, and is whole afterwards.
+#[test]
+fn a_full_deque_refuses() {
+    loom::model(|| {
+        let deque = deque();
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let jobs: Vec<_> = (0..CAPACITY as u32).map(Job::new).collect();
+        // SAFETY: all are joined before they go.
+        let indices: Vec<_> = jobs.iter().map(|job| unsafe { push(owner, job) }).collect();
+        let one_more = Job::new(0);
+        // SAFETY: refused.
+        assert!(unsafe { owner.push(one_more.header()) }.is_err());
+        for (&index, job) in indices.iter().zip(&jobs).rev() {
+            join(owner, index, job);
+        }
+        assert!(owner.is_empty());
+    });
+}

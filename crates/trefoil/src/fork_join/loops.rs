@@ -1,0 +1,296 @@
+//! Loops whose iterations potentially run in parallel.
+
+use super::job::Where;
+use super::join::join_where;
+use crate::runtime::context;
+use std::ops::Range;
+
+/// Something to iterate over that can be cut in two.
+pub trait Divisible: IntoIterator + Send + Sized {
+    /// How many items there are.
+    fn item_count(&self) -> usize;
+
+    /// The first `count` items, and the others. `count` is at most `item_count`.
+    fn cut(self, count: usize) -> (Self, Self);
+
+    /// The least number of items that are worth a fork: 1, if nothing else is
+    /// said.
+    fn grain(&self) -> usize {
+        1
+    }
+
+    /// The same items, in pieces of `items` at least, for loops whose
+    /// iterations are too short to be forked one by one.
+    fn with_grain(self, items: usize) -> Grained<Self> {
+        Grained { inner: self, grain: items.max(1) }
+    }
+}
+
+/// What [`Divisible::with_grain`] returns.
+#[derive(Clone, Debug)]
+pub struct Grained<D> {
+    inner: D,
+    grain: usize,
+}
+
+impl<D: Divisible> IntoIterator for Grained<D> {
+    type Item = D::Item;
+    type IntoIter = D::IntoIter;
+
+    fn into_iter(self) -> D::IntoIter {
+        self.inner.into_iter()
+    }
+}
+
+impl<D: Divisible> Divisible for Grained<D> {
+    fn item_count(&self) -> usize {
+        self.inner.item_count()
+    }
+
+    fn cut(self, count: usize) -> (Self, Self) {
+        let (left, right) = self.inner.cut(count);
+        (Self { inner: left, grain: self.grain }, Self { inner: right, grain: self.grain })
+    }
+
+    fn grain(&self) -> usize {
+        self.grain
+    }
+}
+
+macro_rules! divisible_ranges {
+    ($($number:ty)*) => {$(
+        impl Divisible for Range<$number> {
+            fn item_count(&self) -> usize {
+                usize::try_from(self.end.saturating_sub(self.start)).unwrap_or(usize::MAX)
+            }
+
+            fn cut(self, count: usize) -> (Self, Self) {
+                // `count` is at most `item_count`, so the sum is at most `end`.
+                let middle = self.start + count as $number;
+                (self.start..middle, middle..self.end)
+            }
+        }
+    )*};
+}
+
+divisible_ranges!(u8 u16 u32 u64 usize);
+
+impl<T: Sync> Divisible for &[T] {
+    fn item_count(&self) -> usize {
+        self.len()
+    }
+
+    fn cut(self, count: usize) -> (Self, Self) {
+        self.split_at(count)
+    }
+}
+
+impl<T: Send> Divisible for &mut [T] {
+    fn item_count(&self) -> usize {
+        self.len()
+    }
+
+    fn cut(self, count: usize) -> (Self, Self) {
+        self.split_at_mut(count)
+    }
+}
+
+/// A slice in pieces of equal length: see [`chunks`].
+#[derive(Clone, Debug)]
+pub struct Chunks<'a, T> {
+    slice: &'a [T],
+    chunk_len: usize,
+}
+
+/// A mutable slice in pieces of equal length: see [`chunks_mut`].
+#[derive(Debug)]
+pub struct ChunksMut<'a, T> {
+    slice: &'a mut [T],
+    chunk_len: usize,
+}
+
+/// The slice in pieces of `chunk_len` items, the last of which may be shorter.
+///
+/// # Panics
+/// For a length of 0.
+#[track_caller]
+pub fn chunks<T: Sync>(slice: &[T], chunk_len: usize) -> Chunks<'_, T> {
+    assert!(chunk_len > 0, "chunks must not be empty");
+    Chunks { slice, chunk_len }
+}
+
+/// As [`chunks`], to be written to.
+///
+/// # Panics
+/// For a length of 0.
+#[track_caller]
+pub fn chunks_mut<T: Send>(slice: &mut [T], chunk_len: usize) -> ChunksMut<'_, T> {
+    assert!(chunk_len > 0, "chunks must not be empty");
+    ChunksMut { slice, chunk_len }
+}
+
+impl<'a, T> IntoIterator for Chunks<'a, T> {
+    type Item = &'a [T];
+    type IntoIter = std::slice::Chunks<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slice.chunks(self.chunk_len)
+    }
+}
+
+impl<'a, T> IntoIterator for ChunksMut<'a, T> {
+    type Item = &'a mut [T];
+    type IntoIter = std::slice::ChunksMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slice.chunks_mut(self.chunk_len)
+    }
+}
+
+impl<T: Sync> Divisible for Chunks<'_, T> {
+    fn item_count(&self) -> usize {
+        self.slice.len().div_ceil(self.chunk_len)
+    }
+
+    fn cut(self, count: usize) -> (Self, Self) {
+        let items = count.saturating_mul(self.chunk_len).min(self.slice.len());
+        let (left, right) = self.slice.split_at(items);
+        (Self { slice: left, ..self }, Self { slice: right, ..self })
+    }
+}
+
+impl<T: Send> Divisible for ChunksMut<'_, T> {
+    fn item_count(&self) -> usize {
+        self.slice.len().div_ceil(self.chunk_len)
+    }
+
+    fn cut(self, count: usize) -> (Self, Self) {
+        let Self { slice, chunk_len } = self;
+        let items = count.saturating_mul(chunk_len).min(slice.len());
+        let (left, right) = slice.split_at_mut(items);
+        (Self { slice: left, chunk_len }, Self { slice: right, chunk_len })
+    }
+}
+
+/// Calls `f` for every item, potentially in parallel.
+///
+/// How finely the items are divided is found out on the way: a few pieces per
+/// worker at first, and more where a piece was stolen, which says that somebody
+/// has nothing to do (the rule is that of rayon's iterators).
+///
+/// # Panics
+/// If `f` does; other items may or may not have been served then.
+///
+/// ```
+/// use trefoil::fork_join::{chunks_mut, for_each};
+/// let mut numbers: Vec<u32> = (0..1000).collect();
+/// for_each(&mut numbers[..], |n| *n += 1);
+/// for_each(chunks_mut(&mut numbers, 10), |chunk| chunk.reverse());
+/// assert_eq!(numbers[..3], [10, 9, 8]);
+/// ```
+pub fn for_each<D, F>(items: D, f: F)
+where
+    D: Divisible,
+    F: Fn(D::Item) + Sync,
+{
+    each(items, &f, Splitter::new(), Where::Here);
+}
+
+fn each<D, F>(items: D, f: &F, mut splitter: Splitter, place: Where)
+where
+    D: Divisible,
+    F: Fn(D::Item) + Sync,
+{
+    if !splitter.splits(&items, place) {
+        return items.into_iter().for_each(f);
+    }
+    let middle = items.item_count() / 2;
+    let (left, right) = items.cut(middle);
+    join_where(|| each(left, f, splitter, Where::Here), |place| each(right, f, splitter, place));
+}
+
+/// Maps every item and reduces the results to one, potentially in parallel;
+/// none if there are no items.
+///
+/// Results are only ever combined with their neighbours, in order: `reduce` has
+/// to be associative, and need not be commutative. The items are divided as by
+/// [`for_each`].
+///
+/// # Panics
+/// If `map` or `reduce` does.
+///
+/// ```
+/// use trefoil::fork_join::map_reduce;
+/// let squares = map_reduce(0..1000u64, |n| n * n, |a, b| a + b);
+/// assert_eq!(squares, Some(332_833_500));
+/// ```
+pub fn map_reduce<D, R, M, C>(items: D, map: M, reduce: C) -> Option<R>
+where
+    D: Divisible,
+    R: Send,
+    M: Fn(D::Item) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    reduced(items, &map, &reduce, Splitter::new(), Where::Here)
+}
+
+fn reduced<D, R, M, C>(
+    items: D,
+    map: &M,
+    reduce: &C,
+    mut splitter: Splitter,
+    place: Where,
+) -> Option<R>
+where
+    D: Divisible,
+    R: Send,
+    M: Fn(D::Item) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    if !splitter.splits(&items, place) {
+        return items.into_iter().map(map).reduce(reduce);
+    }
+    let middle = items.item_count() / 2;
+    let (left, right) = items.cut(middle);
+    let (left, right) = join_where(
+        || reduced(left, map, reduce, splitter, Where::Here),
+        |place| reduced(right, map, reduce, splitter, place),
+    );
+    match (left, right) {
+        (Some(left), Some(right)) => Some(reduce(left, right)),
+        (some, None) | (None, some) => some,
+    }
+}
+
+/// Says when to divide on, and when to get on with it.
+#[derive(Clone, Copy, Debug)]
+struct Splitter {
+    /// How many pieces this one may still be divided into.
+    pieces: usize,
+}
+
+impl Splitter {
+    fn new() -> Self {
+        Self { pieces: workers() }
+    }
+
+    fn splits(&mut self, items: &impl Divisible, place: Where) -> bool {
+        if items.item_count() / 2 < items.grain() {
+            return false;
+        }
+        if place == Where::Stolen {
+            self.pieces = workers().max(self.pieces);
+        }
+        let splits = self.pieces > 0;
+        self.pieces /= 2;
+        splits
+    }
+}
+
+/// How many threads this one can hope for.
+fn workers() -> usize {
+    context::with(|context| {
+        // On a foreign thread, the first fork moves to the workers.
+        context.handle().map_or(1, crate::runtime::Handle::workers)
+    })
+}

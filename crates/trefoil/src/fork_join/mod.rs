@@ -1,0 +1,144 @@
+//! Fork-join: closures that potentially run in parallel, on the workers that
+//! run the asynchronous tasks.
+//!
+//! [`join`](fn@join) is the primitive: two closures. [`fork_all`](fn@fork_all) takes an array of
+//! them, [`scope`](fn@scope) lets them be spawned one by one, and [`for_each`] and
+//! [`map_reduce`] are loops over ranges and slices. All of them may be called
+//! inside of tasks, where they use the worker that runs the task, and idle ones
+//! beside it; from other threads,
+//! [`Runtime::install`](crate::runtime::Runtime::install) leads to the workers.
+//!
+//! A task that forks for long holds its worker, like a task that computes for
+//! long. What is queued there is taken by other workers when they have time.
+//!
+//! How it works inside stands in `README.md` beside this file.
+
+mod deque;
+mod deques;
+mod fork_all;
+mod install;
+mod job;
+mod join;
+mod latch;
+mod loops;
+mod scope;
+mod wait;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+pub use fork_all::fork_all;
+pub use join::join;
+pub use loops::{Chunks, ChunksMut, Divisible, Grained, chunks, chunks_mut, for_each, map_reduce};
+pub use scope::{Scope, scope};
+
+pub(crate) use deque::{Deque, Owner, Stolen};
+pub(crate) use deques::Deques;
+pub(crate) use install::install;
+
+use crate::runtime::context::{self, Context};
+use crate::runtime::multi::WorkerThread;
+use deque::Full;
+use job::Header;
+use std::ptr::NonNull;
+
+/// What a thread needs in order to fork while it is a worker: its deque. The
+/// scheduler it works for is in the thread's context.
+#[derive(Clone, Copy, Debug)]
+struct Fork<'a> {
+    owner: Owner<'a>,
+}
+
+impl<'a> Fork<'a> {
+    /// None on threads that are not workers.
+    ///
+    /// # Safety
+    /// The result is gone before the calling function returns.
+    #[inline(always)]
+    unsafe fn current() -> Option<Self> {
+        let deque = context::with(Context::fork);
+        // SAFETY: set by `enter_fork` for as long as the lease lives, which is
+        // longer than the frames above its own, of which the caller's is one.
+        let deque = unsafe { deque.as_ref() }?;
+        // SAFETY: the lease is this thread's.
+        Some(Self { owner: unsafe { Owner::new(deque) } })
+    }
+
+    fn deque(self) -> &'a Deque {
+        self.owner.deque()
+    }
+
+    /// Calls `f` with the worker that the thread is.
+    fn with_worker<R>(self, f: impl FnOnce(&WorkerThread) -> R) -> R {
+        context::with(|context| f(context.worker().expect("only workers have deques")))
+    }
+
+    /// # Errors
+    /// There is no room for another job.
+    ///
+    /// # Safety
+    /// As for [`Owner::push`].
+    #[inline(always)]
+    unsafe fn push(self, job: NonNull<Header>) -> Result<usize, Full> {
+        // SAFETY: the caller's promise.
+        let index = unsafe { self.owner.push(job) }?;
+        if self.owner.is_starved() {
+            self.publish();
+        }
+        Ok(index)
+    }
+
+    /// Makes jobs public, and has those woken who may want them.
+    #[cold]
+    #[inline(never)]
+    fn publish(self) {
+        if !self.owner.publish() {
+            return;
+        }
+        self.announce();
+    }
+
+    /// As `publish`, for an owner that is about to sleep.
+    #[cold]
+    fn publish_all(self) {
+        let mut any = false;
+        while self.owner.publish() {
+            any = true;
+        }
+        if any {
+            self.announce();
+        }
+    }
+
+    fn announce(self) {
+        let helper = self.owner.take_helper();
+        self.with_worker(|worker| {
+            worker.has_forked();
+            if let Some(helper) = helper.and_then(|id| worker.deques().get(id as usize)) {
+                helper.parker().unpark();
+            }
+        });
+    }
+}
+
+/// Whether the calling thread has no forks outstanding.
+pub(crate) fn is_joined() -> bool {
+    // SAFETY: gone at the end of this line.
+    unsafe { Fork::current() }.is_none_or(|fork| fork.owner.is_empty())
+}
+
+/// The id of the calling thread's deque, if it has one.
+pub(crate) fn deque_id() -> Option<u32> {
+    // SAFETY: gone at the end of this line.
+    unsafe { Fork::current() }.map(|fork| fork.deque().id())
+}
+
+impl Stolen<'_> {
+    /// Runs the job on a worker that has nothing else on its stack, or waits
+    /// for what this is a part of.
+    pub(crate) fn run_apart(self) {
+        let _entered = context::mark_entered(context::Entered::Yes);
+        let _local = context::set_local(std::ptr::null());
+        self.run();
+    }
+}

@@ -1,0 +1,120 @@
+//! No work is left behind by sleepers: the protocol with a queue and parkers.
+
+use super::*;
+use crate::runtime::parker::Parker;
+use crate::sync::atomic::{AtomicUsize, Relaxed, fence};
+use loom::thread;
+use std::sync::Arc;
+
+/// The worker's part of the protocol, as `multi::worker` plays it.
+struct Pool {
+    idle: Idle,
+    /// Work that is visible; taken by whoever decrements it.
+    work: AtomicUsize,
+    done: AtomicUsize,
+    total: usize,
+    parkers: Vec<Parker>,
+}
+
+impl Pool {
+    fn new(workers: u32, total: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers),
+            work: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            total,
+            parkers: (0..workers).map(|_| Parker::new()).collect(),
+        })
+    }
+
+    fn push(&self) {
+        self.work.fetch_add(1, Relaxed);
+        fence(SeqCst);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        if let Some(worker) = self.idle.choose() {
+            self.parkers[worker as usize].unpark();
+        }
+    }
+
+    fn take(&self) -> bool {
+        self.work.fetch_update(Relaxed, Relaxed, |work| work.checked_sub(1)).is_ok()
+    }
+
+    fn is_over(&self) -> bool {
+        self.done.load(SeqCst) == self.total
+    }
+
+    fn work(&self, worker: u32) {
+        self.parkers[worker as usize].adopt();
+        let mut is_searching = false;
+        loop {
+            if self.is_over() {
+                return;
+            }
+            if !is_searching {
+                is_searching = self.idle.start_searching();
+            }
+            if is_searching && self.take() {
+                is_searching = false;
+                if self.idle.stop_searching() {
+                    fence(SeqCst);
+                    if self.work.load(Relaxed) > 0 {
+                        self.notify();
+                    }
+                }
+                if self.done.fetch_add(1, SeqCst) + 1 == self.total {
+                    for parker in &self.parkers {
+                        parker.unpark();
+                    }
+                }
+                continue;
+            }
+            if self.idle.sleep(worker, std::mem::take(&mut is_searching)) == Asleep::LookAgain {
+                fence(SeqCst);
+                if self.work.load(Relaxed) > 0 {
+                    self.notify();
+                }
+            }
+            if self.is_over() {
+                return;
+            }
+            // Work that nobody comes for is a deadlock here.
+            self.parkers[worker as usize].park();
+            is_searching = self.idle.wake(worker) == Awake::Searching;
+        }
+    }
+}
+
+#[test]
+fn loom_idle_one_worker_and_a_foreign_pusher() {
+    loom::model(|| {
+        let pool = Pool::new(1, 2);
+        let theirs = Arc::clone(&pool);
+        let worker = thread::spawn(move || theirs.work(0));
+        pool.push();
+        pool.push();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_idle_two_workers_and_a_foreign_pusher() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2, 1);
+        let workers: Vec<_> = (0..2)
+            .map(|worker| {
+                let theirs = Arc::clone(&pool);
+                thread::spawn(move || theirs.work(worker))
+            })
+            .collect();
+        pool.push();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}

@@ -1,0 +1,152 @@
+//! Who sleeps, who searches, and who has to be woken for new work.
+//!
+//! The protocol and the proof that no work is left behind by sleepers stand in
+//! `README.md` beside this file.
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, SeqCst};
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// One sleeper more.
+const SLEEPING: u64 = 1 << 32;
+/// One searcher more.
+const SEARCHING: u64 = 1;
+
+#[derive(Debug)]
+pub(crate) struct Idle {
+    /// Searching workers in the low half, sleeping ones in the high half.
+    /// Written by any thread; RMW only, all `SeqCst`.
+    counts: AtomicU64,
+    /// The sleepers, the one that fell asleep last at the end. It is woken
+    /// first: its caches are the warmest.
+    sleepers: Mutex<Vec<u32>>,
+    workers: u32,
+}
+
+/// What a worker that went to sleep still has to do.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Asleep {
+    /// Nobody searches any more: look into all queues once more.
+    LookAgain,
+    /// Others are searching.
+    Covered,
+}
+
+/// How a worker comes back from its sleep.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Awake {
+    /// Somebody chose it: it counts as searching already.
+    Searching,
+    /// It woke by itself or for a message of its own.
+    Plain,
+}
+
+fn searching(counts: u64) -> u32 {
+    counts as u32
+}
+
+fn sleeping(counts: u64) -> u32 {
+    (counts >> 32) as u32
+}
+
+impl Idle {
+    pub(crate) fn new(workers: u32) -> Self {
+        Self {
+            counts: AtomicU64::new(0),
+            sleepers: Mutex::new(Vec::with_capacity(workers as usize)),
+            workers,
+        }
+    }
+
+    /// Chooses a sleeper for work that was just made visible. The caller must
+    /// unpark it.
+    ///
+    /// The caller has put a full fence between making the work visible and
+    /// this call.
+    #[inline]
+    #[must_use]
+    pub(crate) fn choose(&self) -> Option<u32> {
+        if self.wants_searcher() { self.choose_slow() } else { None }
+    }
+
+    /// Whether somebody sleeps and nobody searches. The fence as for `choose`.
+    #[inline]
+    #[must_use]
+    pub(crate) fn wants_searcher(&self) -> bool {
+        // SeqCst: the waker's half of the Dekker duel with `sleep` and
+        // `stop_searching`; see the README.
+        let counts = self.counts.load(SeqCst);
+        sleeping(counts) != 0 && searching(counts) == 0
+    }
+
+    #[cold]
+    fn choose_slow(&self) -> Option<u32> {
+        let mut sleepers = self.sleepers.lock();
+        // Again, because another waker may have been faster. SeqCst: as above.
+        if searching(self.counts.load(SeqCst)) != 0 {
+            return None;
+        }
+        let worker = sleepers.pop()?;
+        self.counts.fetch_add(SEARCHING.wrapping_sub(SLEEPING), SeqCst);
+        Some(worker)
+    }
+
+    /// Asks to become a searcher. At most half of the workers search at a
+    /// time: more only get into each other's way.
+    #[must_use]
+    pub(crate) fn start_searching(&self) -> bool {
+        // SeqCst: part of the word's single order; the limit is soft.
+        if 2 * searching(self.counts.load(SeqCst)) >= self.workers {
+            return false;
+        }
+        self.counts.fetch_add(SEARCHING, SeqCst);
+        true
+    }
+
+    /// A searcher has found work. True if it was the last one: then it must
+    /// look whether there is more, and have somebody woken for it.
+    #[must_use]
+    pub(crate) fn stop_searching(&self) -> bool {
+        // SeqCst: see the README.
+        searching(self.counts.fetch_sub(SEARCHING, SeqCst)) == 1
+    }
+
+    /// Counts a worker as asleep. It must then do as told, and park.
+    pub(crate) fn sleep(&self, worker: u32, was_searching: bool) -> Asleep {
+        let mut sleepers = self.sleepers.lock();
+        let change = if was_searching { SLEEPING.wrapping_sub(SEARCHING) } else { SLEEPING };
+        // SeqCst: the sleeper's half of the Dekker duel with `choose`.
+        let before = self.counts.fetch_add(change, SeqCst);
+        sleepers.push(worker);
+        // Also for a worker that was not searching itself, because it was turned
+        // down by `start_searching`: whoever was searching then may have found
+        // work and looked around before this worker counted as a sleeper.
+        if searching(before) == u32::from(was_searching) {
+            Asleep::LookAgain
+        } else {
+            Asleep::Covered
+        }
+    }
+
+    /// Counts a worker that left its parker as awake.
+    pub(crate) fn wake(&self, worker: u32) -> Awake {
+        let mut sleepers = self.sleepers.lock();
+        // From the end: it is more likely to have come lately.
+        let Some(index) = sleepers.iter().rposition(|&sleeper| sleeper == worker) else {
+            return Awake::Searching;
+        };
+        sleepers.remove(index);
+        self.counts.fetch_sub(SLEEPING, SeqCst);
+        Awake::Plain
+    }
+
+    /// Workers that search and that sleep, at some moment.
+    pub(crate) fn counts(&self) -> (u32, u32) {
+        let counts = self.counts.load(SeqCst);
+        (searching(counts), sleeping(counts))
+    }
+}

@@ -1,0 +1,64 @@
+//! `block_on` on a thread that runs no tasks.
+
+use super::context::{self, BlockOn};
+use super::handle::Handle;
+use super::parker;
+use crate::task::coop::{self, Budget};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// # Panics
+/// From within asynchronous code, and with the future's own panics.
+#[track_caller]
+pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
+    let _entered = context::enter_blocking_section();
+    let _handle = context::enter_handle(handle.clone());
+    wait(future)
+}
+
+/// Polls a future and its timers on this thread until it is done.
+pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let parker = parker::current();
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut cx = Context::from_waker(&waker);
+    let frame = Frame(BlockOn::default());
+    context::enter_block_on(&frame.0, || {
+        loop {
+            let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
+            if let Poll::Ready(output) = polled {
+                return output;
+            }
+            for deferred in frame.0.deferred.take() {
+                deferred.wake();
+            }
+            let timers = frame.0.timers.borrow().clone();
+            match timers {
+                None => parker.park(),
+                Some(timers) => {
+                    match timers.until_next() {
+                        None => parker.park(),
+                        Some(timeout) => parker.park_timeout(timeout),
+                    }
+                    timers.fire();
+                }
+            }
+        }
+    })
+}
+
+/// Sends the timers away when the wait ends, by a panic as well.
+struct Frame(BlockOn);
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if let Some(timers) = self.0.timers.take() {
+            timers.close();
+        }
+        for deferred in self.0.deferred.take() {
+            deferred.wake();
+        }
+    }
+}

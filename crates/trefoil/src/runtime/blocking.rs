@@ -1,0 +1,341 @@
+//! The pool of threads for closures that block.
+//!
+//! It grows while closures wait, up to a limit, and its idle threads go away
+//! after a while. One lock guards everything.
+//!
+//! At most one thread at a time is *on its way*: being woken or started. It
+//! takes a closure when it arrives, and if there are more, it sends for the
+//! next thread before it runs its own. So a burst of short closures costs its
+//! sender one wake-up instead of one each, and is mostly run by the first
+//! thread to come, while a burst of long ones still gets a thread each, one
+//! wake-up after another. Nothing is lost: as long as closures wait, either a
+//! thread is on its way, or the pool is at its limit (or out of threads) and
+//! each of its threads looks at the queue before it rests.
+
+use super::context;
+use super::handle::Handle;
+use super::item::{Fifo, Item};
+use super::multi::Nowhere;
+use super::{Hooks, Scheduler};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::task::coop::{Budget, with_budget};
+use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Config {
+    pub(crate) max_threads: usize,
+    pub(crate) keep_alive: Duration,
+    pub(crate) hooks: Hooks,
+    pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
+    pub(crate) thread_stack_bytes: Option<usize>,
+}
+
+pub(crate) struct Pool {
+    config: Config,
+    state: Mutex<State>,
+    /// For idle threads: there is something to do.
+    work: Condvar,
+    /// For the one who shuts down: a thread has gone.
+    gone: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: Fifo,
+    /// Threads that exist or are being started.
+    threads: usize,
+    /// Threads that wait on `work`.
+    idle: usize,
+    /// A thread is being woken or started.
+    on_its_way: bool,
+    /// Closures that wait or run.
+    outstanding: usize,
+    is_shut_down: bool,
+}
+
+/// What has to be done for the queue, once the lock is released.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+enum Errand {
+    Nobody,
+    WakeOne,
+    StartOne,
+}
+
+impl State {
+    /// Sends for a thread if closures wait and none is on its way.
+    fn send_for_one(&mut self, config: &Config) -> Errand {
+        if self.on_its_way || self.queue.len() == 0 {
+            return Errand::Nobody;
+        }
+        if self.idle > 0 {
+            self.on_its_way = true;
+            return Errand::WakeOne;
+        }
+        if self.threads < config.max_threads && !self.is_shut_down {
+            self.on_its_way = true;
+            self.threads += 1;
+            return Errand::StartOne;
+        }
+        Errand::Nobody
+    }
+}
+
+/// Spawns a closure.
+///
+/// # Panics
+/// If it needs a thread, has none, and the system gives none.
+#[track_caller]
+pub(super) fn spawn<F, R>(handle: &Handle, f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME);
+    if let Err(error) = handle.common().blocking.push(handle, task.into_item()) {
+        panic!("the blocking pool needs a thread, and the system gives none: {error}");
+    }
+    join
+}
+
+impl Pool {
+    pub(super) fn new(config: Config) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            state: Mutex::default(),
+            work: Condvar::new(),
+            gone: Condvar::new(),
+        })
+    }
+
+    /// # Errors
+    /// There is no thread and none to be had. The closure was cancelled.
+    fn push(self: &Arc<Self>, handle: &Handle, item: Item) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        if state.is_shut_down {
+            drop(state);
+            cancel(item);
+            return Ok(());
+        }
+        state.queue.push_back(item);
+        state.outstanding += 1;
+        let send = state.send_for_one(&self.config);
+        drop(state);
+        let Err(error) = self.send(handle, send) else { return Ok(()) };
+        let mut state = self.state.lock();
+        if state.threads > 0 {
+            // It waits until one of them is free.
+            return Ok(());
+        }
+        let orphans = std::mem::take(&mut state.queue);
+        state.outstanding -= orphans.len();
+        drop(state);
+        cancel_all(orphans);
+        Err(error)
+    }
+
+    /// # Errors
+    /// The system has no thread to give.
+    fn send(self: &Arc<Self>, handle: &Handle, errand: Errand) -> std::io::Result<()> {
+        match errand {
+            Errand::Nobody => Ok(()),
+            Errand::WakeOne => {
+                self.work.notify_one();
+                Ok(())
+            }
+            Errand::StartOne => {
+                let pool = Arc::clone(self);
+                let handle = handle.clone();
+                let name = (self.config.thread_name)();
+                let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
+                    pool.work(&handle);
+                });
+                if started.is_err() {
+                    let mut state = self.state.lock();
+                    state.threads -= 1;
+                    state.on_its_way = false;
+                }
+                started
+            }
+        }
+    }
+
+    /// The body of a thread.
+    fn work(self: &Arc<Self>, handle: &Handle) {
+        let _handle = context::enter_handle(handle.clone());
+        self.config.hooks.thread_start();
+        let mut state = self.state.lock();
+        state.on_its_way = false;
+        loop {
+            if let Some(item) = state.queue.pop_front() {
+                let send = state.send_for_one(&self.config);
+                drop(state);
+                // Without a thread, this one takes the rest in its time.
+                let _ = self.send(handle, send);
+                run(item);
+                state = self.state.lock();
+                state.outstanding -= 1;
+                if state.outstanding == 0 {
+                    drop(state);
+                    allow_time_to_jump(handle);
+                    state = self.state.lock();
+                }
+                continue;
+            }
+            if state.is_shut_down {
+                break;
+            }
+            let (woken, is_late) = self.rest(state);
+            state = woken;
+            if is_late && state.queue.len() == 0 {
+                break;
+            }
+        }
+        drop(state);
+        self.config.hooks.thread_stop();
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        // The hook ran without the lock: a closure may have come that counted
+        // on this thread.
+        let send = state.send_for_one(&self.config);
+        drop(state);
+        let _ = self.send(handle, send);
+        self.gone.notify_all();
+    }
+
+    /// Waits for work; returns whether it waited in vain for long enough.
+    fn rest<'a>(&self, mut state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+        let deadline = Instant::now().checked_add(self.config.keep_alive);
+        state.idle += 1;
+        let is_late = loop {
+            let left = match deadline {
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+                None => Duration::MAX,
+            };
+            let (woken, timed_out) = self.work.wait_timeout(state, left);
+            state = woken;
+            if state.queue.len() > 0 || state.is_shut_down || state.on_its_way {
+                break false;
+            }
+            if timed_out {
+                break true;
+            }
+        };
+        state.idle -= 1;
+        // Whoever comes first counts as the one that was sent for: if it was
+        // another one, that finds out by itself.
+        state.on_its_way = false;
+        (state, is_late)
+    }
+
+    /// Cancels what waits, and tells the threads to go when they are done.
+    pub(super) fn shut_down(&self) {
+        let mut state = self.state.lock();
+        state.is_shut_down = true;
+        let orphans = std::mem::take(&mut state.queue);
+        state.outstanding -= orphans.len();
+        drop(state);
+        self.work.notify_all();
+        cancel_all(orphans);
+    }
+
+    /// Waits until all threads are gone, for so long at most.
+    pub(super) fn wait_over(&self, timeout: Option<Duration>) {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut state = self.state.lock();
+        while state.threads > 0 {
+            state = match deadline {
+                None => self.gone.wait(state),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return;
+                    }
+                    self.gone.wait_timeout(state, left).0
+                }
+            };
+        }
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.state.lock().threads
+    }
+
+    pub(super) fn idle_threads(&self) -> usize {
+        self.state.lock().idle
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+
+    /// Whether any closure waits or runs: paused time must not jump then.
+    pub(super) fn is_busy(&self) -> bool {
+        self.state.lock().outstanding > 0
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// With paused time, the driver may be waiting for the pool to be idle.
+fn allow_time_to_jump(handle: &Handle) {
+    if let Scheduler::Current(shared) = &handle.scheduler
+        && shared.common().clock.is_virtual()
+    {
+        shared.unpark();
+    }
+}
+
+fn run(item: Item) {
+    // SAFETY: the pool's queue holds tasks only.
+    let task = unsafe { Runnable::from_item(item) };
+    let ran = task.run(&Nowhere);
+    debug_assert!(matches!(ran, Ran::Off), "a closure is done when it returns");
+}
+
+fn cancel(item: Item) {
+    // SAFETY: the pool's queue holds tasks only.
+    unsafe { Runnable::from_item(item) }.cancel(&Nowhere);
+}
+
+fn cancel_all(mut items: Fifo) {
+    while let Some(item) = items.pop_front() {
+        cancel(item);
+    }
+}
+
+/// A closure as a future: done in its first poll.
+struct Closure<F>(Option<F>);
+
+// Nothing in it is pinned.
+impl<F> Unpin for Closure<F> {}
+
+impl<F: FnOnce() -> R, R> Future for Closure<F> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
+        let f = self.0.take().expect("a closure is polled once");
+        Poll::Ready(with_budget(Budget::UNLIMITED, f))
+    }
+}
+
+/// Closures are queued by the pool itself, and never woken.
+struct NoScheduler;
+
+const NO_SCHEDULER: *const NoScheduler = std::ptr::null();
+
+impl Schedule for NoScheduler {
+    unsafe fn deliver(_: *const Self, task: Runnable) -> Result<(), Runnable> {
+        // `State` says so only for a task at rest, which a closure never is.
+        unreachable!("{task:?} was woken, but it is a closure")
+    }
+}

@@ -1,0 +1,278 @@
+use super::handle::{Handle, Scheduler};
+use super::local::{LocalOptions, LocalRuntime};
+use super::{Common, Hook, Hooks, Knobs, Runtime, blocking, current, multi};
+use crate::time::Clock;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Configures and makes a [`Runtime`].
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// let runtime = trefoil::runtime::Builder::new_multi_thread()
+///     .worker_threads(2)
+///     .thread_name("kitchen")
+///     .enable_all()
+///     .build()?;
+/// assert_eq!(runtime.block_on(async { 6 * 7 }), 42);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Builder {
+    is_multi: bool,
+    worker_threads: Option<usize>,
+    max_blocking_threads: usize,
+    thread_keep_alive: Duration,
+    thread_name: Arc<dyn Fn() -> String + Send + Sync>,
+    thread_stack_bytes: Option<usize>,
+    hooks: Hooks,
+    knobs: Knobs,
+    start_paused: bool,
+    has_time: bool,
+    name: Option<String>,
+}
+
+impl Builder {
+    /// For a runtime whose tasks run on the thread that is in `block_on`.
+    pub fn new_current_thread() -> Self {
+        Self::new(false)
+    }
+
+    /// For a runtime with worker threads.
+    pub fn new_multi_thread() -> Self {
+        Self::new(true)
+    }
+
+    fn new(is_multi: bool) -> Self {
+        Self {
+            is_multi,
+            worker_threads: None,
+            max_blocking_threads: 512,
+            thread_keep_alive: Duration::from_secs(10),
+            thread_name: Arc::new(|| "trefoil-worker".into()),
+            thread_stack_bytes: None,
+            hooks: Hooks::default(),
+            knobs: Knobs {
+                event_interval: 61,
+                global_queue_interval: 61,
+                search_rounds: super::multi::SEARCH_ROUNDS,
+            },
+            start_paused: false,
+            has_time: false,
+            name: None,
+        }
+    }
+
+    /// Enables timers, and whatever else a runtime may have later.
+    pub fn enable_all(&mut self) -> &mut Self {
+        self.enable_time()
+    }
+
+    /// Enables timers: without this, making one panics. They cost nothing until
+    /// they are used.
+    pub fn enable_time(&mut self) -> &mut Self {
+        self.has_time = true;
+        self
+    }
+
+    /// How many workers a multi-thread runtime has: by default, one per core
+    /// that the process may use.
+    ///
+    /// # Panics
+    /// For 0.
+    #[track_caller]
+    pub fn worker_threads(&mut self, n: usize) -> &mut Self {
+        assert!(n > 0, "Worker threads cannot be set to 0");
+        self.worker_threads = Some(n);
+        self
+    }
+
+    /// How many threads blocking tasks may have at a time: 512 by default.
+    /// More tasks than that wait.
+    ///
+    /// # Panics
+    /// For 0.
+    #[track_caller]
+    pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
+        assert!(n > 0, "Max blocking threads cannot be set to 0");
+        self.max_blocking_threads = n;
+        self
+    }
+
+    /// How long a thread of the blocking pool waits for more before it ends:
+    /// ten seconds by default.
+    pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
+        self.thread_keep_alive = duration;
+        self
+    }
+
+    /// The name of the runtime itself.
+    pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The name of all threads.
+    pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
+        let name = name.into();
+        self.thread_name_fn(move || name.clone())
+    }
+
+    /// A function for the names of threads.
+    pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() -> String + Send + Sync + 'static,
+    {
+        self.thread_name = Arc::new(f);
+        self
+    }
+
+    /// The size of the threads' stacks, in bytes.
+    pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
+        self.thread_stack_bytes = Some(bytes);
+        self
+    }
+
+    /// Runs `f` on each new thread, before its first task.
+    pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.hooks.thread_start = hook(f);
+        self
+    }
+
+    /// Runs `f` on each thread that ends, after its last task.
+    pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.hooks.thread_stop = hook(f);
+        self
+    }
+
+    /// Runs `f` on a worker just before it goes to sleep.
+    pub fn on_thread_park<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.hooks.thread_park = hook(f);
+        self
+    }
+
+    /// Runs `f` on a worker just after it has woken.
+    pub fn on_thread_unpark<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.hooks.thread_unpark = hook(f);
+        self
+    }
+
+    /// Polls between two looks at timers and messages from other threads.
+    ///
+    /// # Panics
+    /// For 0.
+    #[track_caller]
+    pub fn event_interval(&mut self, polls: u32) -> &mut Self {
+        assert!(polls > 0, "event_interval must be greater than 0");
+        self.knobs.event_interval = polls;
+        self
+    }
+
+    /// Polls between two looks at the shared queue, at most, while a worker has
+    /// other work. Long polls make it look more often.
+    ///
+    /// # Panics
+    /// For 0.
+    #[track_caller]
+    pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
+        assert!(polls > 0, "global_queue_interval must be greater than 0");
+        self.knobs.global_queue_interval = polls;
+        self
+    }
+
+    /// How long a worker without work goes on looking for some before it
+    /// sleeps, in rounds through the other workers' queues. More rounds find
+    /// work sooner, and burn more of the processor for nothing.
+    pub fn search_rounds(&mut self, rounds: u32) -> &mut Self {
+        self.knobs.search_rounds = rounds;
+        self
+    }
+
+    /// Starts the runtime's clock paused: see [`time::pause`](crate::time::pause).
+    #[cfg(feature = "test-util")]
+    pub fn start_paused(&mut self, start_paused: bool) -> &mut Self {
+        self.start_paused = start_paused;
+        self
+    }
+
+    /// Makes a runtime whose tasks need not be `Send`: see [`LocalRuntime`].
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// For a multi-thread runtime.
+    #[track_caller]
+    pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
+        assert!(!self.is_multi, "Only current_thread is supported when building a LocalRuntime");
+        self.build().map(LocalRuntime::from_runtime)
+    }
+
+    /// Makes the runtime, and starts its workers.
+    ///
+    /// # Errors
+    /// The system had no threads to give.
+    ///
+    /// # Panics
+    /// For a multi-thread runtime with a paused clock: time can only jump when
+    /// a single thread knows that nothing else is going on.
+    #[track_caller]
+    pub fn build(&mut self) -> io::Result<Runtime> {
+        assert!(
+            !(self.is_multi && self.start_paused),
+            "`start_paused` requires the `current_thread` runtime flavor"
+        );
+        let clock = Clock::new(!self.is_multi, self.start_paused);
+        let common = Common {
+            blocking: blocking::Pool::new(blocking::Config {
+                max_threads: self.max_blocking_threads,
+                keep_alive: self.thread_keep_alive,
+                hooks: self.hooks.clone(),
+                thread_name: Arc::clone(&self.thread_name),
+                thread_stack_bytes: self.thread_stack_bytes,
+            }),
+            clock,
+            hooks: self.hooks.clone(),
+            thread_name: Arc::clone(&self.thread_name),
+            thread_stack_bytes: self.thread_stack_bytes,
+            has_time: self.has_time,
+            id: super::Id::next(),
+            name: self.name.clone(),
+        };
+        let scheduler = if self.is_multi {
+            let workers = self.worker_threads.unwrap_or_else(default_workers);
+            Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
+        } else {
+            Scheduler::Current(current::Shared::new(common, self.knobs))
+        };
+        Ok(Runtime::from_handle(Handle { scheduler }))
+    }
+}
+
+/// One per core that the process may use, unless `TREFOIL_WORKER_THREADS` says
+/// otherwise.
+fn default_workers() -> usize {
+    let asked = std::env::var("TREFOIL_WORKER_THREADS").ok().and_then(|n| n.parse().ok());
+    asked
+        .filter(|&n| n > 0)
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1)
+}
+
+fn hook(f: impl Fn() + Send + Sync + 'static) -> Hook {
+    Some(Arc::new(f))
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("is_multi", &self.is_multi)
+            .field("worker_threads", &self.worker_threads)
+            .field("max_blocking_threads", &self.max_blocking_threads)
+            .field("thread_keep_alive", &self.thread_keep_alive)
+            .field("knobs", &self.knobs)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,396 @@
+//! What a thread is doing for the runtime: all of this crate's thread-locals.
+//!
+//! Every field is a plain cell without a destructor, so that an access is one
+//! load relative to the thread pointer, and is possible at any time, in the
+//! destructors of other thread-locals as well.
+
+use super::handle::Handle;
+use super::{current, multi};
+use crate::fork_join;
+use crate::sync::thread;
+use crate::task::Header;
+use crate::task::coop::Budget;
+use crate::time::TimerQueue;
+use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The next id to give to a task; a new block is due at its multiples.
+    pub(crate) next_id: Cell<u64>,
+    /// The task that this thread is inside of.
+    pub(crate) task: Cell<Option<NonNull<Header>>>,
+    /// That task wants to go to the back of the queue.
+    pub(crate) yielded: Cell<bool>,
+    pub(crate) budget: Cell<Budget>,
+    /// The innermost runtime entered, if any; kept alive by its guard.
+    handle: Cell<*const Handle>,
+    /// How many guards are in force, to catch those dropped out of order.
+    depth: Cell<usize>,
+    entered: Cell<Entered>,
+    /// The multi-thread worker that this thread is, with or without its core.
+    worker: Cell<*const multi::WorkerThread>,
+    /// That worker's end of its deque, if it has one.
+    fork: Cell<*const fork_join::Deque>,
+    /// The single-threaded scheduler that this thread drives.
+    current: Cell<*const current::Driver>,
+    /// The timers of the `block_on` that this thread is in.
+    block_on: Cell<*const BlockOn>,
+    local: Cell<*const crate::task::LocalShared>,
+    rng: Cell<u32>,
+}
+
+/// Whether this thread may block to drive a future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entered {
+    No,
+    /// Inside of `block_on`, or a worker.
+    Yes,
+    /// Inside of `block_in_place` or a blocking task.
+    Allowed,
+}
+
+thread_local! {
+    static CONTEXT: Context = const {
+        Context {
+            next_id: Cell::new(0),
+            task: Cell::new(None),
+            yielded: Cell::new(false),
+            budget: Cell::new(Budget::UNLIMITED),
+            handle: Cell::new(std::ptr::null()),
+            depth: Cell::new(0),
+            entered: Cell::new(Entered::No),
+            worker: Cell::new(std::ptr::null()),
+            fork: Cell::new(std::ptr::null()),
+            current: Cell::new(std::ptr::null()),
+            block_on: Cell::new(std::ptr::null()),
+            local: Cell::new(std::ptr::null()),
+            rng: Cell::new(0),
+        }
+    };
+}
+
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
+    CONTEXT.with(f)
+}
+
+/// The part of a `block_on` on a foreign thread that its future may reach.
+#[derive(Debug, Default)]
+pub(crate) struct BlockOn {
+    /// Made when the first timer needs it.
+    pub(crate) timers: RefCell<Option<Arc<TimerQueue>>>,
+    pub(crate) deferred: RefCell<Vec<Waker>>,
+}
+
+/// Puts a cell of the context back on drop.
+#[derive(Debug)]
+struct Restore<T: Copy + 'static> {
+    cell: fn(&Context) -> &Cell<T>,
+    before: T,
+}
+
+impl<T: Copy + 'static> Restore<T> {
+    fn set(cell: fn(&Context) -> &Cell<T>, value: T) -> Self {
+        let before = with(|context| cell(context).replace(value));
+        Self { cell, before }
+    }
+}
+
+impl<T: Copy + 'static> Drop for Restore<T> {
+    fn drop(&mut self) {
+        with(|context| (self.cell)(context).set(self.before));
+    }
+}
+
+/// One task inside of this thread, from `enter_task` to `leave`.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct TaskScope {
+    before: Option<NonNull<Header>>,
+    budget: Budget,
+    /// Of a task around this one, which may be polling a set of local tasks.
+    yielded: bool,
+}
+
+#[inline(always)]
+pub(crate) fn enter_task(task: NonNull<Header>) -> TaskScope {
+    with(|context| TaskScope {
+        yielded: context.yielded.replace(false),
+        before: context.task.replace(Some(task)),
+        budget: context.budget.replace(Budget::FULL),
+    })
+}
+
+impl TaskScope {
+    /// Returns whether the task yielded. Never skipped by a panic: the
+    /// functions that run in between catch them.
+    #[inline(always)]
+    pub(crate) fn leave(self) -> bool {
+        with(|context| {
+            context.task.set(self.before);
+            context.budget.set(self.budget);
+            context.yielded.replace(self.yielded)
+        })
+    }
+}
+
+impl Context {
+    /// Keeps a waker until this thread's queue was served once. False if the
+    /// thread serves none.
+    pub(crate) fn defer(&self, waker: &Waker) -> bool {
+        if let Some(worker) = self.worker()
+            && worker.defer(waker)
+        {
+            return true;
+        }
+        // SAFETY: set by `enter_current` for as long as the driver lives.
+        if let Some(driver) = unsafe { self.current.get().as_ref() } {
+            driver.defer(waker);
+            return true;
+        }
+        // SAFETY: set by `enter_block_on` for as long as the frame lives.
+        if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
+            frame.deferred.borrow_mut().push(waker.clone());
+            return true;
+        }
+        false
+    }
+
+    /// The multi-thread worker that this thread is.
+    #[inline(always)]
+    pub(crate) fn worker(&self) -> Option<&multi::WorkerThread> {
+        // SAFETY: set by `enter_worker` for as long as the worker lives, and
+        // the reference does not leave the thread.
+        unsafe { self.worker.get().as_ref() }
+    }
+
+    /// The deque of the worker that this thread is, or null: what `enter_fork`
+    /// has set.
+    #[inline(always)]
+    pub(crate) fn fork(&self) -> *const fork_join::Deque {
+        self.fork.get()
+    }
+
+    /// The single-threaded scheduler that this thread drives.
+    #[inline(always)]
+    pub(crate) fn current(&self) -> Option<&current::Driver> {
+        // SAFETY: set by `enter_current` for as long as the driver lives.
+        unsafe { self.current.get().as_ref() }
+    }
+
+    /// The innermost runtime.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> Option<&Handle> {
+        // SAFETY: set by `enter_handle`, whose guard keeps the handle in place
+        // until it takes the pointer back.
+        unsafe { self.handle.get().as_ref() }
+    }
+
+    /// The queue for timers that are first polled on this thread.
+    pub(crate) fn timers(&self) -> Option<Arc<TimerQueue>> {
+        if let Some(timers) = self.worker().and_then(multi::WorkerThread::timers) {
+            return Some(timers);
+        }
+        if let Some(driver) = self.current() {
+            return Some(driver.timers());
+        }
+        let handle = self.handle()?;
+        // SAFETY: set by `enter_block_on` for as long as the frame lives.
+        if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
+            let mut timers = frame.timers.borrow_mut();
+            let made = timers.get_or_insert_with(|| {
+                Arc::new(TimerQueue::new(handle.clock(), super::parker::current()))
+            });
+            return Some(Arc::clone(made));
+        }
+        Some(handle.foreign_timers())
+    }
+
+    /// Whether this thread is the one that fires the timers of `queue`.
+    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
+        if let Some(worker) = self.worker() {
+            return worker.fires(queue);
+        }
+        if let Some(driver) = self.current() {
+            return driver.fires(queue);
+        }
+        // SAFETY: set by `enter_block_on` for as long as the frame lives.
+        let frame = unsafe { self.block_on.get().as_ref() };
+        frame.is_some_and(|frame| {
+            frame.timers.borrow().as_ref().is_some_and(|own| std::ptr::eq(&**own, queue))
+        })
+    }
+
+    pub(crate) fn entered(&self) -> Entered {
+        self.entered.get()
+    }
+
+    /// A small pseudo-random number below `n` (xorshift32, Marsaglia 2003).
+    pub(crate) fn random(&self, n: u32) -> u32 {
+        let mut x = self.rng.get();
+        if x == 0 {
+            // The address of a thread-local differs between threads.
+            x = (std::ptr::from_ref(self).addr() >> 6) as u32 | 1;
+        }
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.rng.set(x);
+        ((u64::from(x) * u64::from(n)) >> 32) as u32
+    }
+}
+
+/// The innermost runtime's handle, by value.
+pub(crate) fn current_handle() -> Option<Handle> {
+    with(|context| context.handle().cloned())
+}
+
+/// A random number below `n`, for the fairness of `select!`.
+pub(crate) fn random(n: u32) -> u32 {
+    with(|context| context.random(n))
+}
+
+/// Makes a runtime the thread's innermost one until the guard is dropped.
+#[derive(Debug)]
+pub(crate) struct HandleGuard {
+    /// Boxed, so that the guard may move while the context points at it.
+    handle: ManuallyDrop<Box<Handle>>,
+    before: *const Handle,
+    depth: usize,
+}
+
+pub(crate) fn enter_handle(handle: Handle) -> HandleGuard {
+    let handle = ManuallyDrop::new(Box::new(handle));
+    with(|context| {
+        let depth = context.depth.get() + 1;
+        context.depth.set(depth);
+        let before = context.handle.replace(&raw const **handle);
+        HandleGuard { handle, before, depth }
+    })
+}
+
+impl Drop for HandleGuard {
+    fn drop(&mut self) {
+        let in_order = with(|context| {
+            let in_order = context.depth.get() == self.depth;
+            if in_order {
+                context.depth.set(self.depth - 1);
+                context.handle.set(self.before);
+            }
+            in_order
+        });
+        if in_order {
+            // SAFETY: dropped once, here; the context points elsewhere now.
+            unsafe { ManuallyDrop::drop(&mut self.handle) };
+        } else if !thread::panicking() {
+            // The context, or a later guard, still points at the handle: it is
+            // leaked.
+            panic!(
+                "`EnterGuard` values dropped out of order. Guards returned by `Handle::enter()` \
+                 must be dropped in the reverse order as they were acquired."
+            );
+        }
+    }
+}
+
+/// Marks the thread as one that drives futures.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct EnteredGuard {
+    _entered: Restore<Entered>,
+    _budget: Restore<Budget>,
+    _task: Restore<Option<NonNull<Header>>>,
+}
+
+/// # Panics
+/// If the thread drives futures already.
+#[track_caller]
+pub(crate) fn enter_blocking_section() -> EnteredGuard {
+    if with(Context::entered) == Entered::Yes {
+        panic!(
+            "Cannot start a runtime from within a runtime. This happens because a function \
+             (like `block_on`) attempted to block the current thread while the thread is \
+             being used to drive asynchronous tasks."
+        );
+    }
+    mark_entered(Entered::Yes)
+}
+
+/// Sets what the thread may do, without asking what it did before.
+pub(crate) fn mark_entered(entered: Entered) -> EnteredGuard {
+    EnteredGuard {
+        _entered: Restore::set(|context| &context.entered, entered),
+        _budget: Restore::set(|context| &context.budget, Budget::UNLIMITED),
+        _task: Restore::set(|context| &context.task, None),
+    }
+}
+
+/// Lets the thread block, if it was one that must not; keeps all else.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct AllowedGuard {
+    _entered: Option<Restore<Entered>>,
+    _budget: Restore<Budget>,
+}
+
+pub(crate) fn allow_blocking() -> AllowedGuard {
+    let entered = with(Context::entered) == Entered::Yes;
+    AllowedGuard {
+        _entered: entered.then(|| Restore::set(|context| &context.entered, Entered::Allowed)),
+        _budget: Restore::set(|context| &context.budget, Budget::UNLIMITED),
+    }
+}
+
+/// Runs `f` as the given worker of a multi-thread runtime.
+pub(crate) fn enter_worker<R>(worker: &multi::WorkerThread, f: impl FnOnce() -> R) -> R {
+    let _worker = Restore::set(|context| &context.worker, &raw const *worker);
+    f()
+}
+
+/// Runs `f` with a deque, on a worker's thread.
+pub(crate) fn enter_fork<R>(owner: Option<fork_join::Owner<'_>>, f: impl FnOnce() -> R) -> R {
+    let deque = owner.map_or(std::ptr::null(), |owner| &raw const *owner.deque());
+    let _fork = Restore::set(|context| &context.fork, deque);
+    f()
+}
+
+/// Runs `f` as the thread that drives a single-threaded scheduler, or, with
+/// none, as one that drives neither this nor another.
+pub(crate) fn enter_current<R>(driver: Option<&current::Driver>, f: impl FnOnce() -> R) -> R {
+    let driver = driver.map_or(std::ptr::null(), |driver| &raw const *driver);
+    let _current = Restore::set(|context| &context.current, driver);
+    let _worker = Restore::set(|context| &context.worker, std::ptr::null());
+    let _fork = Restore::set(|context| &context.fork, std::ptr::null());
+    f()
+}
+
+/// Runs `f` inside of a `block_on` on a thread that is no worker.
+pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
+    let _current = Restore::set(|context| &context.current, std::ptr::null());
+    let _worker = Restore::set(|context| &context.worker, std::ptr::null());
+    let _fork = Restore::set(|context| &context.fork, std::ptr::null());
+    let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
+    f()
+}
+
+/// Keeps a set of local tasks the current one.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct LocalGuard {
+    _local: Restore<*const crate::task::LocalShared>,
+}
+
+/// Makes a set of local tasks the current one; the caller keeps it alive, on
+/// this thread, for as long as the guard.
+pub(crate) fn set_local(local: *const crate::task::LocalShared) -> LocalGuard {
+    LocalGuard { _local: Restore::set(|context| &context.local, local) }
+}
+
+/// The current set of local tasks; null if there is none.
+pub(crate) fn local() -> *const crate::task::LocalShared {
+    with(|context| context.local.get())
+}

@@ -1,0 +1,442 @@
+//! The scheduler that runs everything on the thread that is in `block_on`.
+
+use super::context;
+use super::handle::Handle;
+use super::inbox::Inbox;
+use super::item::{Fifo, Item};
+use super::metrics::WorkerCounters;
+use super::multi::Nowhere;
+use super::parker::{self, Parker};
+use super::{Common, Knobs, block_on};
+use crate::sync::Mutex;
+use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
+use crate::task::coop::{self, Budget};
+use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
+use crate::time::TimerQueue;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// What the driving thread and all others share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    common: Common,
+    knobs: Knobs,
+    /// What other threads have spawned and woken.
+    inbox: Inbox,
+    parker: Arc<Parker>,
+    timers: Arc<TimerQueue>,
+    seat: Mutex<Seat>,
+    counters: WorkerCounters,
+}
+
+/// One thread at a time drives.
+#[derive(Debug)]
+struct Seat {
+    /// Here when nobody drives.
+    driver: Option<Box<Driver>>,
+    /// Those in `block_on` that would drive if they could.
+    waiting: Vec<Arc<Parker>>,
+}
+
+/// The scheduler's own state, in the hands of the driving thread.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    /// Which scheduler this belongs to; only compared.
+    shared: *const Shared,
+    timers: Arc<TimerQueue>,
+    queue: RefCell<Fifo>,
+    tasks: OwnedTasks,
+    deferred: RefCell<Vec<Waker>>,
+    tick: Cell<u32>,
+}
+
+// SAFETY: a driver is in the hands of one thread at a time. What moves with it,
+// tasks and wakers, may be used by any thread: `spawn` asks for `Send`. The
+// pointer is only compared.
+unsafe impl Send for Driver {}
+
+impl Shared {
+    pub(super) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
+        let parker = Arc::new(Parker::new());
+        let timers = Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker)));
+        Arc::new_cyclic(|shared| {
+            let driver = Driver {
+                shared: shared.as_ptr(),
+                timers: Arc::clone(&timers),
+                queue: RefCell::default(),
+                tasks: OwnedTasks::default(),
+                deferred: RefCell::default(),
+                tick: Cell::new(0),
+            };
+            Self {
+                common,
+                knobs,
+                inbox: Inbox::new(),
+                parker,
+                timers,
+                seat: Mutex::new(Seat { driver: Some(Box::new(driver)), waiting: Vec::new() }),
+                counters: WorkerCounters::default(),
+            }
+        })
+    }
+
+    pub(super) fn common(&self) -> &Common {
+        &self.common
+    }
+
+    pub(super) fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
+    pub(super) fn timers(&self) -> Arc<TimerQueue> {
+        Arc::clone(&self.timers)
+    }
+
+    pub(super) fn unpark(&self) {
+        self.parker.unpark();
+    }
+
+    /// Tasks in the driver's queue, as far as this thread can know.
+    pub(super) fn queue_depth(&self) -> usize {
+        context::with(|context| match context.current() {
+            Some(driver) if std::ptr::eq(driver.shared, self) => driver.queue.borrow().len(),
+            _ => 0,
+        })
+    }
+
+    /// Queues a new task; cancels it if the runtime is over.
+    #[inline]
+    pub(super) fn spawn(&self, task: Runnable) {
+        let rejected = context::with(|context| match context.current() {
+            Some(driver) if std::ptr::eq(driver.shared, self) => {
+                driver.queue.borrow_mut().push_back(task.into_item());
+                Ok(())
+            }
+            _ => self.send(task),
+        });
+        if let Err(task) = rejected {
+            task.cancel(&Nowhere);
+        }
+    }
+
+    /// From a thread that does not drive.
+    fn send(&self, task: Runnable) -> Result<(), Runnable> {
+        match self.inbox.push(task.into_item()) {
+            Ok(was_empty) => {
+                if was_empty {
+                    self.parker.unpark();
+                }
+                Ok(())
+            }
+            // SAFETY: the very task that was put in.
+            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        }
+    }
+
+    fn take_seat(&self) -> Option<Box<Driver>> {
+        let driver = self.seat.lock().driver.take()?;
+        self.parker.adopt();
+        Some(driver)
+    }
+
+    fn leave_seat(&self, driver: Box<Driver>) {
+        let mut seat = self.seat.lock();
+        seat.driver = Some(driver);
+        // All of them: each might be waiting for something else just as well.
+        for parker in seat.waiting.drain(..) {
+            parker.unpark();
+        }
+    }
+
+    pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "current thread: inbox {} · parked {} · polls {} · next timer {:?}",
+            if self.inbox.is_empty() { "empty" } else { "full" },
+            self.parker.is_parked(),
+            self.counters.polls.get(),
+            self.timers.until_next(),
+        )
+    }
+}
+
+impl Schedule for Shared {
+    #[inline]
+    unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
+        context::with(|context| match context.current() {
+            Some(driver) if std::ptr::eq(driver.shared, this) => {
+                driver.queue.borrow_mut().push_back(task.into_item());
+                Ok(())
+            }
+            _ => {
+                // SAFETY: the caller's promise.
+                unsafe { deliver_from_afar(this, task) }
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As for [`Schedule::deliver`].
+#[cold]
+unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
+    // Once the task is in the inbox, the runtime may run it to its end, and go,
+    // while we are still to unpark its thread.
+    // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+    unsafe { Arc::increment_strong_count(this) };
+    // SAFETY: the count that was just added.
+    let shared = unsafe { Arc::from_raw(this) };
+    shared.send(task)
+}
+
+/// Drives the scheduler until `future` is done; while another thread does
+/// that, only waits for `future`.
+///
+/// # Panics
+/// From within asynchronous code, and with the future's own panics.
+#[track_caller]
+pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
+    let _entered = context::enter_blocking_section();
+    let _handle = context::enter_handle(handle.clone());
+    let mut future = pin!(future);
+    loop {
+        if let Some(driver) = shared.take_seat() {
+            let seated = Seated { shared, driver: Some(driver) };
+            return seated.driver().drive(shared, future);
+        }
+        // Ready with the output, or with nothing when the seat is free.
+        let waited = block_on::wait(poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            let mut seat = shared.seat.lock();
+            if seat.driver.is_some() {
+                return Poll::Ready(None);
+            }
+            let parker = parker::current();
+            if !seat.waiting.iter().any(|other| Arc::ptr_eq(other, &parker)) {
+                seat.waiting.push(parker);
+            }
+            Poll::Pending
+        }));
+        if let Some(output) = waited {
+            return output;
+        }
+    }
+}
+
+/// Gives the driver back, after a panic as well.
+struct Seated<'a> {
+    shared: &'a Shared,
+    driver: Option<Box<Driver>>,
+}
+
+impl Seated<'_> {
+    fn driver(&self) -> &Driver {
+        self.driver.as_ref().expect("it is given back on drop only")
+    }
+}
+
+impl Drop for Seated<'_> {
+    fn drop(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            self.shared.leave_seat(driver);
+        }
+    }
+}
+
+/// Wakes the future given to `block_on`.
+struct MainWaker {
+    /// It was woken and has not been polled since.
+    woken: AtomicBool,
+    shared: *const Shared,
+    parker: Arc<Parker>,
+}
+
+// SAFETY: the pointer is only compared.
+unsafe impl Send for MainWaker {}
+// SAFETY: as above.
+unsafe impl Sync for MainWaker {}
+
+impl Wake for MainWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Release: pairs with the Acquire in `drive`.
+        self.woken.store(true, Release);
+        let is_driving = context::with(|context| {
+            context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self.shared))
+        });
+        // The driving thread itself looks before it parks.
+        if !is_driving {
+            self.parker.unpark();
+        }
+    }
+}
+
+impl Driver {
+    pub(crate) fn timers(&self) -> Arc<TimerQueue> {
+        Arc::clone(&self.timers)
+    }
+
+    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
+        std::ptr::eq(&*self.timers, queue)
+    }
+
+    pub(crate) fn defer(&self, waker: &Waker) {
+        self.deferred.borrow_mut().push(waker.clone());
+    }
+
+    fn drive<F: Future>(&self, shared: &Arc<Shared>, mut future: Pin<&mut F>) -> F::Output {
+        let main = Arc::new(MainWaker {
+            woken: AtomicBool::new(true),
+            shared: Arc::as_ptr(shared),
+            parker: Arc::clone(&shared.parker),
+        });
+        let waker = Waker::from(Arc::clone(&main));
+        let mut cx = Context::from_waker(&waker);
+        context::enter_current(Some(self), || {
+            loop {
+                // Acquire: pairs with the Release in `wake_by_ref`. Whatever
+                // sets it between the two lines has the future polled again.
+                if main.woken.load(Acquire) {
+                    // Relaxed: cleared by this thread only.
+                    main.woken.store(false, Relaxed);
+                    let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
+                    if let Poll::Ready(output) = polled {
+                        return output;
+                    }
+                }
+                if !self.run_some(shared) && !main.woken.load(Acquire) {
+                    self.rest(shared, &main);
+                }
+                self.wake_deferred();
+                self.timers.fire();
+            }
+        })
+    }
+
+    /// Runs tasks for a while; false if there are no more.
+    fn run_some(&self, shared: &Shared) -> bool {
+        let mut polls = 0;
+        let any_left = loop {
+            if polls == shared.knobs.event_interval {
+                break true;
+            }
+            let tick = self.tick.get().wrapping_add(1);
+            self.tick.set(tick);
+            if tick.is_multiple_of(shared.knobs.global_queue_interval) {
+                self.take_mail(shared);
+            }
+            let mut item = self.queue.borrow_mut().pop_front();
+            if item.is_none() {
+                self.take_mail(shared);
+                item = self.queue.borrow_mut().pop_front();
+            }
+            let Some(item) = item else { break false };
+            polls += 1;
+            // SAFETY: tasks are the only items so far.
+            match unsafe { Runnable::from_item(item) }.run(self) {
+                Ran::Off => {}
+                Ran::Woken(task) | Ran::Yielded(task) => {
+                    self.queue.borrow_mut().push_back(task.into_item());
+                }
+            }
+        };
+        shared.counters.polls.add(u64::from(polls));
+        any_left
+    }
+
+    fn take_mail(&self, shared: &Shared) {
+        if !shared.inbox.is_empty() {
+            self.queue.borrow_mut().append(&mut shared.inbox.take());
+        }
+    }
+
+    fn wake_deferred(&self) {
+        if !self.deferred.borrow().is_empty() {
+            self.deferred.take().into_iter().for_each(task::wake_guarded);
+        }
+    }
+
+    /// Sleeps until there may be something to do.
+    fn rest(&self, shared: &Shared, main: &MainWaker) {
+        if !self.deferred.borrow().is_empty() {
+            return;
+        }
+        self.timers.fire();
+        // Acquire: as in `drive`.
+        if self.queue.borrow().len() > 0 || main.woken.load(Acquire) {
+            return;
+        }
+        shared.common.hooks.thread_park();
+        // The hook may have woken something. Acquire: as in `drive`.
+        let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
+        if is_idle && !main.woken.load(Acquire) {
+            shared.counters.parks.add(1);
+            self.park(shared);
+        }
+        shared.common.hooks.thread_unpark();
+    }
+
+    fn park(&self, shared: &Shared) {
+        let next = self.timers.until_next();
+        let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
+        match next {
+            Some(timeout) if can_jump => {
+                // What other threads have sent comes before the next timer.
+                shared.parker.park_timeout(Duration::ZERO);
+                if shared.inbox.is_empty() {
+                    shared.common.clock.jump(timeout);
+                }
+            }
+            Some(timeout) if !shared.common.clock.is_paused() => {
+                shared.parker.park_timeout(timeout);
+            }
+            // Paused and not to jump: no timer will come due by itself.
+            Some(_) | None => shared.parker.park(),
+        }
+    }
+}
+
+impl Home for Driver {
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn tasks(&self) -> &OwnedTasks {
+        &self.tasks
+    }
+
+    fn send_home(&self, _home: u32, _task: Item) {
+        unreachable!("there is only one home")
+    }
+}
+
+/// Cancels all tasks. Nobody drives any more: that takes a reference to the
+/// `Runtime`, which the caller has for itself.
+pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
+    let Some(driver) = shared.seat.lock().driver.take() else { return };
+    let _handle = context::enter_handle(handle.clone());
+    // Nobody drives, so whatever destructors wake or spawn goes to the inbox,
+    // which is closed.
+    context::enter_current(None, || {
+        let mut items = shared.inbox.close();
+        items.append(&mut driver.queue.borrow_mut());
+        while let Some(item) = items.pop_front() {
+            // SAFETY: tasks are the only items so far.
+            unsafe { Runnable::from_item(item) }.cancel(&*driver);
+        }
+        driver.wake_deferred();
+        cancel_all(shared, &*driver);
+        shared.timers.close();
+    });
+}

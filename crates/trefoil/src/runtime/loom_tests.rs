@@ -1,0 +1,235 @@
+//! Ring, injector, inbox and parker under loom.
+
+use super::inbox::Inbox;
+use super::injector::Injector;
+use super::item::{Item, Link};
+use super::parker::Parker;
+use super::ring::{Full, Ring};
+use loom::thread;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Leaked by design: a model's links must outlive its threads.
+struct Links(&'static [Link]);
+
+impl Links {
+    fn new(count: usize) -> Self {
+        Self(Box::leak((0..count).map(|_| Link::new()).collect()))
+    }
+
+    fn item(&self, index: usize) -> Item {
+        // SAFETY: leaked, and the tests make one item of each.
+        unsafe { Item::from_link(NonNull::from(&self.0[index])) }
+    }
+}
+
+fn address(item: Item) -> usize {
+    item.into_link().as_ptr().addr()
+}
+
+fn all_once(mut got: Vec<usize>, links: &'static [Link]) {
+    got.sort_unstable();
+    let mut expected: Vec<usize> =
+        links.iter().map(|link| std::ptr::from_ref(link).addr()).collect();
+    expected.sort_unstable();
+    assert_eq!(got, expected);
+    // SAFETY: every item came back, so nobody uses the links any more.
+    drop(unsafe { Box::from_raw(std::ptr::from_ref(links).cast_mut()) });
+}
+
+#[test]
+fn loom_ring_gives_each_item_to_one() {
+    loom::model(|| {
+        let links = Links::new(3);
+        let ring = Arc::new(Ring::new(false));
+        let (theirs, all) = (Arc::clone(&ring), links.0);
+        for index in 0..2 {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+        }
+        let thief = thread::spawn(move || {
+            let mine = Ring::new(false);
+            let mut got = Vec::new();
+            // SAFETY: this thread owns `mine`.
+            got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
+            // SAFETY: as above.
+            while let Some(item) = unsafe { mine.pop() } {
+                got.push(address(item));
+            }
+            got
+        });
+        let mut got = Vec::new();
+        // SAFETY: this thread owns the ring.
+        got.extend(unsafe { ring.pop() }.map(address));
+        // SAFETY: as above.
+        assert!(unsafe { ring.push_fenced(links.item(2)) }.is_ok());
+        // SAFETY: as above.
+        while let Some(item) = unsafe { ring.pop() } {
+            got.push(address(item));
+        }
+        got.extend(thief.join().unwrap());
+        // A thief at work can keep the owner from what it claims only.
+        all_once(got, all);
+    });
+}
+
+#[test]
+fn loom_ring_overflows_beside_a_thief() {
+    loom::model(|| {
+        let links = Links::new(5);
+        let all = links.0;
+        let ring = Arc::new(Ring::new(false));
+        let theirs = Arc::clone(&ring);
+        for index in 0..4 {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+        }
+        let thief = thread::spawn(move || {
+            let mine = Ring::new(false);
+            let mut got = Vec::new();
+            // SAFETY: this thread owns `mine`.
+            got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
+            // SAFETY: as above.
+            while let Some(item) = unsafe { mine.pop() } {
+                got.push(address(item));
+            }
+            got
+        });
+        let mut got = Vec::new();
+        // SAFETY: this thread owns the ring.
+        match unsafe { ring.push(links.item(4)) } {
+            Ok(()) => {}
+            Err(Full::Contended(item)) => got.push(address(item)),
+            Err(Full::Overflow(mut older)) => {
+                while let Some(item) = older.pop_front() {
+                    got.push(address(item));
+                }
+            }
+        }
+        // SAFETY: as above.
+        while let Some(item) = unsafe { ring.pop() } {
+            got.push(address(item));
+        }
+        got.extend(thief.join().unwrap());
+        all_once(got, all);
+    });
+}
+
+#[test]
+fn loom_two_thieves_share() {
+    loom::model(|| {
+        let links = Links::new(3);
+        let all = links.0;
+        let ring = Arc::new(Ring::new(false));
+        for index in 0..3 {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+        }
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let theirs = Arc::clone(&ring);
+                thread::spawn(move || {
+                    let mine = Ring::new(false);
+                    let mut got = Vec::new();
+                    // SAFETY: this thread owns `mine`.
+                    got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
+                    // SAFETY: as above.
+                    while let Some(item) = unsafe { mine.pop() } {
+                        got.push(address(item));
+                    }
+                    got
+                })
+            })
+            .collect();
+        let mut got = Vec::new();
+        for thief in thieves {
+            got.extend(thief.join().unwrap());
+        }
+        // SAFETY: this thread owns the ring.
+        while let Some(item) = unsafe { ring.pop() } {
+            got.push(address(item));
+        }
+        all_once(got, all);
+    });
+}
+
+#[test]
+fn loom_injector_closes_between_pushes() {
+    loom::model(|| {
+        let links = Links::new(2);
+        let all = links.0;
+        let injector = Arc::new(Injector::new());
+        let theirs = Arc::clone(&injector);
+        let (first, second) = (links.item(0), links.item(1));
+        let pushing = thread::spawn(move || {
+            let mut back = Vec::new();
+            back.extend(theirs.push(first).err().map(address));
+            back.extend(theirs.push(second).err().map(address));
+            back
+        });
+        let mut got = Vec::new();
+        got.extend(injector.pop_batch(1, 2, |item| drop(address(item))).map(address));
+        let mut left = injector.close();
+        while let Some(item) = left.pop_front() {
+            got.push(address(item));
+        }
+        got.extend(pushing.join().unwrap());
+        // What a batch gives to `keep` is not counted here.
+        assert!(got.len() <= 2);
+        let mut unique = got.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), got.len());
+        let _ = all;
+    });
+}
+
+#[test]
+fn loom_inbox_keeps_order_and_closes_once() {
+    loom::model(|| {
+        let links = Links::new(3);
+        let all = links.0;
+        let inbox = Arc::new(Inbox::new());
+        let (a, b, c) = (links.item(0), links.item(1), links.item(2));
+        let first = std::ptr::from_ref(&all[0]).addr();
+        let second = std::ptr::from_ref(&all[1]).addr();
+        let theirs = Arc::clone(&inbox);
+        let one = thread::spawn(move || {
+            let mut back = Vec::new();
+            back.extend(theirs.push(a).err().map(address));
+            back.extend(theirs.push(b).err().map(address));
+            back
+        });
+        let theirs = Arc::clone(&inbox);
+        let other = thread::spawn(move || theirs.push(c).err().map(address));
+        let mut got = Vec::new();
+        let mut taken = inbox.take();
+        while let Some(item) = taken.pop_front() {
+            got.push(address(item));
+        }
+        let mut left = inbox.close();
+        while let Some(item) = left.pop_front() {
+            got.push(address(item));
+        }
+        let position = |address| got.iter().position(|&got| got == address);
+        if let (Some(first), Some(second)) = (position(first), position(second)) {
+            assert!(first < second);
+        }
+        got.extend(one.join().unwrap());
+        got.extend(other.join().unwrap());
+        all_once(got, all);
+    });
+}
+
+#[test]
+fn loom_unpark_before_or_after_park() {
+    loom::model(|| {
+        let parker = Arc::new(Parker::new());
+        parker.adopt();
+        let theirs = Arc::clone(&parker);
+        let unparking = thread::spawn(move || theirs.unpark());
+        // A lost token would be a deadlock, which loom reports.
+        parker.park();
+        unparking.join().unwrap();
+    });
+}

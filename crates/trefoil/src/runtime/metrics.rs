@@ -1,0 +1,121 @@
+//! Numbers about a runtime's life.
+
+use super::handle::Handle;
+use crate::sync::atomic::{AtomicU64, Relaxed};
+
+/// A number that one thread writes and all may read.
+#[derive(Debug)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Counter {
+    /// Only for the counter's one writer, or under a lock.
+    #[inline(always)]
+    pub(crate) fn add(&self, n: u64) {
+        // Relaxed, and not an RMW: statistics of a single writer.
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // Relaxed: statistics.
+        self.0.load(Relaxed)
+    }
+}
+
+/// What one worker counts.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerCounters {
+    pub(crate) polls: Counter,
+    pub(crate) parks: Counter,
+    pub(crate) steals: Counter,
+    pub(crate) stolen: Counter,
+    pub(crate) overflows: Counter,
+    pub(crate) wakes: Counter,
+}
+
+/// A view of a runtime's counters.
+///
+/// All numbers are read while the workers go on, so those of different calls
+/// need not fit together.
+#[derive(Clone, Debug)]
+pub struct RuntimeMetrics {
+    handle: Handle,
+}
+
+impl RuntimeMetrics {
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self { handle }
+    }
+
+    fn worker(&self, worker: usize) -> &WorkerCounters {
+        self.handle.counters(worker)
+    }
+
+    /// Worker threads of the runtime; 1 for a single-threaded one.
+    pub fn num_workers(&self) -> usize {
+        self.handle.workers()
+    }
+
+    /// Threads of the blocking pool, idle ones included.
+    pub fn num_blocking_threads(&self) -> usize {
+        self.handle.common().blocking.threads()
+    }
+
+    /// Idle threads of the blocking pool.
+    pub fn num_idle_blocking_threads(&self) -> usize {
+        self.handle.common().blocking.idle_threads()
+    }
+
+    /// Blocking tasks that wait for a thread.
+    pub fn blocking_queue_depth(&self) -> usize {
+        self.handle.common().blocking.queued()
+    }
+
+    /// Tasks that wait in the queue shared by all workers.
+    pub fn global_queue_depth(&self) -> usize {
+        self.handle.global_queue_depth()
+    }
+
+    /// Tasks that wait in a worker's own queue.
+    ///
+    /// # Panics
+    /// If there is no such worker; so do all methods that name one.
+    pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
+        self.handle.local_queue_depth(worker)
+    }
+
+    /// How often a worker has polled tasks.
+    pub fn worker_poll_count(&self, worker: usize) -> u64 {
+        self.worker(worker).polls.get()
+    }
+
+    /// How often a worker went to sleep.
+    pub fn worker_park_count(&self, worker: usize) -> u64 {
+        self.worker(worker).parks.get()
+    }
+
+    /// How many tasks a worker has taken from others.
+    pub fn worker_steal_count(&self, worker: usize) -> u64 {
+        self.worker(worker).stolen.get()
+    }
+
+    /// How often a worker has taken tasks from another.
+    pub fn worker_steal_operations(&self, worker: usize) -> u64 {
+        self.worker(worker).steals.get()
+    }
+
+    /// How often a worker's own queue was full.
+    pub fn worker_overflow_count(&self, worker: usize) -> u64 {
+        self.worker(worker).overflows.get()
+    }
+
+    /// How often a worker has had another one woken.
+    pub fn worker_wake_count(&self, worker: usize) -> u64 {
+        self.worker(worker).wakes.get()
+    }
+}

@@ -1,0 +1,299 @@
+//! Runtimes: what drives tasks, timers and blocking closures.
+//!
+//! A [`Runtime`] has one of two schedulers. The *multi-thread* one keeps a run
+//! queue per worker thread, and workers without work take from others. The
+//! *current-thread* one runs everything on the thread that is in
+//! [`Runtime::block_on`], and pays for no synchronisation with anyone.
+
+pub(crate) mod block_on;
+pub(crate) mod blocking;
+mod builder;
+pub(crate) mod context;
+pub(crate) mod current;
+mod handle;
+mod inbox;
+mod injector;
+mod item;
+mod local;
+mod metrics;
+pub(crate) mod multi;
+pub(crate) mod parker;
+mod ring;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+pub use builder::Builder;
+pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
+pub use local::{LocalOptions, LocalRuntime};
+pub use metrics::RuntimeMetrics;
+
+pub(crate) use handle::{NO_RUNTIME, Scheduler};
+pub(crate) use inbox::Inbox;
+pub(crate) use item::{Fifo, Item, Link};
+
+use crate::task::JoinHandle;
+use crate::time::Clock;
+use context::Entered;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A running scheduler, its blocking pool and its timers.
+///
+/// Dropping it shuts it down: tasks are dropped at their next `.await`, and the
+/// drop waits for the threads, those of blocking tasks that have started
+/// included. [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`]
+/// bound that wait.
+///
+/// # Panics
+/// The drop waits, so it panics in asynchronous code (unless a panic is under
+/// way already, when the runtime is left to end by itself).
+#[derive(Debug)]
+pub struct Runtime {
+    handle: Handle,
+    /// Nothing is left to do on drop.
+    is_over: bool,
+}
+
+/// What both schedulers have.
+pub(crate) struct Common {
+    pub(crate) blocking: Arc<blocking::Pool>,
+    pub(crate) clock: Clock,
+    pub(crate) hooks: Hooks,
+    pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
+    pub(crate) thread_stack_bytes: Option<usize>,
+    pub(crate) has_time: bool,
+    pub(crate) id: Id,
+    pub(crate) name: Option<String>,
+}
+
+/// Names a runtime: unique among all runtimes of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Id(NonZeroU64);
+
+impl Id {
+    fn next() -> Self {
+        // Never loom's: it orders nothing. Relaxed: only uniqueness matters.
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, crate::sync::atomic::Relaxed);
+        Self(NonZeroU64::new(id).expect("2^64 runtimes"))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// Panics leave none of these half done: no critical section runs foreign code.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
+impl UnwindSafe for Builder {}
+impl RefUnwindSafe for Builder {}
+
+/// How often a scheduler does what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Knobs {
+    /// Polls between two looks at timers and messages.
+    pub(crate) event_interval: u32,
+    /// Polls between two looks at the shared queue while there is other work.
+    pub(crate) global_queue_interval: u32,
+    /// How often a searcher goes round before it sleeps.
+    pub(crate) search_rounds: u32,
+}
+
+type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
+
+/// What the user wants to be called at certain moments.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) thread_start: Hook,
+    pub(crate) thread_stop: Hook,
+    pub(crate) thread_park: Hook,
+    pub(crate) thread_unpark: Hook,
+}
+
+impl Hooks {
+    pub(crate) fn thread_start(&self) {
+        call(&self.thread_start);
+    }
+
+    pub(crate) fn thread_stop(&self) {
+        call(&self.thread_stop);
+    }
+
+    pub(crate) fn thread_park(&self) {
+        call(&self.thread_park);
+    }
+
+    pub(crate) fn thread_unpark(&self) {
+        call(&self.thread_unpark);
+    }
+}
+
+/// A hook's panic must not take a scheduler's thread along, with all its
+/// tasks; its message has been printed.
+#[inline]
+fn call(hook: &Hook) {
+    if let Some(hook) = hook {
+        let _ = catch_unwind(AssertUnwindSafe(|| hook()));
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Common").field("blocking", &self.blocking).finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// A multi-thread runtime with one worker per core.
+    ///
+    /// # Errors
+    /// The system had no threads to give.
+    pub fn new() -> io::Result<Runtime> {
+        Builder::new_multi_thread().enable_all().build()
+    }
+
+    fn from_handle(handle: Handle) -> Self {
+        Self { handle, is_over: false }
+    }
+
+    /// A handle that can be given away.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// As [`Handle::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle.spawn(future)
+    }
+
+    /// As [`Handle::spawn_pinned`].
+    #[track_caller]
+    pub fn spawn_pinned<F>(&self, worker: usize, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle.spawn_pinned(worker, future)
+    }
+
+    /// As [`Handle::spawn_blocking`].
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.handle.spawn_blocking(f)
+    }
+
+    /// As [`Handle::install`].
+    pub fn install<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        self.handle.install(f)
+    }
+
+    /// Runs a future on the calling thread until it is done, with this runtime
+    /// as its context.
+    ///
+    /// In a single-threaded runtime, this is what drives all the tasks, too. If
+    /// several threads call it, one of them drives, and the others wait for
+    /// their futures until it is their turn.
+    ///
+    /// # Panics
+    /// From within asynchronous code, and with the future's own panics.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match &self.handle.scheduler {
+            Scheduler::Multi(_) => self.handle.block_on(future),
+            Scheduler::Current(shared) => current::block_on(&self.handle, shared, future),
+        }
+    }
+
+    /// As [`Handle::enter`].
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
+    /// As [`Handle::metrics`].
+    pub fn metrics(&self) -> RuntimeMetrics {
+        self.handle.metrics()
+    }
+
+    /// Shuts down, and waits for so long at most. Threads that are still in a
+    /// blocking closure, or in a task's poll, are left to end by themselves.
+    ///
+    /// # Panics
+    /// In asynchronous code, because it waits.
+    #[track_caller]
+    pub fn shutdown_timeout(mut self, duration: Duration) {
+        self.shut_down(Some(duration));
+    }
+
+    /// Shuts down without waiting. This works in asynchronous code as well.
+    pub fn shutdown_background(mut self) {
+        self.shut_down(Some(Duration::ZERO));
+    }
+
+    #[track_caller]
+    fn shut_down(&mut self, timeout: Option<Duration>) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        let deadline = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
+        let left = || deadline.map(|d| d.saturating_duration_since(std::time::Instant::now()));
+        match &self.handle.scheduler {
+            Scheduler::Multi(shared) => shared.shut_down(),
+            Scheduler::Current(shared) => current::shut_down(&self.handle, shared),
+        }
+        self.handle.common().blocking.shut_down();
+        if timeout == Some(Duration::ZERO) {
+            return;
+        }
+        if context::with(context::Context::entered) == Entered::Yes {
+            if crate::sync::thread::panicking() {
+                return;
+            }
+            panic!(
+                "Cannot drop a runtime in a context where blocking is not allowed. This happens \
+                 when a runtime is dropped from within an asynchronous context."
+            );
+        }
+        if let Scheduler::Multi(shared) = &self.handle.scheduler
+            && !shared.wait_over(left())
+        {
+            return;
+        }
+        self.handle.common().blocking.wait_over(left());
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shut_down(None);
+    }
+}

@@ -1,0 +1,352 @@
+//! The scheduler with several workers: what they share.
+
+mod last_rites;
+mod watch;
+mod worker;
+
+pub(crate) use worker::WorkerThread;
+
+use super::inbox::Inbox;
+use super::injector::Injector;
+use super::item::{Fifo, Item};
+use super::metrics::WorkerCounters;
+use super::parker::Parker;
+use super::ring::Ring;
+use super::{Common, Handle, Knobs, Scheduler, context};
+use crate::fork_join::Deques;
+use crate::idle::Idle;
+use crate::sync::atomic::{AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence};
+use crate::sync::{Condvar, Line, Mutex, thread};
+use crate::task::{Home, OwnedTasks, Runnable, Schedule};
+use crate::time::TimerQueue;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watch::{Loan, Watch};
+use worker::Core;
+
+/// The default of `Builder::search_rounds`.
+pub(crate) const SEARCH_ROUNDS: u32 = 24;
+
+/// What all workers, and all handles, have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    common: Common,
+    knobs: Knobs,
+    remotes: Box<[Line<Remote>]>,
+    /// What the workers have forked.
+    deques: Deques,
+    /// Who looks after the cores of those that fork.
+    watch: Line<Watch>,
+    injector: Line<Injector>,
+    idle: Line<Idle>,
+    shutdown: Line<AtomicBool>,
+    /// Threads that have the scheduler's tasks in their hands: one per core,
+    /// and one for each that gave its core away while it blocks.
+    threads: AtomicUsize,
+    /// The cores of the workers that have left.
+    #[expect(clippy::vec_box, reason = "they come in boxes")]
+    retired: Mutex<Vec<Box<Core>>>,
+    /// Set when the last rites are done.
+    over: Mutex<bool>,
+    over_changed: Condvar,
+}
+
+/// What others may touch of a worker. The owner's own state is in its `Core`.
+#[derive(Debug)]
+struct Remote {
+    ring: Line<Ring>,
+    /// Tasks that only this worker may run.
+    inbox: Line<Inbox>,
+    /// Tasks of this worker's list that ended elsewhere.
+    graves: Line<Inbox>,
+    parker: Arc<Parker>,
+    timers: Arc<TimerQueue>,
+    /// The core, while its worker forks.
+    loan: Loan,
+    counters: Line<WorkerCounters>,
+}
+
+impl Shared {
+    /// Makes a scheduler, and starts its threads.
+    ///
+    /// # Errors
+    /// The system had no thread to give; those started are told to go.
+    pub(super) fn start(
+        common: Common,
+        knobs: Knobs,
+        workers: usize,
+    ) -> std::io::Result<Arc<Self>> {
+        assert!(workers > 0 && workers < u32::MAX as usize / 4);
+        let remotes = (0..workers)
+            .map(|_| {
+                let parker = Arc::new(Parker::new());
+                Line(Remote {
+                    ring: Line(Ring::new(workers == 1)),
+                    inbox: Line(Inbox::new()),
+                    graves: Line(Inbox::new()),
+                    timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
+                    parker,
+                    loan: Loan::new(),
+                    counters: Line::default(),
+                })
+            })
+            .collect();
+        let shared = Arc::new(Self {
+            common,
+            knobs,
+            remotes,
+            deques: Deques::new(workers),
+            watch: Line(Watch::new()),
+            injector: Line(Injector::new()),
+            idle: Line(Idle::new(workers as u32)),
+            shutdown: Line(AtomicBool::new(false)),
+            threads: AtomicUsize::new(workers),
+            retired: Mutex::new(Vec::new()),
+            over: Mutex::new(false),
+            over_changed: Condvar::new(),
+        });
+        for index in 0..workers {
+            let core = Box::new(Core::new(index as u32));
+            let name = (shared.common.thread_name)();
+            let its = Arc::clone(&shared);
+            let started = thread::spawn(name, shared.common.thread_stack_bytes, move || {
+                worker::run(its, core);
+            });
+            if let Err(error) = started {
+                shared.shut_down();
+                // In the place of those that never came.
+                for index in index..workers {
+                    shared.retire(Some(Box::new(Core::new(index as u32))));
+                }
+                return Err(error);
+            }
+        }
+        Ok(shared)
+    }
+
+    pub(super) fn common(&self) -> &Common {
+        &self.common
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        self.remotes.len()
+    }
+
+    pub(super) fn counters(&self, worker: usize) -> &WorkerCounters {
+        &self.remotes[worker].counters
+    }
+
+    pub(super) fn global_queue_depth(&self) -> usize {
+        self.injector.len()
+    }
+
+    pub(super) fn local_queue_depth(&self, worker: usize) -> usize {
+        self.remotes[worker].ring.len()
+    }
+
+    pub(super) fn foreign_timers(&self) -> Arc<TimerQueue> {
+        Arc::clone(&self.remotes[0].timers)
+    }
+
+    /// Queues a new task; cancels it if the runtime is over.
+    #[inline]
+    pub(super) fn spawn(self: &Arc<Self>, task: Runnable) {
+        let rejected = context::with(|context| {
+            match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
+                Some(worker) => worker.schedule(task),
+                None => self.inject(task),
+            }
+        });
+        if let Err(task) = rejected {
+            task.cancel(&Nowhere);
+        }
+    }
+
+    /// From a thread that is not one of the workers.
+    fn inject(&self, task: Runnable) -> Result<(), Runnable> {
+        if let Some(worker) = task.pinned_to() {
+            return self.send(worker, task);
+        }
+        match self.injector.push(task.into_item()) {
+            Ok(()) => {
+                self.notify();
+                Ok(())
+            }
+            // SAFETY: the very task that was put in.
+            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        }
+    }
+
+    /// To the one worker that may run it.
+    fn send(&self, worker: u32, task: Runnable) -> Result<(), Runnable> {
+        let remote = &self.remotes[worker as usize];
+        match remote.inbox.push(task.into_item()) {
+            Ok(was_empty) => {
+                // Otherwise whoever made it non-empty does this, or has, and
+                // the worker has not emptied it since.
+                if was_empty {
+                    remote.parker.unpark();
+                }
+                Ok(())
+            }
+            // SAFETY: the very task that was put in.
+            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        }
+    }
+
+    /// Has a worker woken for work that was made visible, if one has to be.
+    fn notify(&self) {
+        // Between the work and the look at the sleepers: see `idle/README.md`.
+        fence(SeqCst);
+        self.notify_fenced();
+    }
+
+    /// As `notify`, for callers whose last RMW was a full fence.
+    #[inline]
+    fn notify_fenced(&self) -> bool {
+        let Some(worker) = self.idle.choose() else { return false };
+        self.remotes[worker as usize].parker.unpark();
+        true
+    }
+
+    /// Whether there is anything that any worker could run.
+    fn has_work(&self) -> bool {
+        !self.injector.is_empty()
+            || self.remotes.iter().any(|remote| !remote.ring.is_empty())
+            || self.deques.have_public()
+    }
+
+    fn is_shut_down(&self) -> bool {
+        // Acquire: pairs with `shut_down`.
+        self.shutdown.load(Acquire)
+    }
+
+    /// Tells all workers to leave.
+    pub(super) fn shut_down(&self) {
+        // SeqCst: before the unparks in everybody's eyes; once per runtime.
+        self.shutdown.store(true, SeqCst);
+        for remote in &self.remotes {
+            remote.parker.unpark();
+        }
+        self.watch.shut_down();
+    }
+
+    /// Waits until all tasks are gone; false if the time ran out first.
+    pub(super) fn wait_over(&self, timeout: Option<Duration>) -> bool {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut over = self.over.lock();
+        while !*over {
+            match deadline {
+                None => over = self.over_changed.wait(over),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    over = self.over_changed.wait_timeout(over, left).0;
+                }
+            }
+        }
+        true
+    }
+
+    /// A thread leaves, with its core if it has one. The last one cleans up.
+    fn retire(self: &Arc<Self>, core: Option<Box<Core>>) {
+        if let Some(core) = core {
+            self.retired.lock().push(core);
+        }
+        // Release: what this thread did to tasks and lists is visible to the
+        // last one. Acquire: so that it may be us.
+        if self.threads.fetch_sub(1, AcqRel) == 1 {
+            last_rites::perform(self);
+            *self.over.lock() = true;
+            self.over_changed.notify_all();
+        }
+    }
+
+    /// The scheduler's state, for people who look at a hang.
+    pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (searching, sleeping) = self.idle.counts();
+        writeln!(
+            f,
+            "workers {} · searching {searching} · sleeping {sleeping} · injector {} · shutdown {}",
+            self.workers(),
+            self.injector.len(),
+            self.is_shut_down()
+        )?;
+        for (index, remote) in self.remotes.iter().enumerate() {
+            writeln!(
+                f,
+                "  worker {index}: ring {} · inbox {} · graves {} · parked {} · polls {} · parks {} \
+                 · steals {} · next timer {:?}",
+                remote.ring.len(),
+                if remote.inbox.is_empty() { "empty" } else { "full" },
+                if remote.graves.is_empty() { "empty" } else { "full" },
+                remote.parker.is_parked(),
+                remote.counters.polls.get(),
+                remote.counters.parks.get(),
+                remote.counters.steals.get(),
+                remote.timers.until_next(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Schedule for Shared {
+    #[inline]
+    unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
+        context::with(|context| {
+            match context.worker().filter(|worker| worker.is_of(this)) {
+                Some(worker) => worker.schedule(task),
+                None => {
+                    // SAFETY: the caller's promise.
+                    unsafe { deliver_from_afar(this, task) }
+                }
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As for [`Schedule::deliver`].
+#[cold]
+unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
+    // Once the task is in a queue, the runtime may run it to its end, and go,
+    // while we are still to look for sleepers.
+    // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+    unsafe { Arc::increment_strong_count(this) };
+    // SAFETY: the count that was just added.
+    let shared = unsafe { Arc::from_raw(this) };
+    shared.inject(task)
+}
+
+/// Where a task is cancelled that no worker ever had.
+#[derive(Debug)]
+pub(super) struct Nowhere;
+
+impl Home for Nowhere {
+    fn index(&self) -> u32 {
+        worker::NOBODY
+    }
+
+    fn tasks(&self) -> &OwnedTasks {
+        unreachable!("a task that is cancelled does not rest")
+    }
+
+    fn send_home(&self, _home: u32, _task: Item) {
+        unreachable!("a task that no worker ever had is on no list")
+    }
+}
+
+/// The runtime of a worker, for its context.
+fn handle(shared: &Arc<Shared>) -> Handle {
+    Handle { scheduler: Scheduler::Multi(Arc::clone(shared)) }
+}
+
+fn drain(items: Fifo, mut f: impl FnMut(Item)) {
+    let mut items = items;
+    while let Some(item) = items.pop_front() {
+        f(item);
+    }
+}

@@ -1,0 +1,136 @@
+//! How a worker looks for the work of others, and when it stops.
+
+use super::*;
+
+impl WorkerThread {
+    /// Ends the search; the last searcher has another one start if there is
+    /// more to find.
+    pub(super) fn found_work(&self, core: &Core) {
+        core.searching.set(false);
+        if self.shared.idle.stop_searching() {
+            fence(SeqCst);
+            if self.shared.has_work() {
+                self.announce(core);
+            }
+        }
+    }
+
+    /// Looks for work of others.
+    pub(super) fn search(&self, core: &Core) -> Option<Found<'_>> {
+        if self.wake_deferred(core) {
+            return self.next(core, core.tick.get()).map(Found::Item);
+        }
+        if let Some(item) = self.take_injected(core) {
+            return Some(Found::Item(item));
+        }
+        if self.shared.workers() == 1 {
+            return None;
+        }
+        // A stolen job may be long: what is due here goes first.
+        self.fire_timers(core);
+        if let Some(item) = self.next(core, core.tick.get()) {
+            return Some(Found::Item(item));
+        }
+        if self.remote(core).loan.has_forkers() {
+            return self.steal(core).map(Found::Item);
+        }
+        if !core.searching.get() {
+            if !self.shared.idle.start_searching() {
+                return None;
+            }
+            core.searching.set(true);
+        }
+        let searches = core.searches.get().wrapping_add(1);
+        core.searches.set(searches);
+        let probes = searches.is_multiple_of(PROBE_EVERY);
+        let rounds = if probes { self.shared.knobs.search_rounds } else { self.patience(core) };
+        for round in 0..=rounds {
+            let found =
+                self.steal_anything(core).or_else(|| self.take_injected(core).map(Found::Item));
+            if found.is_some() {
+                if round > 0 {
+                    core.patience.set(self.patience(core).saturating_mul(2));
+                }
+                return found;
+            }
+            let remote = self.remote(core);
+            if !remote.inbox.is_empty() || self.shared.is_shut_down() {
+                return None;
+            }
+            for _ in 0..(1u32 << round.min(4)) {
+                std::hint::spin_loop();
+            }
+        }
+        core.patience.set(self.patience(core) * 3 / 4);
+        None
+    }
+
+    /// For how many rounds to search: twice as many after it has paid, and half
+    /// as many after it has not, as when those who would post share this CPU
+    /// and wait for the search to end.
+    pub(super) fn patience(&self, core: &Core) -> u32 {
+        let most = self.shared.knobs.search_rounds;
+        core.patience.get().clamp(PATIENCE_MIN.min(most), most)
+    }
+
+    pub(super) fn take_injected(&self, core: &Core) -> Option<Item> {
+        let ring = &self.remote(core).ring;
+        if self.shared.injector.is_empty() {
+            return None;
+        }
+        // SAFETY: the core makes this thread the ring's owner.
+        let room = unsafe { ring.room() };
+        let mut batched = false;
+        let first = self.shared.injector.pop_batch(self.shared.workers(), room.min(128), |item| {
+            batched = true;
+            // SAFETY: as above.
+            let pushed = unsafe { ring.push(item) };
+            debug_assert!(pushed.is_ok(), "there was room");
+        });
+        // A searcher looks around when it stops. All others have to make sure
+        // here that what was in between two queues for a moment is not missed.
+        // The poll that follows may be long, and so nothing may stay quiet.
+        let quiet = first.is_some() && core.unannounced.take();
+        if (batched || quiet) && !core.searching.get() && !ring.is_empty() {
+            fence(SeqCst);
+            self.announce(core);
+        }
+        first
+    }
+
+    /// Tasks and jobs take turns at being looked for first.
+    pub(super) fn steal_anything(&self, core: &Core) -> Option<Found<'_>> {
+        let job = || self.steal_job().map(Found::Job);
+        let task = || self.steal(core).map(Found::Item);
+        if core.tick.get().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
+    }
+
+    pub(super) fn steal_job(&self) -> Option<Stolen<'_>> {
+        let deques = self.deques();
+        let start = context::random(deques.len() as u32) as usize;
+        deques.steal(fork_join::deque_id(), start)
+    }
+
+    pub(super) fn steal(&self, core: &Core) -> Option<Item> {
+        let workers = self.shared.workers();
+        let own = self.remote(core);
+        let start = context::random(workers as u32) as usize;
+        for offset in 0..workers {
+            let victim = (start + offset) % workers;
+            if victim == core.index as usize {
+                continue;
+            }
+            let ring = &self.shared.remotes[victim].ring;
+            if ring.is_empty() {
+                continue;
+            }
+            // SAFETY: the core makes this thread the owner of its own ring.
+            if let Some(item) = unsafe { ring.steal_into(&own.ring) } {
+                own.counters.steals.add(1);
+                own.counters.stolen.add(1 + own.ring.len() as u64);
+                return Some(item);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,138 @@
+//! How a thread waits, and how it is told to go on.
+
+use crate::sync::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
+use crate::sync::{Mutex, thread};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::task::Wake;
+use std::time::{Duration, Instant};
+
+const EMPTY: u32 = 0;
+const PARKED: u32 = 1;
+const NOTIFIED: u32 = 2;
+
+/// A token for one waiting thread at a time.
+///
+/// An `unpark` that finds nobody parked costs one exchange; the system is only
+/// called for a thread that really sleeps. The sleep is `std`'s `park`, which
+/// on Linux is one futex; its own token may be spent by foreign code, which is
+/// harmless, since only the word here counts.
+#[derive(Debug)]
+pub(crate) struct Parker {
+    word: AtomicU32,
+    /// Who waits here. Workers' cores move between threads, so it can change.
+    thread: Mutex<Option<thread::Thread>>,
+}
+
+impl Parker {
+    /// For the calling thread.
+    pub(crate) fn new() -> Self {
+        Self { word: AtomicU32::new(EMPTY), thread: Mutex::new(None) }
+    }
+
+    /// From now on the calling thread is the one that waits here.
+    pub(crate) fn adopt(&self) {
+        *self.thread.lock() = Some(thread::current());
+    }
+
+    /// Waits for a token, and takes it.
+    pub(crate) fn park(&self) {
+        if self.prepare() {
+            // Acquire: pairs with `unpark`.
+            while self.word.compare_exchange(NOTIFIED, EMPTY, AcqRel, Acquire).is_err() {
+                thread::park();
+            }
+        }
+    }
+
+    /// Waits for a token for so long at most.
+    pub(crate) fn park_timeout(&self, timeout: Duration) {
+        if timeout.is_zero() {
+            // Acquire: pairs with `unpark`.
+            self.word.swap(EMPTY, AcqRel);
+            return;
+        }
+        if !self.prepare() {
+            return;
+        }
+        let deadline = Instant::now().checked_add(timeout);
+        let mut left = timeout;
+        loop {
+            thread::park_timeout(left);
+            // Acquire: pairs with `unpark`.
+            if self.word.load(Acquire) == NOTIFIED {
+                break;
+            }
+            left = match deadline {
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+                None => timeout,
+            };
+            if left.is_zero() {
+                break;
+            }
+        }
+        // Acquire: pairs with `unpark`, whose token this may take at last.
+        self.word.swap(EMPTY, AcqRel);
+    }
+
+    /// False if there was a token, which is gone then.
+    fn prepare(&self) -> bool {
+        // Acquire: pairs with `unpark` on failure. Release: none is needed, but
+        // an RMW on this path costs the same with it.
+        match self.word.compare_exchange(EMPTY, PARKED, AcqRel, Acquire) {
+            Ok(_) => true,
+            Err(_) => {
+                // Acquire: as above; there may be a newer token.
+                self.word.swap(EMPTY, AcqRel);
+                false
+            }
+        }
+    }
+
+    /// Gives a token, and wakes the thread if it waits. Returns whether it did.
+    pub(crate) fn unpark(&self) -> bool {
+        // Release: what came before is visible to the thread that goes on.
+        // Acquire: this exchange may be the last thing before a shutdown.
+        if self.word.swap(NOTIFIED, AcqRel) != PARKED {
+            return false;
+        }
+        let thread = self.thread.lock().clone();
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+        true
+    }
+
+    /// Whether the thread waits at the moment; for people and statistics.
+    pub(crate) fn is_parked(&self) -> bool {
+        // Relaxed: a snapshot.
+        self.word.load(Relaxed) == PARKED
+    }
+}
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.unpark();
+    }
+}
+
+thread_local! {
+    static PARKER: RefCell<Option<Arc<Parker>>> = const { RefCell::new(None) };
+}
+
+/// The calling thread's own parker. A fresh one when the thread is on its way
+/// out and its locals are gone.
+pub(crate) fn current() -> Arc<Parker> {
+    let make = || {
+        let parker = Parker::new();
+        parker.adopt();
+        Arc::new(parker)
+    };
+    PARKER
+        .try_with(|parker| Arc::clone(parker.borrow_mut().get_or_insert_with(make)))
+        .unwrap_or_else(|_| make())
+}

@@ -1,0 +1,358 @@
+//! The run queue of one worker: a bounded ring that others may steal from.
+//!
+//! The owner pushes at the tail and pops at the head; a thief takes half from
+//! the head. `head` packs two positions: `real`, where the next pop happens,
+//! and `steal`, which lags behind `real` while a thief copies what it claimed.
+//! Slots between them must not be overwritten. One thief at a time.
+//!
+//! The algorithm is that of Go's `runq` (D. Vyukov), with the second head by
+//! which tokio lets the thief copy after its claim instead of before.
+
+use super::item::{Fifo, Item};
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{
+    AcqRel, Acquire, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
+};
+use std::mem::MaybeUninit;
+
+#[cfg(not(loom))]
+const CAPACITY: usize = 256;
+#[cfg(loom)]
+const CAPACITY: usize = 4;
+
+const MASK: u32 = CAPACITY as u32 - 1;
+const _: () = assert!(CAPACITY.is_power_of_two());
+
+#[derive(Debug)]
+pub(crate) struct Ring {
+    /// `steal` in the high half, `real` in the low one. Written by the owner
+    /// and by thieves; RMW only, save with a single worker.
+    head: AtomicU64,
+    /// Written by the owner only.
+    tail: AtomicU32,
+    slots: Box<[UnsafeCell<MaybeUninit<Item>>; CAPACITY]>,
+    /// There is no thief, so the owner needs no RMW.
+    solo: bool,
+}
+
+// SAFETY: slots are handed between threads by `head` and `tail` as described
+// above, and `Item` is `Send`.
+unsafe impl Sync for Ring {}
+
+/// Why a push did not happen.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Full {
+    /// A thief is at it, so there will be room in a moment.
+    Contended(Item),
+    /// This is the older half of the ring, and the item behind it.
+    Overflow(Fifo),
+}
+
+fn pack(steal: u32, real: u32) -> u64 {
+    u64::from(steal) << 32 | u64::from(real)
+}
+
+fn unpack(head: u64) -> (u32, u32) {
+    ((head >> 32) as u32, head as u32)
+}
+
+impl Ring {
+    pub(crate) fn new(solo: bool) -> Self {
+        Self {
+            head: AtomicU64::new(0),
+            tail: AtomicU32::new(0),
+            slots: Box::new(std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit()))),
+            solo,
+        }
+    }
+
+    /// How many items can be popped now; a guess for all but the owner.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        // Acquire, in this order: `tail` is then no older than `head`.
+        let (_, real) = unpack(self.head.load(Acquire));
+        let tail = self.tail.load(Acquire);
+        tail.wrapping_sub(real) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many items may be pushed without overflow.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub(crate) unsafe fn room(&self) -> usize {
+        let (steal, _) = unpack(self.head.load(Acquire));
+        // Relaxed: our own.
+        CAPACITY - self.tail.load(Relaxed).wrapping_sub(steal) as usize
+    }
+
+    /// Pushes without making sure that sleepers are told.
+    ///
+    /// # Errors
+    /// There is no room.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(crate) unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        // Relaxed: our own.
+        let tail = self.tail.load(Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(tail, item) }?;
+        // Release: pairs with the Acquire in `len` and `steal_into`; publishes
+        // the slot.
+        self.tail.store(tail.wrapping_add(1), Release);
+        Ok(())
+    }
+
+    /// Pushes, and is a full fence, so that the caller may then look whether
+    /// somebody sleeps (see `idle/README.md`).
+    ///
+    /// # Errors
+    /// There is no room.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(crate) unsafe fn push_fenced(&self, item: Item) -> Result<(), Full> {
+        // Relaxed: our own.
+        let tail = self.tail.load(Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(tail, item) }?;
+        // As in `push`; an exchange, because that is the cheapest full fence.
+        self.tail.swap(tail.wrapping_add(1), AcqRel);
+        fence_after_rmw();
+        Ok(())
+    }
+
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    unsafe fn fill(&self, tail: u32, item: Item) -> Result<(), Full> {
+        // Acquire: pairs with the Release by which a thief gives slots back.
+        let head = self.head.load(Acquire);
+        let (steal, real) = unpack(head);
+        if tail.wrapping_sub(steal) < CAPACITY as u32 {
+            self.slots[(tail & MASK) as usize].with_mut(|slot| {
+                // SAFETY: only the owner fills slots, and this one is outside of
+                // `steal..tail`, so nobody reads it.
+                unsafe { (*slot).write(item) };
+            });
+            return Ok(());
+        }
+        if steal != real {
+            return Err(Full::Contended(item));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.overflow(head, item) }
+    }
+
+    /// # Safety
+    /// The caller is the owner.
+    #[cold]
+    unsafe fn overflow(&self, head: u64, item: Item) -> Result<(), Full> {
+        let (_, real) = unpack(head);
+        let half = CAPACITY as u32 / 2;
+        let next = real.wrapping_add(half);
+        // Acquire and Release: the slots were ours all along, but keep the
+        // chain between thieves and owner unbroken. Relaxed: a failure only
+        // means that a thief was faster.
+        if self.head.compare_exchange(head, pack(next, next), AcqRel, Relaxed).is_err() {
+            return Err(Full::Contended(item));
+        }
+        let mut older = Fifo::new();
+        for position in 0..half {
+            // SAFETY: the exchange made these slots ours alone.
+            older.push_back(unsafe { self.take(real.wrapping_add(position)) });
+        }
+        older.push_back(item);
+        Err(Full::Overflow(older))
+    }
+
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(crate) unsafe fn pop(&self) -> Option<Item> {
+        // Acquire: as in `fill`.
+        let mut head = self.head.load(Acquire);
+        // Relaxed: our own.
+        let tail = self.tail.load(Relaxed);
+        loop {
+            let (steal, real) = unpack(head);
+            if real == tail {
+                return None;
+            }
+            let after = real.wrapping_add(1);
+            let next = if steal == real { pack(after, after) } else { pack(steal, after) };
+            if self.solo {
+                // Relaxed: nobody else looks.
+                self.head.store(next, Relaxed);
+            } else if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                // AcqRel: as in `overflow`.
+                head = now;
+                continue;
+            }
+            // SAFETY: the exchange took this slot for us.
+            return Some(unsafe { self.take(real) });
+        }
+    }
+
+    /// Moves half of this ring into `to`; the oldest item is returned instead.
+    ///
+    /// # Safety
+    /// The caller is the owner of `to`, which is another ring.
+    pub(crate) unsafe fn steal_into(&self, to: &Ring) -> Option<Item> {
+        // SAFETY: the caller's promise.
+        if unsafe { to.room() } < CAPACITY / 2 {
+            return None;
+        }
+        // Acquire: pairs with the Release of the owner's and thieves' RMWs.
+        let mut head = self.head.load(Acquire);
+        let (first, count) = loop {
+            let (steal, real) = unpack(head);
+            if steal != real {
+                return None;
+            }
+            // Acquire: pairs with `push`, makes the slots visible.
+            let available = self.tail.load(Acquire).wrapping_sub(real);
+            let count = available - available / 2;
+            // An outdated head can make this too large; then the exchange
+            // would fail.
+            if count == 0 || count > CAPACITY as u32 / 2 {
+                if count == 0 {
+                    return None;
+                }
+                let now = self.head.load(Acquire);
+                if now == head {
+                    return None;
+                }
+                head = now;
+                continue;
+            }
+            // AcqRel: the claim. Acquire: as above.
+            match self.head.compare_exchange_weak(
+                head,
+                pack(steal, real.wrapping_add(count)),
+                AcqRel,
+                Acquire,
+            ) {
+                Ok(_) => break (real, count),
+                Err(now) => head = now,
+            }
+        };
+        // SAFETY: the claim made `first..first + count` ours to read, and keeps
+        // the owner from overwriting it while `steal` stays behind.
+        let oldest = unsafe { self.take(first) };
+        // Relaxed: the caller owns it.
+        let tail = to.tail.load(Relaxed);
+        for offset in 1..count {
+            // SAFETY: as above.
+            let item = unsafe { self.take(first.wrapping_add(offset)) };
+            let position = tail.wrapping_add(offset - 1);
+            to.slots[(position & MASK) as usize].with_mut(|slot| {
+                // SAFETY: `room` said so, only the owner fills slots, and a
+                // thief at `to` only ever makes more room.
+                unsafe { (*slot).write(item) };
+            });
+        }
+        // Release: gives the slots back to the owner (`fill`). Acquire: keeps
+        // the chain. The owner may have popped in the meantime, so `real` is
+        // where it is now.
+        let mut head = self.head.load(Acquire);
+        loop {
+            let (_, real) = unpack(head);
+            match self.head.compare_exchange_weak(head, pack(real, real), AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => head = now,
+            }
+        }
+        // Release: publishes the slots to thieves of `to`.
+        to.tail.store(tail.wrapping_add(count - 1), Release);
+        Some(oldest)
+    }
+
+    /// # Safety
+    /// The slot is filled, and the caller has claimed it.
+    #[inline]
+    unsafe fn take(&self, position: u32) -> Item {
+        self.slots[(position & MASK) as usize].with(|slot| {
+            // SAFETY: the claim excludes writers.
+            let item = unsafe { slot.read() };
+            // SAFETY: it was filled, and the position moves on, so that the
+            // item is read once.
+            unsafe { item.assume_init() }
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::runtime::Link;
+    use std::ptr::NonNull;
+
+    fn items(links: &[Link]) -> impl Iterator<Item = Item> {
+        // SAFETY: the tests keep the links until the end, and make one item of
+        // each.
+        links.iter().map(|link| unsafe { Item::from_link(NonNull::from(link)) })
+    }
+
+    fn index(links: &[Link], item: Item) -> usize {
+        (item.into_link().as_ptr().addr() - links.as_ptr().addr()) / size_of::<Link>()
+    }
+
+    #[test]
+    fn overflow_gives_the_older_half_and_keeps_the_rest_in_order() {
+        for solo in [true, false] {
+            let links: Vec<Link> = (0..=CAPACITY).map(|_| Link::new()).collect();
+            let ring = Ring::new(solo);
+            let mut overflow = None;
+            for item in items(&links) {
+                // SAFETY: this thread owns the ring.
+                match unsafe { ring.push(item) } {
+                    Ok(()) => {}
+                    Err(Full::Overflow(older)) => overflow = Some(older),
+                    Err(Full::Contended(_)) => unreachable!("nobody steals"),
+                }
+            }
+            let mut overflow = overflow.expect("one too many");
+            let mut order = Vec::new();
+            while let Some(item) = overflow.pop_front() {
+                order.push(index(&links, item));
+            }
+            let expected: Vec<_> = (0..CAPACITY / 2).chain([CAPACITY]).collect();
+            assert_eq!(order, expected);
+            for expected in CAPACITY / 2..CAPACITY {
+                // SAFETY: this thread owns the ring.
+                let item = unsafe { ring.pop() }.expect("half is left");
+                assert_eq!(index(&links, item), expected);
+            }
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.pop() }.is_none());
+        }
+    }
+
+    #[test]
+    fn a_thief_takes_the_older_half() {
+        let links: Vec<Link> = (0..5).map(|_| Link::new()).collect();
+        let (ring, mine) = (Ring::new(false), Ring::new(false));
+        for item in items(&links) {
+            // SAFETY: this thread owns the ring.
+            unsafe { ring.push(item) }.expect("there is room");
+        }
+        // SAFETY: this thread owns both.
+        let first = unsafe { ring.steal_into(&mine) }.expect("there is something");
+        assert_eq!(index(&links, first), 0);
+        assert_eq!((mine.len(), ring.len()), (2, 2));
+        for expected in [1, 2] {
+            // SAFETY: this thread owns the ring.
+            let item = unsafe { mine.pop() }.expect("stolen");
+            assert_eq!(index(&links, item), expected);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Synchronisation between tasks, and the one door through which this crate
+//! reaches atomics, threads and cells.
+//!
+//! Everything `pub(crate)` in this file is either `std`'s or, under
+//! `--cfg loom`, loom's model of it. No other module names
+//! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
+//! loom checks is the code that runs.
+
+mod notify;
+pub mod oneshot;
+
+pub use notify::{Notified, Notify, OwnedNotified};
+
+#[cfg(not(loom))]
+pub(crate) mod atomic {
+    pub(crate) use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
+
+    /// Completes a full fence of which the read-modify-write that comes just
+    /// before it in program order is the expensive half.
+    ///
+    /// On x86-64 every locked instruction already keeps later loads from
+    /// passing it, so only the compiler has to be held back; elsewhere this
+    /// is a sequentially consistent fence.
+    #[inline(always)]
+    pub(crate) fn fence_after_rmw() {
+        #[cfg(target_arch = "x86_64")]
+        std::sync::atomic::compiler_fence(SeqCst);
+        #[cfg(not(target_arch = "x86_64"))]
+        fence(SeqCst);
+    }
+}
+
+#[cfg(loom)]
+pub(crate) mod atomic {
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
+    pub(crate) use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+    #[inline(always)]
+    pub(crate) fn fence_after_rmw() {
+        fence(SeqCst);
+    }
+}
+
+#[cfg(not(loom))]
+pub(crate) mod cell {
+    /// `std`'s cell with loom's closures, which mark where an access begins
+    /// and ends.
+    #[derive(Debug, Default)]
+    #[repr(transparent)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        #[inline(always)]
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        /// A read: no `with_mut` may overlap with it.
+        #[inline(always)]
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        /// A write: nothing may overlap with it.
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
+#[cfg(loom)]
+pub(crate) mod cell {
+    pub(crate) use loom::cell::UnsafeCell;
+}
+
+pub(crate) use cell::UnsafeCell;
+
+#[cfg(not(loom))]
+mod blocking {
+    use std::time::Duration;
+
+    /// `std`'s mutex without poisoning: no critical section of this crate runs
+    /// foreign code, so none is left half done by a panic.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+    pub(crate) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
+
+    impl<T> Mutex<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::sync::Mutex::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+
+    /// `std`'s condition variable without poisoning.
+    #[derive(Debug, Default)]
+    pub(crate) struct Condvar(std::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) const fn new() -> Self {
+            Self(std::sync::Condvar::new())
+        }
+
+        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        /// Returns the guard and whether the time ran out.
+        pub(crate) fn wait_timeout<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+            timeout: Duration,
+        ) -> (MutexGuard<'a, T>, bool) {
+            let (guard, result) = self
+                .0
+                .wait_timeout(guard, timeout)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            (guard, result.timed_out())
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+
+    pub(crate) mod thread {
+        pub(crate) use std::thread::{Thread, current, panicking, park};
+        use std::time::Duration;
+
+        pub(crate) fn park_timeout(timeout: Duration) {
+            std::thread::park_timeout(timeout);
+        }
+
+        /// Starts a detached thread.
+        ///
+        /// # Errors
+        /// What the system says when it has no thread to give.
+        pub(crate) fn spawn(
+            name: String,
+            stack_bytes: Option<usize>,
+            body: impl FnOnce() + Send + 'static,
+        ) -> std::io::Result<()> {
+            let mut builder = std::thread::Builder::new().name(name);
+            if let Some(bytes) = stack_bytes {
+                builder = builder.stack_size(bytes);
+            }
+            builder.spawn(body).map(drop)
+        }
+    }
+}
+
+#[cfg(loom)]
+mod blocking {
+    use std::time::Duration;
+
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    impl<T: Default> Default for Mutex<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self(loom::sync::Condvar::new())
+        }
+
+        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(guard).unwrap()
+        }
+
+        pub(crate) fn wait_timeout<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+            _timeout: Duration,
+        ) -> (MutexGuard<'a, T>, bool) {
+            (self.wait(guard), false)
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+
+    pub(crate) mod thread {
+        pub(crate) use loom::thread::{Thread, current, park};
+        pub(crate) use std::thread::panicking;
+        use std::time::Duration;
+
+        /// Loom has no clock: a timed wait is a wait.
+        pub(crate) fn park_timeout(_timeout: Duration) {
+            park();
+        }
+
+        pub(crate) fn spawn(
+            _name: String,
+            _stack_bytes: Option<usize>,
+            body: impl FnOnce() + Send + 'static,
+        ) -> std::io::Result<()> {
+            loom::thread::spawn(body);
+            Ok(())
+        }
+    }
+}
+
+pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
+
+/// A value on cache lines of its own. 128 bytes, because x86-64 fetches lines
+/// in pairs and some ARM cores have lines of that size.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Line<T>(pub(crate) T);
+
+impl<T> std::ops::Deref for Line<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

@@ -1,0 +1,349 @@
+//! Owning pointers to tasks, and what a worker does with one.
+
+use super::header::{Header, NO_HOME, header, trailer};
+use super::list::OwnedTasks;
+use super::state::{Complete, Idle, Seize, Start, State, Undeliver};
+use super::{Id, waker};
+use crate::runtime::{Item, context};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+/// Where tasks go when they are woken.
+///
+/// A task names its scheduler by a plain pointer, so that spawning touches no
+/// shared count. What makes this sound: the runtime completes all its tasks
+/// before it gives up its own `Arc`, and for those that a waker had in its
+/// hands at that moment, it leaves the waker a count (see `task/README.md`).
+pub(crate) trait Schedule: Send + Sync + Sized + 'static {
+    /// Brings a task to a queue.
+    ///
+    /// # Errors
+    /// The queue is closed for good; the entry comes back.
+    ///
+    /// # Safety
+    /// `this` came from `Arc::as_ptr` and is live for as long as `task` is in
+    /// the caller's hands, which may be no longer than it takes to queue it.
+    unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable>;
+}
+
+/// A queue entry: the obligation to run (or cancel) a task, together with the
+/// runtime's reference to it.
+#[derive(Debug)]
+#[must_use = "a queue entry that is dropped is a task that never runs again"]
+#[repr(transparent)]
+pub(crate) struct Runnable(NonNull<Header>);
+
+// SAFETY: what runs, cancels or drops the future of an entry are the queues'
+// consumers, and whether they may be on other threads is settled where tasks
+// are made: see `raw::allocate`.
+unsafe impl Send for Runnable {}
+
+/// A counted reference to a task.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct TaskRef(NonNull<Header>);
+
+// SAFETY: through a reference only the state word, the id and (for the join
+// handle, whose own bounds guard it) the output can be reached.
+unsafe impl Send for TaskRef {}
+// SAFETY: as above.
+unsafe impl Sync for TaskRef {}
+
+/// What has become of a task after a worker had it.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Ran {
+    /// It is done with or at rest.
+    Off,
+    /// It was woken while it ran: queue it.
+    Woken(Runnable),
+    /// It yielded: queue it behind all others.
+    Yielded(Runnable),
+}
+
+/// The worker that runs a task, as far as the task's bookkeeping goes.
+pub(crate) trait Home {
+    /// Of this worker, unique in its scheduler.
+    fn index(&self) -> u32;
+    /// The tasks at rest that this worker looks after.
+    fn tasks(&self) -> &OwnedTasks;
+    /// Sends a completed task, with the runtime's reference, to the worker
+    /// whose list it is on.
+    fn send_home(&self, home: u32, task: Item);
+    /// Wakes the one that waits for a task which has just completed.
+    fn wake_joiner(&self, joiner: Waker) {
+        wake_guarded(joiner);
+    }
+}
+
+impl Runnable {
+    /// # Safety
+    /// 1. The task is live, and the caller owes it a queue entry.
+    /// 2. The runtime's reference to it comes along.
+    #[inline(always)]
+    pub(super) unsafe fn new(task: NonNull<Header>) -> Self {
+        Self(task)
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_item(self) -> Item {
+        // SAFETY: the header starts with the link and is live as long as the
+        // entry exists; an entry exists once; and it is `Send`.
+        unsafe { Item::from_link(self.0.cast()) }
+    }
+
+    /// # Safety
+    /// `item` came from `into_item`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_item(item: Item) -> Self {
+        Self(item.into_link().cast())
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &State {
+        // SAFETY: the entry's reference keeps the task live.
+        &unsafe { header(self.0) }.state
+    }
+
+    pub(super) fn undeliver(self) -> Undeliver {
+        self.state().undeliver()
+    }
+
+    /// Which worker has to run this, if only one may.
+    #[inline]
+    pub(crate) fn pinned_to(&self) -> Option<u32> {
+        // SAFETY: the entry's reference keeps the task live.
+        let trailer = unsafe { trailer(self.0) };
+        (trailer.pinned != NO_HOME).then_some(trailer.pinned)
+    }
+
+    /// Polls the task once, and does what follows from it.
+    #[inline]
+    pub(crate) fn run(self, worker: &impl Home) -> Ran {
+        let task = self.0;
+        // SAFETY: the entry's reference keeps the task live.
+        let header = unsafe { header(task) };
+        match header.state.start() {
+            Start::Poll => {}
+            Start::Cancel => {
+                self.cancel_started(worker);
+                return Ran::Off;
+            }
+        }
+        // SAFETY: the task stays live until `finish` or `idle`, below.
+        let waker = unsafe { waker::borrowed(task) };
+        let scope = context::enter_task(task);
+        // SAFETY: `start` gave us the right to the future, which has not been
+        // dropped, for else the task were complete and not in a queue.
+        let polled = unsafe { (header.vtable.poll)(task, &mut Context::from_waker(&waker)) };
+        let yielded = scope.leave();
+        if polled.is_ready() {
+            finish(task, worker);
+            return Ran::Off;
+        }
+        if home_of(task) == NO_HOME {
+            // SAFETY: it is on no list, and stays live until `finish`, which
+            // takes it off; the right is ours until `idle`.
+            unsafe { worker.tasks().insert(task, worker.index()) };
+        }
+        if yielded {
+            // The right goes into the queue with the entry: no transition.
+            return Ran::Yielded(self);
+        }
+        match header.state.idle() {
+            Idle::Parked => Ran::Off,
+            Idle::Rescheduled => Ran::Woken(self),
+        }
+    }
+
+    /// Drops the future instead of polling it.
+    pub(crate) fn cancel(self, worker: &impl Home) {
+        // Whatever the answer, the future is ours to drop now.
+        let (Start::Poll | Start::Cancel) = self.state().start();
+        self.cancel_started(worker);
+    }
+
+    fn cancel_started(self, worker: &impl Home) {
+        let task = self.0;
+        // SAFETY: the entry's reference keeps the task live.
+        let vtable = unsafe { header(task) }.vtable;
+        // A destructor may ask which task it is in.
+        let scope = context::enter_task(task);
+        // SAFETY: `start` gave us the right to the future.
+        unsafe { (vtable.cancel)(task) };
+        scope.leave();
+        finish(task, worker);
+    }
+}
+
+/// Puts the task that this thread is polling on the worker's list, as if it
+/// had rested: its poll will go on without the worker.
+pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
+    if home_of(task) == NO_HOME {
+        // SAFETY: the caller is inside of the task's poll, so it is live and
+        // the right to its future is this thread's.
+        unsafe { worker.tasks().insert(task, worker.index()) };
+    }
+}
+
+/// Whether a task that this thread is inside of has ended, so that only its
+/// output's destructor runs.
+pub(crate) fn is_complete(task: NonNull<Header>) -> bool {
+    // SAFETY: being polled or dropped keeps a task live.
+    unsafe { header(task) }.state.is_complete()
+}
+
+fn home_of(task: NonNull<Header>) -> u32 {
+    // SAFETY: only called with the right to the future, which keeps it live.
+    let trailer = unsafe { trailer(task) };
+    trailer.home.with(|home| {
+        // SAFETY: as above: the right's holder may read it.
+        unsafe { *home }
+    })
+}
+
+/// Completes a task whose output was just stored.
+fn finish(task: NonNull<Header>, worker: &impl Home) {
+    // SAFETY: the runtime's reference, which the caller got with the entry,
+    // keeps the task live until it is given up below.
+    let header = unsafe { header(task) };
+    let home = home_of(task);
+    let elsewhere = home != NO_HOME && home != worker.index();
+    if home == worker.index() {
+        // SAFETY: its home is here, so it is on this list.
+        unsafe { worker.tasks().remove(task) };
+    }
+    match header.state.complete(elsewhere) {
+        Complete::Released => return,
+        Complete::Keep => {}
+        Complete::WakeJoiner => {
+            // SAFETY: live as above.
+            let trailer = unsafe { trailer(task) };
+            let joiner = trailer.join_waker.with_mut(|cell| {
+                // SAFETY: `JOIN_WAKER` was set, so the cell is ours.
+                unsafe { Option::take(&mut *cell) }
+            });
+            if let Some(joiner) = joiner {
+                worker.wake_joiner(joiner);
+            }
+        }
+        Complete::DropOutput => {
+            let scope = context::enter_task(task);
+            // SAFETY: nobody will join, so the output is the completer's.
+            unsafe { (header.vtable.drop_output)(task) };
+            scope.leave();
+        }
+    }
+    if elsewhere {
+        // SAFETY: the link is free, since a complete task is in no queue; the
+        // runtime's reference goes along with the item.
+        worker.send_home(home, unsafe { Item::from_link(task.cast()) });
+    } else {
+        // SAFETY: the runtime's reference, given up exactly here.
+        drop(unsafe { TaskRef::from_raw(task) });
+    }
+}
+
+/// A completed task that came home: takes it off the list and lets it go.
+///
+/// # Safety
+/// `item` came through `Home::send_home` to the owner of `tasks`.
+pub(crate) unsafe fn bury(item: Item, tasks: &OwnedTasks) {
+    // SAFETY: the caller's promise, and what `finish` put in.
+    unsafe { tasks.bury(item.into_link().cast()) };
+}
+
+/// Cancels all tasks on a list whose scheduler has closed and emptied its
+/// queues, and which no thread polls any more.
+pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
+    while let Some(task) = worker.tasks().first() {
+        // SAFETY: what is on the list is live.
+        let header = unsafe { header(task) };
+        // For the waker that has the task in its hands, if one has: it is
+        // there before `seize` can be seen.
+        std::mem::forget(Arc::clone(scheduler));
+        let limbo = match header.state.seize() {
+            Seize::Taken => false,
+            Seize::TakenInLimbo => true,
+            Seize::Busy => unreachable!("a task ran on after its runtime's end"),
+        };
+        if !limbo {
+            // SAFETY: the count that was added above.
+            unsafe { Arc::decrement_strong_count(Arc::as_ptr(scheduler)) };
+        }
+        let scope = context::enter_task(task);
+        // SAFETY: `seize` gave us the right to the future.
+        unsafe { (header.vtable.cancel)(task) };
+        scope.leave();
+        finish(task, worker);
+    }
+}
+
+impl TaskRef {
+    /// # Safety
+    /// The caller owns one reference to the live task, and gives it away.
+    #[inline(always)]
+    pub(super) unsafe fn from_raw(task: NonNull<Header>) -> Self {
+        Self(task)
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the reference keeps the task live.
+        unsafe { header(self.0) }
+    }
+
+    pub(super) fn as_ptr(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    pub(super) fn id(&self) -> Id {
+        // SAFETY: the reference keeps the task live.
+        unsafe { trailer(self.0) }.id
+    }
+
+    /// Asks the task to stop; see `AbortHandle::abort`.
+    pub(super) fn abort(&self) {
+        let header = self.header();
+        match header.state.cancel() {
+            super::state::Wake::Schedule => {
+                // SAFETY: the transition made us owe this queue entry.
+                unsafe { (header.vtable.schedule)(self.0) }
+            }
+            super::state::Wake::Nothing => {}
+        }
+    }
+}
+
+impl Clone for TaskRef {
+    fn clone(&self) -> Self {
+        self.header().state.add_ref();
+        Self(self.0)
+    }
+}
+
+impl Drop for TaskRef {
+    #[inline]
+    fn drop(&mut self) {
+        let header = self.header();
+        let vtable = header.vtable;
+        if header.state.unref() {
+            // SAFETY: that was the last reference.
+            unsafe { (vtable.dealloc)(self.0) };
+        }
+    }
+}
+
+/// Wakes, and stops a panic: a foreign waker's is not the worker's business.
+pub(crate) fn wake_guarded(waker: Waker) {
+    // Nothing of ours is under way in there, and the message has been printed.
+    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+}
+
+/// The id of a task that this thread is inside of.
+pub(crate) fn id_of(task: NonNull<Header>) -> Id {
+    // SAFETY: being polled or dropped keeps a task live.
+    unsafe { trailer(task) }.id
+}

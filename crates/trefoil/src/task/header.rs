@@ -1,0 +1,147 @@
+//! The memory of a task: what is where, and who may touch it.
+
+use super::Id;
+use super::state::State;
+use crate::runtime::Link;
+use crate::sync::UnsafeCell;
+use std::any::Any;
+use std::future::Future;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker};
+
+/// The hot part, the same for all tasks.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Header {
+    /// First, so that a pointer to the header is a pointer to the link.
+    pub(super) link: Link,
+    pub(super) state: State,
+    pub(super) vtable: &'static Vtable,
+    /// `Arc::as_ptr` of the scheduler, whose type the vtable knows. Valid
+    /// while the task is not complete, and for the queue entry of a task that
+    /// was seized in limbo (see `State::seize`).
+    pub(super) scheduler: *const (),
+}
+
+/// What depends on the future's and the scheduler's type.
+#[derive(Debug)]
+pub(crate) struct Vtable {
+    /// Polls the future; on `Ready` its output or panic is stored.
+    pub(super) poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<()>,
+    /// Drops the future and stores that it was cancelled.
+    pub(super) cancel: unsafe fn(NonNull<Header>),
+    /// Moves the output to a `Result<T, JoinError>` behind the pointer.
+    pub(super) take_output: unsafe fn(NonNull<Header>, *mut ()),
+    pub(super) drop_output: unsafe fn(NonNull<Header>),
+    pub(super) dealloc: unsafe fn(NonNull<Header>),
+    /// Brings a task that was just marked `SCHEDULED` to a queue.
+    pub(super) schedule: unsafe fn(NonNull<Header>),
+    /// From the header to the trailer, in bytes.
+    pub(super) trailer_offset: usize,
+}
+
+/// The one allocation of a task.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct TaskCell<F: Future> {
+    pub(super) header: Header,
+    /// Belongs to the holder of the right to the future; after `COMPLETE`, to
+    /// the join handle, or without one, to the completing side.
+    pub(super) stage: UnsafeCell<Stage<F>>,
+    pub(super) trailer: Trailer,
+}
+
+/// What the task has become so far.
+pub(super) enum Stage<F: Future> {
+    Future(F),
+    Output(F::Output),
+    Panicked(Box<dyn Any + Send>),
+    Cancelled,
+    Taken,
+}
+
+/// The cold part: touched when a task rests, is joined or ends.
+#[derive(Debug)]
+pub(super) struct Trailer {
+    pub(super) id: Id,
+    /// Belongs to the join handle while `JOIN_WAKER` is clear, to the
+    /// completing side while it is set.
+    pub(super) join_waker: UnsafeCell<Option<Waker>>,
+    /// Belongs to the owner of the list that the task is on.
+    pub(super) neighbours: UnsafeCell<Neighbours>,
+    /// The worker on whose list the task is, or [`NO_HOME`]. Belongs to the
+    /// holder of the right to the future.
+    pub(super) home: UnsafeCell<u32>,
+    /// The only worker that may run the task, or [`NO_HOME`].
+    pub(super) pinned: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    pub(super) prev: Option<NonNull<Header>>,
+    pub(super) next: Option<NonNull<Header>>,
+}
+
+/// The home of a task that never rested: it is on no list yet.
+pub(crate) const NO_HOME: u32 = u32::MAX;
+
+impl<F: Future> std::fmt::Debug for Stage<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Future(_) => "Future",
+            Self::Output(_) => "Output",
+            Self::Panicked(_) => "Panicked",
+            Self::Cancelled => "Cancelled",
+            Self::Taken => "Taken",
+        })
+    }
+}
+
+/// # Safety
+/// `task` points to the header of a live task.
+#[inline(always)]
+pub(super) unsafe fn header<'a>(task: NonNull<Header>) -> &'a Header {
+    // SAFETY: the caller's promise. All fields that change after the task's
+    // creation are cells, so a shared reference is right at any time.
+    unsafe { task.as_ref() }
+}
+
+/// # Safety
+/// `task` points to the header of a live task.
+#[inline(always)]
+pub(super) unsafe fn trailer<'a>(task: NonNull<Header>) -> &'a Trailer {
+    // SAFETY: the caller's promise.
+    let offset = unsafe { header(task) }.vtable.trailer_offset;
+    // SAFETY: `offset` is `offset_of!(TaskCell<F>, trailer)` for the very `F`
+    // that the task was allocated with, so the sum stays inside of it.
+    let trailer = unsafe { task.byte_add(offset) }.cast::<Trailer>();
+    // SAFETY: as above; and as in `header`, what changes is in cells.
+    unsafe { trailer.as_ref() }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_task_fits_two_cache_lines() {
+        struct Sixteen;
+        impl Future for Sixteen {
+            type Output = ();
+            fn poll(self: std::pin::Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+                Poll::Ready(())
+            }
+        }
+        #[repr(C)]
+        struct Padded(Sixteen, [u64; 2]);
+        impl Future for Padded {
+            type Output = ();
+            fn poll(self: std::pin::Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+                Poll::Ready(())
+            }
+        }
+        assert_eq!(size_of::<Padded>(), 16);
+        assert!(size_of::<TaskCell<Padded>>() <= 128, "{}", size_of::<TaskCell<Padded>>());
+        assert_eq!(std::mem::offset_of!(Header, link), 0);
+    }
+}

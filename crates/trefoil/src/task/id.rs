@@ -1,0 +1,57 @@
+use crate::runtime::context;
+use crate::sync::atomic::Relaxed;
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// Names a task: unique among all tasks of the process, never reused, and
+/// nothing is said about its order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Id(NonZeroU64);
+
+/// How many ids a thread takes at a time, so that spawning touches no shared
+/// counter.
+const BLOCK: u64 = 1024;
+
+// Never loom's: ids order nothing, and a static of loom's would not outlive
+// one execution of the model.
+static NEXT_BLOCK: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+
+impl Id {
+    pub(crate) fn next() -> Self {
+        context::with(|context| {
+            let mut id = context.next_id.get();
+            if id % BLOCK == 0 {
+                // Relaxed: only uniqueness matters.
+                id = NEXT_BLOCK.fetch_add(1, Relaxed) * BLOCK;
+            }
+            context.next_id.set(id + 1);
+            Self(NonZeroU64::new(id).expect("2^64 tasks"))
+        })
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({})", self.0)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The id of the task that this is called in.
+///
+/// # Panics
+/// Outside of a task, which includes the future given to `block_on`.
+#[track_caller]
+pub fn id() -> Id {
+    try_id().expect("not inside of a task: `block_on`'s own future has no id")
+}
+
+/// The id of the task that this is called in, if there is one.
+pub fn try_id() -> Option<Id> {
+    context::with(|context| context.task.get()).map(super::id_of)
+}

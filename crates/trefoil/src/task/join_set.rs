@@ -1,0 +1,335 @@
+use super::coop::{self, Budget};
+use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
+use crate::runtime::Handle;
+use crate::sync::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker, ready};
+
+/// Tasks that are joined in the order in which they end.
+///
+/// Dropping the set aborts them.
+pub struct JoinSet<T> {
+    members: Vec<Option<Member<T>>>,
+    free: Vec<usize>,
+    board: Arc<Board>,
+}
+
+struct Member<T> {
+    handle: JoinHandle<T>,
+    /// Puts the member's index on the board.
+    waker: Waker,
+}
+
+/// Where members that may have ended are noted.
+struct Board {
+    state: Mutex<Noted>,
+}
+
+#[derive(Default)]
+struct Noted {
+    ended: VecDeque<usize>,
+    /// Of the task that joins.
+    waker: Option<Waker>,
+}
+
+struct MemberWaker {
+    index: usize,
+    board: Arc<Board>,
+}
+
+impl Wake for MemberWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let waker = {
+            let mut state = self.board.state.lock();
+            state.ended.push_back(self.index);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// An empty set.
+    pub fn new() -> Self {
+        Self {
+            members: Vec::new(),
+            free: Vec::new(),
+            board: Arc::new(Board { state: Mutex::default() }),
+        }
+    }
+
+    /// Tasks that were not joined yet.
+    pub fn len(&self) -> usize {
+        self.members.len() - self.free.len()
+    }
+
+    /// Whether all tasks were joined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: 'static> JoinSet<T> {
+    /// Spawns a task into the current runtime and the set.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn spawn<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send,
+    {
+        self.insert(super::spawn(task))
+    }
+
+    /// Spawns a task into the given runtime and the set.
+    #[track_caller]
+    pub fn spawn_on<F>(&mut self, task: F, handle: &Handle) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send,
+    {
+        self.insert(handle.spawn(task))
+    }
+
+    /// Spawns a local task into the current [`LocalSet`] and the set.
+    ///
+    /// # Panics
+    /// Outside of a `LocalSet`.
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(super::spawn_local(task))
+    }
+
+    /// Spawns a local task into the given [`LocalSet`] and the set.
+    #[track_caller]
+    pub fn spawn_local_on<F>(&mut self, task: F, local_set: &LocalSet) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(local_set.spawn_local(task))
+    }
+
+    /// Spawns a closure that may block.
+    ///
+    /// # Panics
+    /// Outside of a runtime, or if the system has no thread to give.
+    #[track_caller]
+    pub fn spawn_blocking<F>(&mut self, f: F) -> AbortHandle
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send,
+    {
+        self.insert(super::spawn_blocking(f))
+    }
+
+    /// Spawns a closure that may block, in the given runtime.
+    ///
+    /// # Panics
+    /// If the system has no thread to give.
+    #[track_caller]
+    pub fn spawn_blocking_on<F>(&mut self, f: F, handle: &Handle) -> AbortHandle
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send,
+    {
+        self.insert(handle.spawn_blocking(f))
+    }
+
+    fn insert(&mut self, handle: JoinHandle<T>) -> AbortHandle {
+        let abort = handle.abort_handle();
+        let index = self.free.pop().unwrap_or(self.members.len());
+        let waker = Arc::new(MemberWaker { index, board: Arc::clone(&self.board) }).into();
+        if handle.poll_complete(&waker).is_ready() {
+            waker.wake_by_ref();
+        }
+        let member = Some(Member { handle, waker });
+        match self.members.get_mut(index) {
+            Some(place) => *place = member,
+            None => self.members.push(member),
+        }
+        abort
+    }
+
+    /// Waits for the next task to end; `None` if the set is empty.
+    ///
+    /// # Cancellation safety
+    /// Yes: no output is lost if it is dropped.
+    pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        poll_fn(|cx| self.poll_join_next(cx)).await
+    }
+
+    /// As [`JoinSet::join_next`], with the task's id.
+    ///
+    /// # Cancellation safety
+    /// Yes: no output is lost if it is dropped.
+    pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        poll_fn(|cx| self.poll_join_next_with_id(cx)).await
+    }
+
+    /// Takes the output of a task that has ended already, if there is one.
+    pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
+        self.try_join_next_with_id().map(|result| result.map(|(_, output)| output))
+    }
+
+    /// As [`JoinSet::try_join_next`], with the task's id.
+    pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        loop {
+            let index = self.board.state.lock().ended.pop_front()?;
+            if let Some(result) = self.take_if_ended(index) {
+                return Some(result);
+            }
+        }
+    }
+
+    /// Polls for the next task to end.
+    pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
+        let result = ready!(self.poll_join_next_with_id(cx));
+        Poll::Ready(result.map(|result| result.map(|(_, output)| output)))
+    }
+
+    /// As [`JoinSet::poll_join_next`], with the task's id.
+    pub fn poll_join_next_with_id(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(Id, T), JoinError>>> {
+        if self.is_empty() {
+            return Poll::Ready(None);
+        }
+        let budget = ready!(coop::poll_proceed(cx));
+        loop {
+            let index = {
+                let mut state = self.board.state.lock();
+                match state.ended.pop_front() {
+                    Some(index) => index,
+                    None => {
+                        let old = match &state.waker {
+                            Some(old) if old.will_wake(cx.waker()) => None,
+                            _ => state.waker.replace(cx.waker().clone()),
+                        };
+                        drop(state);
+                        drop(old);
+                        return Poll::Pending;
+                    }
+                }
+            };
+            if let Some(result) = self.take_if_ended(index) {
+                budget.made_progress();
+                return Poll::Ready(Some(result));
+            }
+        }
+    }
+
+    /// A note on the board can be of a member that was taken since.
+    fn take_if_ended(&mut self, index: usize) -> Option<Result<(Id, T), JoinError>> {
+        let place = self.members.get_mut(index)?;
+        let member = place.as_mut()?;
+        let mut cx = Context::from_waker(&member.waker);
+        let handle = Pin::new(&mut member.handle);
+        let polled = coop::with_budget(Budget::UNLIMITED, || handle.poll(&mut cx));
+        let Poll::Ready(result) = polled else { return None };
+        let id = member.handle.id();
+        *place = None;
+        self.free.push(index);
+        Some(result.map(|output| (id, output)))
+    }
+
+    /// Waits for all tasks, and returns their outputs in the order in which
+    /// they ended.
+    ///
+    /// # Panics
+    /// With the panic of the first task that panicked, or if one was cancelled.
+    pub async fn join_all(mut self) -> Vec<T> {
+        let mut outputs = Vec::with_capacity(self.len());
+        while let Some(result) = self.join_next().await {
+            match result {
+                Ok(output) => outputs.push(output),
+                Err(error) if error.is_panic() => {
+                    std::panic::resume_unwind(error.into_panic());
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        outputs
+    }
+
+    /// Aborts all tasks, and waits until they are gone.
+    pub async fn shutdown(&mut self) {
+        self.abort_all();
+        while self.join_next().await.is_some() {}
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// Aborts all tasks. They stay in the set until they are joined.
+    pub fn abort_all(&mut self) {
+        for member in self.members.iter().flatten() {
+            member.handle.abort();
+        }
+    }
+
+    /// Lets all tasks run on, without the set.
+    pub fn detach_all(&mut self) {
+        self.members.clear();
+        self.free.clear();
+        self.board.state.lock().ended.clear();
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        self.abort_all();
+    }
+}
+
+impl<T> Default for JoinSet<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinSet").field("len", &self.len()).finish()
+    }
+}
+
+/// Spawns each future into the current runtime.
+impl<T, F> FromIterator<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    fn from_iter<I: IntoIterator<Item = F>>(futures: I) -> Self {
+        let mut set = Self::new();
+        set.extend(futures);
+        set
+    }
+}
+
+/// Spawns each future into the current runtime.
+impl<T, F> Extend<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    fn extend<I: IntoIterator<Item = F>>(&mut self, futures: I) {
+        for future in futures {
+            self.spawn(future);
+        }
+    }
+}

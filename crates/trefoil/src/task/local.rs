@@ -1,0 +1,308 @@
+//! Tasks that stay on one thread, and so need not be `Send`.
+
+use super::{Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
+use super::{allocate, cancel_all};
+use crate::runtime::{Fifo, Inbox, Item, Runtime, context};
+use crate::sync::Mutex;
+use crate::task::Id;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Tasks polled before others on the thread get their turn.
+const PER_POLL: u32 = 61;
+
+/// A set of tasks that run on the thread which polls the set.
+///
+/// The set makes progress while it is awaited, or while
+/// [`run_until`](LocalSet::run_until) is. Dropping it drops its tasks.
+pub struct LocalSet {
+    shared: Arc<LocalShared>,
+    /// It stays on its thread.
+    _thread: PhantomData<Rc<()>>,
+}
+
+/// What wakers on other threads reach, and the set's own state.
+pub(crate) struct LocalShared {
+    inbox: Inbox,
+    /// Of the task that awaits the set.
+    waker: Mutex<Option<Waker>>,
+    /// For the set's thread only.
+    own: Own,
+}
+
+struct Own {
+    queue: RefCell<Fifo>,
+    tasks: OwnedTasks,
+    is_polling: Cell<bool>,
+}
+
+// SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
+// the thread's context, which only names a set of that thread (`enter_local`).
+// Its last owner may be a waker elsewhere, which then finds it empty.
+unsafe impl Send for LocalShared {}
+// SAFETY: as above.
+unsafe impl Sync for LocalShared {}
+
+/// Spawns a task into the set of local tasks that the caller is in.
+///
+/// # Panics
+/// Outside of a [`LocalSet`].
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let local = context::local();
+    // SAFETY: set by `enter_local` for as long as the set lives.
+    match unsafe { local.as_ref() } {
+        Some(shared) => shared.spawn(local, future),
+        None => panic!(
+            "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
+        ),
+    }
+}
+
+/// Keeps a set of local tasks the current one: see [`LocalSet::enter`].
+#[derive(Debug)]
+#[must_use = "the set is left again when the guard is dropped"]
+pub struct LocalEnterGuard {
+    _guard: context::LocalGuard,
+    _shared: Arc<LocalShared>,
+}
+
+impl LocalSet {
+    /// An empty set.
+    pub fn new() -> Self {
+        Self {
+            shared: Arc::new(LocalShared {
+                inbox: Inbox::new(),
+                waker: Mutex::new(None),
+                own: Own {
+                    queue: RefCell::default(),
+                    tasks: OwnedTasks::default(),
+                    is_polling: Cell::new(false),
+                },
+            }),
+            _thread: PhantomData,
+        }
+    }
+
+    /// Makes this the set that [`spawn_local`] spawns into, until the guard is
+    /// dropped.
+    pub fn enter(&self) -> LocalEnterGuard {
+        LocalEnterGuard {
+            _guard: context::set_local(Arc::as_ptr(&self.shared)),
+            _shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Spawns a task into the set. It starts when the set is next polled.
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.shared.spawn(Arc::as_ptr(&self.shared), future)
+    }
+
+    /// Runs `future` on `runtime`, and the set's tasks with it, until `future`
+    /// is done.
+    ///
+    /// # Panics
+    /// As [`Runtime::block_on`].
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
+        runtime.block_on(self.run_until(future))
+    }
+
+    /// Runs `future`, and the set's tasks with it, until `future` is done. The
+    /// tasks that are left wait for the set to be polled again.
+    ///
+    /// # Cancellation safety
+    /// As that of `future`; the set's tasks stay in it.
+    pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            self.shared.listen(cx.waker());
+            let _guard = context::set_local(Arc::as_ptr(&self.shared));
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(output);
+            }
+            if self.shared.poll_tasks() {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Default for LocalSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Resolves when all tasks of the set are done.
+impl Future for LocalSet {
+    type Output = ();
+
+    fn poll(self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.listen(cx.waker());
+        let _guard = context::set_local(Arc::as_ptr(&self.shared));
+        if self.shared.poll_tasks() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if self.shared.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Drop for LocalSet {
+    fn drop(&mut self) {
+        // Whatever destructors wake or spawn goes to the inbox, which is
+        // closed.
+        let _guard = context::set_local(std::ptr::null());
+        let mut items = self.shared.inbox.close();
+        items.append(&mut self.shared.own.queue.borrow_mut());
+        while let Some(item) = items.pop_front() {
+            // SAFETY: tasks are the only items so far.
+            unsafe { Runnable::from_item(item) }.cancel(&*self.shared);
+        }
+        cancel_all(&self.shared, &*self.shared);
+    }
+}
+
+impl LocalShared {
+    /// `this` is `self`, by `Arc::as_ptr`.
+    fn spawn<F>(&self, this: *const Self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let (task, join) = allocate(future, this, Id::next(), NO_HOME);
+        self.push(task);
+        join
+    }
+
+    /// From the set's own thread.
+    fn push(&self, task: Runnable) {
+        self.own.queue.borrow_mut().push_back(task.into_item());
+        if !self.own.is_polling.get() {
+            self.wake();
+        }
+    }
+
+    /// From anywhere.
+    fn send(&self, task: Runnable) -> Result<(), Runnable> {
+        match self.inbox.push(task.into_item()) {
+            Ok(was_empty) => {
+                if was_empty {
+                    self.wake();
+                }
+                Ok(())
+            }
+            // SAFETY: the very task that was put in.
+            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        }
+    }
+
+    /// Has the set polled.
+    fn wake(&self) {
+        let waker = self.waker.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Has `waker` woken for what comes. What came before is looked for after.
+    fn listen(&self, waker: &Waker) {
+        let mut slot = self.waker.lock();
+        let old = match &*slot {
+            Some(old) if old.will_wake(waker) => None,
+            _ => slot.replace(waker.clone()),
+        };
+        drop(slot);
+        drop(old);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.tasks.len() == 0 && self.own.queue.borrow().len() == 0 && self.inbox.is_empty()
+    }
+
+    /// Runs tasks for a while; true if there are more.
+    fn poll_tasks(&self) -> bool {
+        let was_polling = self.own.is_polling.replace(true);
+        let mut any_left = true;
+        for _ in 0..PER_POLL {
+            if !self.inbox.is_empty() {
+                self.own.queue.borrow_mut().append(&mut self.inbox.take());
+            }
+            let item = self.own.queue.borrow_mut().pop_front();
+            let Some(item) = item else {
+                any_left = false;
+                break;
+            };
+            // SAFETY: tasks are the only items so far.
+            match unsafe { Runnable::from_item(item) }.run(self) {
+                Ran::Off => {}
+                Ran::Woken(task) | Ran::Yielded(task) => {
+                    self.own.queue.borrow_mut().push_back(task.into_item());
+                }
+            }
+        }
+        self.own.is_polling.set(was_polling);
+        any_left
+    }
+}
+
+impl Home for LocalShared {
+    fn index(&self) -> u32 {
+        0
+    }
+
+    fn tasks(&self) -> &OwnedTasks {
+        &self.own.tasks
+    }
+
+    fn send_home(&self, _home: u32, _task: Item) {
+        unreachable!("there is only one home")
+    }
+}
+
+impl Schedule for LocalShared {
+    unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
+        if context::local() == this {
+            // SAFETY: the context's set is live, and of this thread.
+            unsafe { &*this }.push(task);
+            return Ok(());
+        }
+        // Once the task is in the inbox, the set may run it to its end, and go,
+        // while we are still to wake it.
+        // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+        unsafe { Arc::increment_strong_count(this) };
+        // SAFETY: the count that was just added.
+        let shared = unsafe { Arc::from_raw(this) };
+        shared.send(task)
+    }
+}
+
+impl fmt::Debug for LocalShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalShared").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LocalSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSet").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,260 @@
+use pin_project_lite::pin_project;
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+/// Declares keys of task-local values: see [`LocalKey`].
+///
+/// ```
+/// trefoil::task_local! {
+///     static ORDER: u32;
+/// }
+/// # fn main() -> std::io::Result<()> {
+/// let runtime = trefoil::runtime::Runtime::new()?;
+/// runtime.block_on(ORDER.scope(7, async {
+///     assert_eq!(ORDER.get(), 7);
+/// }));
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! task_local {
+    () => {};
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty; $($rest:tt)*) => {
+        $crate::task_local!($(#[$attribute])* $visibility static $name: $type);
+        $crate::task_local!($($rest)*);
+    };
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::task::LocalKey<$type> = {
+            ::std::thread_local! {
+                static SLOT: ::std::cell::RefCell<::std::option::Option<$type>> =
+                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+            }
+            $crate::task::LocalKey { __slot: SLOT }
+        };
+    };
+}
+
+/// A key for a value that a future carries with it wherever it is polled.
+///
+/// Made by [`task_local!`](crate::task_local). The value is set for the
+/// duration of a future by [`scope`](LocalKey::scope); tasks that this spawns
+/// do not inherit it.
+pub struct LocalKey<T: 'static> {
+    #[doc(hidden)]
+    pub __slot: thread::LocalKey<RefCell<Option<T>>>,
+}
+
+/// There is no value: see [`LocalKey::try_with`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AccessError(());
+
+/// Why a scope could not be entered.
+enum ScopeError {
+    Borrowed,
+    Destroyed,
+}
+
+impl ScopeError {
+    #[track_caller]
+    fn panic(&self) -> ! {
+        match self {
+            Self::Borrowed => {
+                panic!("cannot enter a task-local scope while the task-local storage is borrowed")
+            }
+            Self::Destroyed => panic!(
+                "cannot enter a task-local scope during or after destruction of the underlying thread-local"
+            ),
+        }
+    }
+}
+
+impl<T: 'static> LocalKey<T> {
+    /// Runs `future` with this key set to `value`.
+    ///
+    /// # Panics
+    /// If the future is polled while the key is borrowed by
+    /// [`with`](LocalKey::with).
+    pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
+        TaskLocalFuture { key: self, value: Some(value), future: Some(future) }
+    }
+
+    /// Runs `f` with this key set to `value`.
+    ///
+    /// # Panics
+    /// While the key is borrowed by [`with`](LocalKey::with).
+    #[track_caller]
+    pub fn sync_scope<F: FnOnce() -> R, R>(&'static self, value: T, f: F) -> R {
+        let mut value = Some(value);
+        match self.swapped(&mut value, f) {
+            Ok(output) => output,
+            Err(error) => error.panic(),
+        }
+    }
+
+    /// Runs `f` with the key's value swapped for `value`, and swaps them back.
+    fn swapped<R>(
+        &'static self,
+        value: &mut Option<T>,
+        f: impl FnOnce() -> R,
+    ) -> Result<R, ScopeError> {
+        struct Back<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
+        impl<T: 'static> Drop for Back<'_, T> {
+            fn drop(&mut self) {
+                // The slot was there on the way in, and no borrow of it outlives
+                // `f`.
+                let _ = self.0.swap(self.1);
+            }
+        }
+        self.swap(value)?;
+        let _back = Back(self, value);
+        Ok(f())
+    }
+
+    fn swap(&'static self, value: &mut Option<T>) -> Result<(), ScopeError> {
+        self.__slot
+            .try_with(|slot| match slot.try_borrow_mut() {
+                Ok(mut slot) => {
+                    std::mem::swap(&mut *slot, value);
+                    Ok(())
+                }
+                Err(_) => Err(ScopeError::Borrowed),
+            })
+            .unwrap_or(Err(ScopeError::Destroyed))
+    }
+
+    /// Reads the value.
+    ///
+    /// # Panics
+    /// Outside of a scope of this key.
+    #[track_caller]
+    pub fn with<F: FnOnce(&T) -> R, R>(&'static self, f: F) -> R {
+        match self.try_with(f) {
+            Ok(output) => output,
+            Err(_) => panic!("cannot access a task-local storage value without setting it first"),
+        }
+    }
+
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// Outside of a scope of this key.
+    pub fn try_with<F: FnOnce(&T) -> R, R>(&'static self, f: F) -> Result<R, AccessError> {
+        self.__slot
+            .try_with(|slot| slot.borrow().as_ref().map(f))
+            .ok()
+            .flatten()
+            .ok_or(AccessError(()))
+    }
+
+    /// A copy of the value.
+    ///
+    /// # Panics
+    /// Outside of a scope of this key.
+    #[track_caller]
+    pub fn get(&'static self) -> T
+    where
+        T: Clone,
+    {
+        self.with(T::clone)
+    }
+
+    /// A copy of the value.
+    ///
+    /// # Errors
+    /// Outside of a scope of this key.
+    pub fn try_get(&'static self) -> Result<T, AccessError>
+    where
+        T: Clone,
+    {
+        self.try_with(T::clone)
+    }
+}
+
+impl<T: 'static> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalKey { .. }")
+    }
+}
+
+impl fmt::Debug for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessError")
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("task-local value not set")
+    }
+}
+
+impl Error for AccessError {}
+
+pin_project! {
+    /// The future of [`LocalKey::scope`].
+    pub struct TaskLocalFuture<T, F>
+    where
+        T: 'static,
+    {
+        key: &'static LocalKey<T>,
+        // Here while the future is not being polled.
+        value: Option<T>,
+        #[pin]
+        future: Option<F>,
+    }
+
+    impl<T: 'static, F> PinnedDrop for TaskLocalFuture<T, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            let mut future = this.future;
+            if future.is_some() {
+                // The future's destructor may use the value. If the slot cannot
+                // be had, it is dropped without, with the rest.
+                let _ = this.key.swapped(this.value, || future.set(None));
+            }
+        }
+    }
+}
+
+impl<T: 'static, F> TaskLocalFuture<T, F> {
+    /// Takes the value out; the future has then none to run with.
+    pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
+        self.project().value.take()
+    }
+}
+
+impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
+    type Output = F::Output;
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let mut future = this.future;
+        let polled = this.key.swapped(this.value, || {
+            let running = future.as_mut().as_pin_mut()?;
+            let polled = running.poll(cx);
+            if polled.is_ready() {
+                // Its destructor may use the value, too.
+                future.set(None);
+            }
+            Some(polled)
+        });
+        match polled {
+            Ok(Some(polled)) => polled,
+            Ok(None) => panic!("`TaskLocalFuture` polled after completion"),
+            Err(error) => error.panic(),
+        }
+    }
+}
+
+impl<T: 'static, F> fmt::Debug for TaskLocalFuture<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskLocalFuture { .. }")
+    }
+}

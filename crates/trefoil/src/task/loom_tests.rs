@@ -1,0 +1,258 @@
+//! Task state, join handle, abort, wake and last rites under loom.
+
+use super::*;
+use crate::runtime::Item;
+use crate::sync::Mutex;
+use loom::thread;
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// A queue that can be closed, and counts what is alive.
+struct Scheduler {
+    queue: Mutex<Option<Vec<Runnable>>>,
+}
+
+impl Schedule for Scheduler {
+    unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
+        // SAFETY: as the real ones do it.
+        unsafe { Arc::increment_strong_count(this) };
+        // SAFETY: the count that was just added.
+        let this = unsafe { Arc::from_raw(this) };
+        match &mut *this.queue.lock() {
+            Some(queue) => {
+                queue.push(task);
+                Ok(())
+            }
+            None => Err(task),
+        }
+    }
+}
+
+impl Scheduler {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { queue: Mutex::new(Some(Vec::new())) })
+    }
+
+    fn pop(&self) -> Option<Runnable> {
+        self.queue.lock().as_mut().and_then(Vec::pop)
+    }
+}
+
+#[derive(Default)]
+struct Worker {
+    tasks: OwnedTasks,
+    sent_home: Cell<u32>,
+}
+
+impl Home for Worker {
+    fn index(&self) -> u32 {
+        0
+    }
+    fn tasks(&self) -> &OwnedTasks {
+        &self.tasks
+    }
+    fn send_home(&self, _: u32, _: Item) {
+        self.sent_home.set(self.sent_home.get() + 1);
+    }
+}
+
+/// Counts drops, of the future and of its output.
+#[derive(Clone)]
+struct Alive(Arc<std::sync::atomic::AtomicUsize>);
+
+impl Alive {
+    fn new() -> (Self, Arc<std::sync::atomic::AtomicUsize>) {
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        (Self(Arc::clone(&count)), count)
+    }
+}
+
+/// Hands its waker out in the first poll, and is done in the second.
+struct Handshake {
+    out: Arc<Mutex<Option<Waker>>>,
+    polls: u32,
+    done_after: u32,
+    _alive: Alive,
+}
+
+impl Future for Handshake {
+    type Output = Alive;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Alive> {
+        self.polls += 1;
+        if self.polls > self.done_after {
+            return Poll::Ready(self._alive.clone());
+        }
+        *self.out.lock() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+type Slot = Arc<Mutex<Option<Waker>>>;
+
+fn spawn(
+    scheduler: &Arc<Scheduler>,
+    done_after: u32,
+) -> (Slot, JoinHandle<Alive>, Arc<std::sync::atomic::AtomicUsize>) {
+    let (alive, count) = Alive::new();
+    let out = Arc::new(Mutex::new(None));
+    let future = Handshake { out: Arc::clone(&out), polls: 0, done_after, _alive: alive };
+    let (task, join) = allocate(future, Arc::as_ptr(scheduler), Id::next(), NO_HOME);
+    scheduler.queue.lock().as_mut().expect("open").push(task);
+    (out, join, count)
+}
+
+fn run(worker: &Worker, task: Runnable, scheduler: &Scheduler) {
+    match task.run(worker) {
+        Ran::Off => {}
+        Ran::Woken(task) | Ran::Yielded(task) => {
+            scheduler.queue.lock().as_mut().expect("open").push(task);
+        }
+    }
+}
+
+fn count(alive: &Arc<std::sync::atomic::AtomicUsize>) -> usize {
+    // The test's own, and one for each live `Alive`.
+    Arc::strong_count(alive) - 1
+}
+
+/// What the last thread of a runtime does.
+fn close(scheduler: &Arc<Scheduler>, worker: &Worker) {
+    let left = scheduler.queue.lock().take();
+    for task in left.into_iter().flatten() {
+        task.cancel(worker);
+    }
+    cancel_all(scheduler, worker);
+}
+
+#[test]
+fn loom_a_wake_during_or_after_a_poll_is_not_lost() {
+    loom::model(|| {
+        let scheduler = Scheduler::new();
+        let worker = Worker::default();
+        let (out, join, alive) = spawn(&scheduler, 2);
+        let first = scheduler.pop().expect("it was spawned");
+        run(&worker, first, &scheduler);
+        let waker = out.lock().take().expect("it was polled");
+        let waking = thread::spawn(move || {
+            waker.wake_by_ref();
+            waker.wake();
+        });
+        // One poll concurrently with the wakes, if they came in time.
+        if let Some(task) = scheduler.pop() {
+            run(&worker, task, &scheduler);
+        }
+        waking.join().unwrap();
+        // A second poll there was, or is owed; it hands out a waker again.
+        let mut polls = 0;
+        loop {
+            while let Some(task) = scheduler.pop() {
+                polls += 1;
+                assert!(polls <= 3);
+                run(&worker, task, &scheduler);
+            }
+            let Some(waker) = out.lock().take() else { break };
+            waker.wake();
+        }
+        assert!(join.is_finished());
+        drop(join);
+        assert_eq!(count(&alive), 0);
+        assert_eq!(worker.tasks.len(), 0);
+    });
+}
+
+#[test]
+fn loom_the_joiner_is_woken_or_finds_the_output() {
+    loom::model(|| {
+        let scheduler = Scheduler::new();
+        let worker = Worker::default();
+        let (_out, mut join, alive) = spawn(&scheduler, 0);
+        let joining =
+            thread::spawn(move || loom::future::block_on(async { (&mut join).await.is_ok() }));
+        let task = scheduler.pop().expect("it was spawned");
+        run(&worker, task, &scheduler);
+        assert!(joining.join().unwrap());
+        assert_eq!(count(&alive), 0);
+    });
+}
+
+#[test]
+fn loom_the_output_is_dropped_once_whoever_is_last() {
+    loom::model(|| {
+        let scheduler = Scheduler::new();
+        let worker = Worker::default();
+        let (_out, mut join, alive) = spawn(&scheduler, 0);
+        let dropping = thread::spawn(move || {
+            let mut cx = Context::from_waker(Waker::noop());
+            let polled = Pin::new(&mut join).poll(&mut cx);
+            drop(join);
+            drop(polled);
+        });
+        let task = scheduler.pop().expect("it was spawned");
+        run(&worker, task, &scheduler);
+        dropping.join().unwrap();
+        assert_eq!(count(&alive), 0);
+    });
+}
+
+#[test]
+fn loom_abort_races_with_a_poll_and_a_wake() {
+    loom::model(|| {
+        let scheduler = Scheduler::new();
+        let worker = Worker::default();
+        let (out, join, alive) = spawn(&scheduler, 1);
+        let first = scheduler.pop().expect("it was spawned");
+        run(&worker, first, &scheduler);
+        let waker = out.lock().take().expect("it was polled");
+        let abort = join.abort_handle();
+        let aborting = thread::spawn(move || abort.abort());
+        waker.wake();
+        if let Some(task) = scheduler.pop() {
+            run(&worker, task, &scheduler);
+        }
+        aborting.join().unwrap();
+        while let Some(task) = scheduler.pop() {
+            run(&worker, task, &scheduler);
+        }
+        assert!(join.is_finished());
+        drop(join);
+        assert_eq!(count(&alive), 0);
+    });
+}
+
+#[test]
+fn loom_last_rites_race_with_a_waker() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let scheduler = Scheduler::new();
+        let worker = Worker::default();
+        let (out, join, alive) = spawn(&scheduler, 5);
+        let first = scheduler.pop().expect("it was spawned");
+        run(&worker, first, &scheduler);
+        let waker = out.lock().take().expect("it was polled");
+        let second = waker.clone();
+        let waking = thread::spawn(move || {
+            waker.wake_by_ref();
+            drop(waker);
+        });
+        let abort = join.abort_handle();
+        let aborting = thread::spawn(move || {
+            abort.abort();
+            second.wake();
+        });
+        close(&scheduler, &worker);
+        assert!(join.is_finished());
+        assert_eq!(worker.tasks.len(), 0);
+        // The last `Arc` of the runtime, save what is left to wakers.
+        let weak = Arc::downgrade(&scheduler);
+        drop(scheduler);
+        drop(join);
+        waking.join().unwrap();
+        aborting.join().unwrap();
+        assert_eq!(weak.strong_count(), 0);
+        assert_eq!(count(&alive), 0);
+    });
+}

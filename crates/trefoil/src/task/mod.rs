@@ -1,0 +1,49 @@
+//! Asynchronous tasks: futures that the runtime polls until they are done.
+//!
+//! A task is one heap allocation that holds the future, then its output, and
+//! the few words the scheduler needs. The protocol between those who poll,
+//! wake, join, abort and free it is in `README.md` beside this module's code.
+
+pub mod coop;
+mod core;
+mod error;
+mod header;
+mod id;
+mod join;
+mod join_set;
+mod list;
+mod local;
+mod local_key;
+mod raw;
+mod spawn;
+mod state;
+mod waker;
+mod yield_now;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+pub use self::coop::{consume_budget, unconstrained};
+pub use error::JoinError;
+pub use id::{Id, id, try_id};
+pub use join::{AbortHandle, JoinHandle};
+pub use join_set::JoinSet;
+pub(crate) use local::LocalShared;
+pub use local::{LocalEnterGuard, LocalSet, spawn_local};
+pub use local_key::LocalKey;
+pub use spawn::{block_in_place, spawn, spawn_blocking, spawn_pinned};
+pub use yield_now::yield_now;
+
+pub(crate) use self::core::{
+    Home, Ran, Runnable, Schedule, TaskRef, bury, cancel_all, id_of, is_complete, settle,
+    wake_guarded,
+};
+pub(crate) use header::{Header, NO_HOME};
+pub(crate) use list::OwnedTasks;
+pub(crate) use raw::allocate;
+pub(crate) use waker::task_of;
+
+pub mod futures {
+    //! Futures that functions of [`task`](super) return.
+    pub use super::local_key::TaskLocalFuture;
+}

@@ -1,0 +1,208 @@
+//! The functions behind a task's vtable: the only code that knows its future.
+
+use super::header::{Header, NO_HOME, Neighbours, Stage, TaskCell, Trailer, Vtable, header};
+use super::state::{State, Undeliver};
+use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef};
+use crate::runtime::Link;
+use crate::sync::UnsafeCell;
+use std::future::Future;
+use std::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Makes a task, in the state of one that was just queued. Only worker `pinned`
+/// may run it, unless that is [`NO_HOME`].
+///
+/// The scheduler must outlive the task's completion: see [`Schedule`].
+/// Whether the future, the output and the scheduler may be used by the threads
+/// that will do so is the caller's to know; `spawn` and its like ask for it in
+/// their bounds.
+#[inline]
+pub(crate) fn allocate<F, S>(
+    future: F,
+    scheduler: *const S,
+    id: Id,
+    pinned: u32,
+) -> (Runnable, JoinHandle<F::Output>)
+where
+    F: Future,
+    S: Schedule,
+{
+    let cell = Box::new(TaskCell {
+        header: Header {
+            link: Link::new(),
+            state: State::new(),
+            vtable: const { &vtable::<F, S>() },
+            scheduler: scheduler.cast(),
+        },
+        stage: UnsafeCell::new(Stage::Future(future)),
+        trailer: Trailer {
+            id,
+            join_waker: UnsafeCell::new(None),
+            neighbours: UnsafeCell::new(Neighbours::default()),
+            home: UnsafeCell::new(NO_HOME),
+            pinned,
+        },
+    });
+    // Going through the whole cell's pointer keeps its provenance: the header
+    // is its first field.
+    let task = NonNull::from(Box::leak(cell)).cast::<Header>();
+    // SAFETY: `State::new` counts two references: one for the runtime, which
+    // the queue entry carries, and one for the join handle. The task is queued
+    // nowhere and nobody else knows it.
+    let runnable = unsafe { Runnable::new(task) };
+    // SAFETY: this is the second one.
+    let task = unsafe { TaskRef::from_raw(task) };
+    (runnable, JoinHandle::new(task))
+}
+
+const fn vtable<F: Future, S: Schedule>() -> Vtable {
+    Vtable {
+        poll: poll::<F>,
+        cancel: cancel::<F>,
+        take_output: take_output::<F>,
+        drop_output: drop_output::<F>,
+        dealloc: dealloc::<F>,
+        schedule: schedule::<S>,
+        trailer_offset: offset_of!(TaskCell<F>, trailer),
+    }
+}
+
+/// # Safety
+/// `task` is a live task whose future is of type `F`.
+#[inline(always)]
+unsafe fn cell<'a, F: Future>(task: NonNull<Header>) -> &'a TaskCell<F> {
+    // SAFETY: the caller's promise; the header is the cell's first field, and
+    // what changes in a cell is in `UnsafeCell`s and atomics.
+    unsafe { task.cast::<TaskCell<F>>().as_ref() }
+}
+
+/// # Safety
+/// 1. `task` is a live task with a future of type `F`.
+/// 2. The caller holds the right to the future, which was not dropped yet.
+unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<()> {
+    // SAFETY: 1.
+    let cell = unsafe { cell::<F>(task) };
+    cell.stage.with_mut(|stage| {
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: 2: nobody else touches the stage.
+            let Stage::Future(future) = (unsafe { &mut *stage }) else {
+                unreachable!("a task was polled without its future")
+            };
+            // SAFETY: the future lives in the task's allocation, is never moved
+            // out of it, and is dropped in place (`replace_future`).
+            unsafe { Pin::new_unchecked(future) }.poll(cx)
+        }));
+        let end = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Stage::Output(output),
+            Err(panic) => Stage::Panicked(panic),
+        };
+        // A panic of the future's destructor does not take the output away.
+        // SAFETY: 2.
+        unsafe { replace_future(stage, |_| end) };
+        Poll::Ready(())
+    })
+}
+
+/// # Safety
+/// As for [`poll`].
+unsafe fn cancel<F: Future>(task: NonNull<Header>) {
+    // SAFETY: 1 of `poll`.
+    let cell = unsafe { cell::<F>(task) };
+    cell.stage.with_mut(|stage| {
+        // SAFETY: 2 of `poll`.
+        unsafe {
+            replace_future(stage, |dropped| match dropped {
+                Ok(()) => Stage::Cancelled,
+                Err(panic) => Stage::Panicked(panic),
+            });
+        }
+    });
+}
+
+/// Drops the stage where it is, and stores another.
+///
+/// # Safety
+/// The caller has exclusive access to `stage`, which holds a value.
+unsafe fn replace_future<F: Future>(
+    stage: *mut Stage<F>,
+    next: impl FnOnce(std::thread::Result<()>) -> Stage<F>,
+) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller's promise. Even if this unwinds, the value counts
+        // as dropped, and is overwritten without another drop below.
+        unsafe { ptr::drop_in_place(stage) }
+    }));
+    // SAFETY: the caller's promise; the old value is gone.
+    unsafe { stage.write(next(dropped)) };
+}
+
+/// # Safety
+/// 1. `task` is a live task with a future of type `F`.
+/// 2. It is complete and its output belongs to the caller.
+/// 3. `to` points to room for a `Result<F::Output, JoinError>`, which is written
+///    to without dropping what was there.
+unsafe fn take_output<F: Future>(task: NonNull<Header>, to: *mut ()) {
+    // SAFETY: 1.
+    let cell = unsafe { cell::<F>(task) };
+    let id = cell.trailer.id;
+    let stage = cell.stage.with_mut(|stage| {
+        // SAFETY: 2. A complete task holds no future, so nothing pinned moves.
+        unsafe { ptr::replace(stage, Stage::Taken) }
+    });
+    let output = match stage {
+        Stage::Output(output) => Ok(output),
+        Stage::Panicked(payload) => Err(JoinError::panic(id, payload)),
+        Stage::Cancelled => Err(JoinError::cancelled(id)),
+        Stage::Future(_) | Stage::Taken => panic!("JoinHandle polled after completion"),
+    };
+    // SAFETY: 3.
+    unsafe { to.cast::<Result<F::Output, JoinError>>().write(output) };
+}
+
+/// # Safety
+/// As for [`take_output`], 1 and 2.
+unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
+    // SAFETY: 1 of `take_output`.
+    let cell = unsafe { cell::<F>(task) };
+    cell.stage.with_mut(|stage| {
+        // A destructor's panic ends here: there is nobody to tell.
+        // SAFETY: 2 of `take_output`.
+        unsafe { replace_future(stage, |_| Stage::Taken) }
+    });
+}
+
+/// # Safety
+/// The last reference to `task`, whose future is of type `F`, was given up.
+unsafe fn dealloc<F: Future>(task: NonNull<Header>) {
+    let cell = task.cast::<TaskCell<F>>();
+    // SAFETY: `allocate` leaked this box, and nobody refers to it any more.
+    drop(unsafe { Box::from_raw(cell.as_ptr()) });
+}
+
+/// # Safety
+/// `task` is live, was just marked `SCHEDULED` by the caller, and its scheduler
+/// is an `S`.
+unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: the caller's promise.
+    let scheduler = unsafe { header(task) }.scheduler.cast::<S>();
+    // SAFETY: the caller made the entry by its transition.
+    let runnable = unsafe { Runnable::new(task) };
+    // SAFETY: a scheduler outlives its incomplete tasks, and the entry in our
+    // hands keeps this one incomplete; or else last rites have seized the task
+    // and left us a count of the scheduler (see `Schedule`).
+    let Err(runnable) = (unsafe { S::deliver(scheduler, runnable) }) else { return };
+    match runnable.undeliver() {
+        Undeliver::Reverted => {}
+        Undeliver::Seized => {
+            // SAFETY: `State::seize` left this reference for the entry.
+            drop(unsafe { TaskRef::from_raw(task) });
+            // SAFETY: whoever seized the task left this count for us.
+            unsafe { Arc::decrement_strong_count(scheduler) };
+        }
+    }
+}

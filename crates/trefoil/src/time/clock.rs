@@ -1,0 +1,201 @@
+//! What time it is: the system's, or under `test-util`, what a test says.
+
+use std::time::{Duration, Instant};
+
+#[cfg(feature = "test-util")]
+use crate::sync::Mutex;
+#[cfg(feature = "test-util")]
+use std::sync::Arc;
+#[cfg(feature = "test-util")]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// A runtime's clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    #[cfg(feature = "test-util")]
+    control: Option<Arc<Mutex<Control>>>,
+}
+
+/// Time that can be stopped.
+#[cfg(feature = "test-util")]
+#[derive(Debug)]
+struct Control {
+    /// The time when the clock was last started or stopped.
+    base: Instant,
+    /// When it was last started, by the system's clock; `None` while stopped.
+    running_since: Option<Instant>,
+}
+
+/// Set once any clock was paused: until then, reading one is reading the
+/// system's. Never loom's: it orders nothing.
+#[cfg(feature = "test-util")]
+static EVER_PAUSED: AtomicBool = AtomicBool::new(false);
+
+#[cfg(feature = "test-util")]
+impl Control {
+    fn now(&self) -> Instant {
+        match self.running_since {
+            None => self.base,
+            Some(since) => self.base + since.elapsed(),
+        }
+    }
+}
+
+#[cfg(not(feature = "test-util"))]
+impl Clock {
+    pub(crate) fn new(_is_controllable: bool, _is_paused: bool) -> Self {
+        Self { start: Instant::now() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_paused(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_virtual(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn jump(&self, _duration: Duration) {}
+}
+
+impl Clock {
+    /// Since the clock was made; zero for what was before.
+    #[inline]
+    pub(crate) fn since_start(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.start)
+    }
+}
+
+#[cfg(feature = "test-util")]
+impl Clock {
+    pub(crate) fn new(is_controllable: bool, is_paused: bool) -> Self {
+        let start = Instant::now();
+        if is_paused {
+            // Relaxed: as in `now`; a handle to the clock carries it along.
+            EVER_PAUSED.store(true, Relaxed);
+        }
+        let control = Control { base: start, running_since: (!is_paused).then_some(start) };
+        Self { start, control: is_controllable.then(|| Arc::new(Mutex::new(control))) }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        // Relaxed: a thread that paused a clock sees its own store.
+        match &self.control {
+            Some(control) if EVER_PAUSED.load(Relaxed) => control.lock().now(),
+            _ => Instant::now(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_paused(&self) -> bool {
+        // Relaxed: as in `now`.
+        EVER_PAUSED.load(Relaxed)
+            && self.control.as_ref().is_some_and(|control| control.lock().running_since.is_none())
+    }
+
+    /// Whether time may be stopped, or has been.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.is_paused()
+    }
+
+    #[track_caller]
+    pub(crate) fn pause(&self) {
+        let Some(control) = &self.control else {
+            panic!("`time::pause()` requires the `current_thread` runtime");
+        };
+        // Relaxed: as in `now`.
+        EVER_PAUSED.store(true, Relaxed);
+        let mut control = control.lock();
+        match control.running_since {
+            None => {
+                drop(control);
+                panic!("time is already frozen");
+            }
+            Some(since) => {
+                control.base += since.elapsed();
+                control.running_since = None;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn resume(&self) {
+        let Some(control) = &self.control else {
+            panic!("`time::resume()` requires the `current_thread` runtime");
+        };
+        let mut control = control.lock();
+        if control.running_since.is_some() {
+            drop(control);
+            panic!("time is not frozen");
+        }
+        control.running_since = Some(Instant::now());
+    }
+
+    /// Moves stopped time on. False if it runs.
+    fn try_jump(&self, duration: Duration) -> bool {
+        let Some(control) = &self.control else { return false };
+        let mut control = control.lock();
+        if control.running_since.is_some() {
+            return false;
+        }
+        control.base += duration;
+        true
+    }
+
+    pub(crate) fn jump(&self, duration: Duration) {
+        // A task of the same thread may have resumed the clock; then the wait
+        // is simply repeated.
+        let _ = self.try_jump(duration);
+    }
+}
+
+#[cfg(feature = "test-util")]
+#[track_caller]
+fn current() -> Clock {
+    crate::runtime::Handle::current().clock()
+}
+
+/// Stops the clock of the current runtime, which must be single-threaded.
+///
+/// From then on, [`Instant::now`](super::Instant::now) stands still, and when
+/// all tasks wait, time jumps to the next timer, instead of passing. It does
+/// not jump while blocking tasks are about.
+///
+/// # Panics
+/// If the clock is stopped already, in a multi-thread runtime, or outside of a
+/// runtime.
+#[cfg(feature = "test-util")]
+#[track_caller]
+pub fn pause() {
+    current().pause();
+}
+
+/// Starts the clock again.
+///
+/// # Panics
+/// If the clock runs, or outside of a single-threaded runtime.
+#[cfg(feature = "test-util")]
+#[track_caller]
+pub fn resume() {
+    current().resume();
+}
+
+/// Moves the stopped clock on by `duration`, and yields, so that timers which
+/// came due can fire. It does not wait until their tasks have run.
+///
+/// # Panics
+/// If the clock runs, or outside of a single-threaded runtime.
+#[cfg(feature = "test-util")]
+pub async fn advance(duration: Duration) {
+    assert!(current().try_jump(duration), "time is not frozen");
+    crate::task::yield_now().await;
+}

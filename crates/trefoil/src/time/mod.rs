@@ -1,0 +1,33 @@
+//! Timers: sleeping, deadlines, intervals, and time that tests can control.
+//!
+//! Timers have a resolution of a quarter of a millisecond, and never fire
+//! early. One that is never polled, or is done when it is first polled, costs
+//! no more than the clock reading at its creation.
+
+mod clock;
+mod instant;
+mod interval;
+mod queue;
+mod sleep;
+mod timeout;
+mod wheel;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+#[cfg(feature = "test-util")]
+pub use clock::{advance, pause, resume};
+pub use instant::Instant;
+pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use sleep::{Sleep, sleep, sleep_until};
+#[doc(no_inline)]
+pub use std::time::Duration;
+pub use timeout::{Timeout, timeout, timeout_at};
+
+pub(crate) use clock::Clock;
+pub(crate) use queue::TimerQueue;
+
+pub mod error {
+    //! What can go wrong with time.
+    pub use super::timeout::Elapsed;
+}

@@ -1,0 +1,336 @@
+//! A hierarchical timing wheel (Varghese and Lauck, 1987): six levels of 64
+//! slots.
+//!
+//! Level `l` has slots of `64^l` ticks. A timer goes to the lowest level whose
+//! current rotation it falls into, and is moved down when the slot it waits in
+//! comes up. A bit per slot says whether it holds anything, so finding the
+//! next one to come up takes six shifts.
+
+use crate::sync::UnsafeCell;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+const LEVELS: usize = 6;
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// What all levels together reach, in ticks.
+const RANGE: u64 = 1 << (SLOT_BITS * LEVELS as u32);
+
+/// The level of timers whose slot has come up.
+const DUE: u8 = LEVELS as u8;
+
+/// The part of a timer that the wheel links. All of it belongs to the wheel's
+/// owner (or lock) while the timer is on it.
+#[derive(Debug)]
+pub(super) struct Node {
+    prev: Option<NonNull<Entry>>,
+    next: Option<NonNull<Entry>>,
+    when: u64,
+    level: u8,
+    slot: u8,
+    pub(super) waker: Option<Waker>,
+}
+
+/// One timer.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) node: UnsafeCell<Node>,
+    pub(super) state: super::queue::EntryState,
+}
+
+impl Entry {
+    pub(super) fn new() -> Self {
+        Self {
+            node: UnsafeCell::new(Node {
+                prev: None,
+                next: None,
+                when: 0,
+                level: 0,
+                slot: 0,
+                waker: None,
+            }),
+            state: super::queue::EntryState::new(),
+        }
+    }
+}
+
+/// # Safety
+/// 1. `entry` is live.  2. The caller owns the wheel that it is on or joins,
+///    and `f` reaches no other reference to the node.
+pub(super) unsafe fn with_node<R>(entry: NonNull<Entry>, f: impl FnOnce(&mut Node) -> R) -> R {
+    // SAFETY: 1.
+    let entry = unsafe { entry.as_ref() };
+    entry.node.with_mut(|node| {
+        // SAFETY: 2.
+        f(unsafe { &mut *node })
+    })
+}
+
+#[derive(Debug)]
+pub(super) struct Wheel {
+    /// All timers up to this tick have been taken out.
+    now: u64,
+    levels: [Level; LEVELS],
+    /// Taken out of their slot, and not yet of the wheel.
+    due: Option<NonNull<Entry>>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Level {
+    occupied: u64,
+    slots: [Option<NonNull<Entry>>; SLOTS],
+}
+
+// SAFETY: the pointers are to entries that stay live while they are on the
+// wheel, and may be used by whoever owns it: a node's waker is `Send`.
+unsafe impl Send for Wheel {}
+
+impl Wheel {
+    pub(super) fn new() -> Self {
+        const EMPTY: Level = Level { occupied: 0, slots: [None; SLOTS] };
+        Self { now: 0, levels: [EMPTY; LEVELS], due: None, len: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// # Safety
+    /// `entry` is on no wheel, and stays live until it is removed from this
+    /// one.
+    pub(super) unsafe fn insert(&mut self, entry: NonNull<Entry>, when: u64) {
+        self.len += 1;
+        // SAFETY: the caller's promise, and `&mut self` is the ownership.
+        unsafe { with_node(entry, |node| node.when = when) };
+        // SAFETY: as above.
+        unsafe { self.link(entry, when) };
+    }
+
+    /// # Safety
+    /// `entry` is live, counted in `len`, and in no slot.
+    unsafe fn link(&mut self, entry: NonNull<Entry>, when: u64) {
+        let (level, slot) = if when <= self.now {
+            (DUE, 0)
+        } else {
+            // The highest bit in which they differ tells the level. What lies
+            // beyond the range waits in the top level, to be sorted again.
+            let differing = ((when ^ self.now) | (SLOTS as u64 - 1)).min(RANGE - 1);
+            let level = differing.ilog2() / SLOT_BITS;
+            (level as u8, ((when >> (level * SLOT_BITS)) % SLOTS as u64) as u8)
+        };
+        let head = self.head(level, slot).replace(entry);
+        if level != DUE {
+            self.levels[level as usize].occupied |= 1 << slot;
+        }
+        // SAFETY: the caller's promise; `&mut self` is the ownership.
+        unsafe {
+            with_node(entry, |node| {
+                node.prev = None;
+                node.next = head;
+                node.level = level;
+                node.slot = slot;
+            });
+        }
+        if let Some(head) = head {
+            // SAFETY: what is on the wheel is live.
+            unsafe { with_node(head, |node| node.prev = Some(entry)) };
+        }
+    }
+
+    fn head(&mut self, level: u8, slot: u8) -> &mut Option<NonNull<Entry>> {
+        if level == DUE {
+            &mut self.due
+        } else {
+            &mut self.levels[level as usize].slots[slot as usize]
+        }
+    }
+
+    /// # Safety
+    /// `entry` is on this wheel.
+    pub(super) unsafe fn remove(&mut self, entry: NonNull<Entry>) {
+        // SAFETY: the caller's promise; `&mut self` is the ownership.
+        let (prev, next, level, slot) = unsafe {
+            with_node(entry, |node| (node.prev.take(), node.next.take(), node.level, node.slot))
+        };
+        match prev {
+            // SAFETY: what is on the wheel is live.
+            Some(prev) => unsafe { with_node(prev, |node| node.next = next) },
+            None => {
+                *self.head(level, slot) = next;
+                if next.is_none() && level != DUE {
+                    self.levels[level as usize].occupied &= !(1 << slot);
+                }
+            }
+        }
+        if let Some(next) = next {
+            // SAFETY: what is on the wheel is live.
+            unsafe { with_node(next, |node| node.prev = prev) };
+        }
+        self.len -= 1;
+    }
+
+    /// When a slot comes up next, and which.
+    fn next_slot(&self) -> Option<(u64, usize, usize)> {
+        // A lower level's slots all come before a higher level's next one.
+        self.levels.iter().enumerate().find_map(|(index, level)| {
+            if level.occupied == 0 {
+                return None;
+            }
+            let shift = SLOT_BITS * index as u32;
+            let current = ((self.now >> shift) % SLOTS as u64) as u32;
+            // The current slot last: only in the top level is anything in it,
+            // which lies beyond the range.
+            let ahead = level.occupied.rotate_right(current + 1).trailing_zeros() + 1;
+            let slot = (current + ahead) as usize % SLOTS;
+            let rotation = 1u64 << (shift + SLOT_BITS);
+            let mut when = (self.now & !(rotation - 1)) + ((slot as u64) << shift);
+            if when <= self.now {
+                when += rotation;
+            }
+            Some((when, index, slot))
+        })
+    }
+
+    /// No timer is due before this tick. `None` if there is no timer.
+    pub(super) fn next_tick(&self) -> Option<u64> {
+        if self.due.is_some() {
+            return Some(self.now);
+        }
+        self.next_slot().map(|(when, ..)| when)
+    }
+
+    /// When the first timer is due, exactly. `None` if there is no timer.
+    pub(super) fn first_deadline(&self) -> Option<u64> {
+        if self.due.is_some() {
+            return Some(self.now);
+        }
+        let (_, level, slot) = self.next_slot()?;
+        // In the top level, the next slot may hold only what lies beyond the
+        // range, after all the other slots.
+        let is_top = level == LEVELS - 1;
+        let slots = &self.levels[level].slots;
+        let slots = if is_top { &slots[..] } else { &slots[slot..=slot] };
+        let mut first = u64::MAX;
+        for head in slots {
+            let mut next = *head;
+            while let Some(entry) = next {
+                // SAFETY: what is on the wheel is live; nobody writes to nodes
+                // while `self` is borrowed.
+                let (when, after) = unsafe { with_node(entry, |node| (node.when, node.next)) };
+                first = first.min(when);
+                next = after;
+            }
+        }
+        Some(first)
+    }
+
+    /// Takes one timer off that is due at `now`.
+    pub(super) fn pop(&mut self, now: u64) -> Option<NonNull<Entry>> {
+        loop {
+            if let Some(entry) = self.due {
+                // SAFETY: it is on this wheel.
+                unsafe { self.remove(entry) };
+                return Some(entry);
+            }
+            match self.next_slot() {
+                Some((when, level, slot)) if when <= now => {
+                    self.now = when;
+                    self.sort_down(level, slot);
+                }
+                _ => {
+                    self.now = self.now.max(now);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Moves what is in a slot that came up to lower levels, or to those due.
+    fn sort_down(&mut self, level: usize, slot: usize) {
+        let mut next = self.levels[level].slots[slot].take();
+        self.levels[level].occupied &= !(1 << slot);
+        while let Some(entry) = next {
+            // SAFETY: what is on the wheel is live.
+            let when = unsafe {
+                with_node(entry, |node| {
+                    next = node.next;
+                    node.when
+                })
+            };
+            // SAFETY: the slot has just been emptied.
+            unsafe { self.link(entry, when) };
+        }
+    }
+
+    /// Takes any timer off.
+    pub(super) fn pop_any(&mut self) -> Option<NonNull<Entry>> {
+        let entry = self.due.or_else(|| {
+            let (_, level, slot) = self.next_slot()?;
+            self.levels[level].slots[slot]
+        })?;
+        // SAFETY: it is on this wheel.
+        unsafe { self.remove(entry) };
+        Some(entry)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn when(entry: NonNull<Entry>) -> u64 {
+        // SAFETY: the tests keep entries to the end, and use one thread.
+        unsafe { with_node(entry, |node| node.when) }
+    }
+
+    /// Against a sorted list, over all levels and beyond the range.
+    #[test]
+    fn fires_in_order_and_never_early() {
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        for round in 0..40 {
+            let mut wheel = Wheel::new();
+            let start = next() >> (64 - (round % 40 + 1));
+            assert!(wheel.pop(start).is_none());
+            let entries: Vec<Box<Entry>> = (0..200).map(|_| Box::new(Entry::new())).collect();
+            let mut expected = Vec::new();
+            for (index, entry) in entries.iter().enumerate() {
+                let pointer = NonNull::from(&**entry);
+                let at = start + (next() >> (64 - (index % 40 + 1)));
+                // SAFETY: the entry lives to the end of the round.
+                unsafe { wheel.insert(pointer, at) };
+                if index % 3 == 0 {
+                    // SAFETY: it was just inserted.
+                    unsafe { wheel.remove(pointer) };
+                } else {
+                    expected.push(at.max(start));
+                }
+            }
+            expected.sort_unstable();
+            let mut now = start;
+            for &at in &expected {
+                // One tick before it is due, it must not come.
+                if at > now {
+                    now = at - 1;
+                    if let Some(early) = wheel.pop(now) {
+                        panic!("{} came at {}", when(early), at - 1);
+                    }
+                    let tick = wheel.next_tick().expect("one is left");
+                    assert!(now < tick && tick <= at, "would sleep until {tick}, not {at}");
+                    assert_eq!(wheel.first_deadline(), Some(at));
+                }
+                now = at;
+                let entry = wheel.pop(now).expect("one is due");
+                assert_eq!(when(entry).max(start), at);
+            }
+            assert!(wheel.is_empty());
+            assert_eq!(wheel.next_tick(), None);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Tasks that are not `Send`, task-locals and join sets.
+
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::rc::Rc;
+use std::time::Duration;
+use trefoil::runtime::{Builder, Runtime};
+use trefoil::sync::{Notify, oneshot};
+use trefoil::task::{self, JoinSet, LocalSet};
+
+fn runtimes() -> Vec<Runtime> {
+    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
+    for workers in [1, 2] {
+        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
+    }
+    all
+}
+
+#[test]
+fn local_tasks_share_what_is_not_send() {
+    for runtime in runtimes() {
+        let set = LocalSet::new();
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let sum = set.block_on(&runtime, async {
+            let handles: Vec<_> = (0..100u32)
+                .map(|n| {
+                    let log = log.clone();
+                    task::spawn_local(async move {
+                        task::yield_now().await;
+                        log.borrow_mut().push(n);
+                        Rc::new(n)
+                    })
+                })
+                .collect();
+            let mut sum = 0;
+            for handle in handles {
+                sum += *handle.await.unwrap();
+            }
+            sum
+        });
+        assert_eq!((sum, log.borrow().len()), (4950, 100));
+    }
+}
+
+#[test]
+fn a_set_resolves_when_its_tasks_are_done() {
+    for runtime in runtimes() {
+        let set = LocalSet::new();
+        let count = Rc::new(Cell::new(0));
+        for n in 0..200u64 {
+            let count = count.clone();
+            set.spawn_local(async move {
+                if n % 3 == 0 {
+                    trefoil::time::sleep(Duration::from_micros(n)).await;
+                }
+                let its = count.clone();
+                task::spawn_local(async move { its.set(its.get() + 1) });
+                count.set(count.get() + 1);
+            });
+        }
+        runtime.block_on(set);
+        assert_eq!(count.get(), 400);
+    }
+}
+
+#[test]
+fn local_tasks_are_woken_from_anywhere() {
+    for runtime in runtimes() {
+        let set = LocalSet::new();
+        for _ in 0..50 {
+            let (sender, receiver) = oneshot::channel();
+            let alone = Rc::new(1);
+            set.spawn_local(async move {
+                assert_eq!(receiver.await.unwrap() + *alone, 3);
+            });
+            runtime.spawn_blocking(move || sender.send(2).unwrap());
+        }
+        runtime.block_on(set);
+    }
+}
+
+#[test]
+fn a_task_that_awaits_a_set_and_yields_is_not_forgotten() {
+    for runtime in runtimes() {
+        let set = LocalSet::new();
+        set.spawn_local(async {
+            for _ in 0..10 {
+                task::yield_now().await;
+            }
+        });
+        let set = set.run_until(async {
+            for _ in 0..100 {
+                task::yield_now().await;
+            }
+        });
+        runtime.block_on(async { trefoil::join!(set, task::yield_now()) });
+    }
+}
+
+#[test]
+fn dropping_a_set_drops_its_tasks_even_when_wakers_remain() {
+    for runtime in runtimes() {
+        let dropped = Rc::new(Cell::new(0));
+        struct Count(Rc<Cell<u32>>);
+        impl Drop for Count {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let (sender, receiver) = oneshot::channel::<()>();
+        let set = LocalSet::new();
+        let (one, two, three) =
+            (Count(dropped.clone()), Count(dropped.clone()), Count(dropped.clone()));
+        set.spawn_local(async move {
+            let _one = one;
+            let _ = receiver.await;
+        });
+        let aborted = set.spawn_local(async move {
+            let _two = two;
+            pending::<()>().await;
+        });
+        set.block_on(&runtime, async {
+            for _ in 0..5 {
+                task::yield_now().await;
+            }
+        });
+        set.spawn_local(async move {
+            let _three = three;
+        });
+        drop(set);
+        assert_eq!(dropped.get(), 3);
+        assert!(sender.send(()).is_err());
+        aborted.abort();
+    }
+}
+
+#[test]
+fn a_local_runtime_spawns_local_tasks_everywhere() {
+    let runtime = trefoil::runtime::LocalRuntime::new().unwrap();
+    let dropped = Rc::new(Cell::new(false));
+    struct OnDrop(Rc<Cell<bool>>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            // The runtime is still there.
+            drop(trefoil::spawn(async {}));
+            self.0.set(true);
+        }
+    }
+    let on_drop = OnDrop(dropped.clone());
+    drop(runtime.spawn_local(async move {
+        let _on_drop = on_drop;
+        pending::<()>().await;
+    }));
+    let got = runtime.block_on(async {
+        let shared = Rc::new(20);
+        let inner = shared.clone();
+        let local = task::spawn_local(async move {
+            trefoil::time::sleep(Duration::from_millis(1)).await;
+            *task::spawn_local(async move { inner }).await.unwrap() + 1
+        });
+        let sent = trefoil::spawn(async {
+            task::yield_now().await;
+            1
+        });
+        *shared + local.await.unwrap() + sent.await.unwrap()
+    });
+    assert_eq!(got, 42);
+    drop(runtime);
+    assert!(dropped.get());
+}
+
+#[trefoil::test(flavor = "local")]
+async fn tests_may_be_local() {
+    let alone = Rc::new(3);
+    assert_eq!(*task::spawn_local(async move { alone }).await.unwrap(), 3);
+}
+
+#[test]
+#[should_panic(expected = "outside of a `task::LocalSet`")]
+fn spawn_local_needs_a_set() {
+    drop(task::spawn_local(async {}));
+}
+
+trefoil::task_local! {
+    static NUMBER: u32;
+    static NAME: String;
+}
+
+#[test]
+fn task_locals_follow_their_future() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            assert!(NUMBER.try_get().is_err());
+            let handles: Vec<_> = (0..20)
+                .map(|n| {
+                    trefoil::spawn(NUMBER.scope(n, async move {
+                        for _ in 0..10 {
+                            assert_eq!(NUMBER.get(), n);
+                            task::yield_now().await;
+                        }
+                        NUMBER.scope(n + 1, async { assert_eq!(NUMBER.get(), n + 1) }).await;
+                        NAME.sync_scope("x".into(), || assert_eq!(NAME.get(), "x"));
+                        NUMBER.get()
+                    }))
+                })
+                .collect();
+            for (n, handle) in handles.into_iter().enumerate() {
+                assert_eq!(handle.await.unwrap(), n as u32);
+            }
+        });
+    }
+}
+
+#[test]
+fn join_sets_return_all_and_abort_on_drop() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set: JoinSet<u64> = (0..50u64)
+                .map(|n| async move {
+                    trefoil::time::sleep(Duration::from_micros(n % 7 * 100)).await;
+                    n
+                })
+                .collect();
+            assert_eq!(set.len(), 50);
+            let mut sum = 0;
+            while let Some(result) = set.join_next().await {
+                sum += result.unwrap();
+            }
+            assert_eq!((sum, set.len()), (1225, 0));
+            let (sender, receiver) = oneshot::channel::<()>();
+            let abort = set.spawn(async move {
+                let _sender = sender;
+                pending().await
+            });
+            assert!(set.try_join_next().is_none());
+            drop(set);
+            assert!(receiver.await.is_err());
+            while !abort.is_finished() {
+                task::yield_now().await;
+            }
+            let mut set = JoinSet::new();
+            for n in 0..10 {
+                set.spawn(async move { n });
+            }
+            set.spawn_blocking(|| 10);
+            let mut all = set.join_all().await;
+            all.sort_unstable();
+            assert_eq!(all, (0..=10).collect::<Vec<_>>());
+        });
+    }
+}
+
+#[test]
+fn notify_hands_permits_on() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let notify = Notify::new();
+        notify.notify_one();
+        notify.notify_one();
+        notify.notified().await;
+        let (mut one, mut two) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        assert!(!one.as_mut().enable());
+        assert!(!two.as_mut().enable());
+        notify.notify_one();
+        // The first was given the permit, and goes without using it.
+        drop(one);
+        two.await;
+        let before = notify.notified();
+        notify.notify_waiters();
+        before.await;
+        let mut after = Box::pin(notify.notified());
+        assert!(!after.as_mut().enable());
+        let (mut first, mut last) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        first.as_mut().enable();
+        last.as_mut().enable();
+        notify.notify_last();
+        assert!(last.as_mut().enable());
+        assert!(!first.as_mut().enable());
+        notify.notify_waiters();
+        first.await;
+        after.await;
+    });
+}
+
+#[test]
+fn oneshot_sides_see_each_other_go() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (sender, receiver) = oneshot::channel::<i32>();
+        drop(sender);
+        assert!(receiver.await.is_err());
+        let (mut sender, receiver) = oneshot::channel::<i32>();
+        assert!(!sender.is_closed());
+        drop(receiver);
+        sender.closed().await;
+        assert_eq!(sender.send(1), Err(1));
+        let (sender, mut receiver) = oneshot::channel::<i32>();
+        assert_eq!(receiver.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        sender.send(2).unwrap();
+        receiver.close();
+        assert_eq!(receiver.try_recv(), Ok(2));
+        let (sender, mut receiver) = oneshot::channel::<i32>();
+        let waiting = trefoil::spawn(async move {
+            let mut sender = sender;
+            sender.closed().await;
+        });
+        task::yield_now().await;
+        receiver.close();
+        waiting.await.unwrap();
+        assert!(receiver.await.is_err());
+    });
+}

@@ -1,0 +1,163 @@
+//! `select!`, `join!`, `try_join!`, `pin!`, `#[main]` and `#[test]`.
+
+use std::cell::Cell;
+use std::future::{pending, ready};
+use trefoil::sync::oneshot;
+use trefoil::task::yield_now;
+use trefoil::time::{Duration, Instant, sleep};
+
+#[trefoil::test]
+async fn join_runs_at_the_same_time() {
+    let (a, b) = oneshot::channel();
+    let (c, d) = oneshot::channel();
+    let (first, second) = trefoil::join!(
+        async {
+            a.send(1).unwrap();
+            d.await.unwrap()
+        },
+        async {
+            let got: i32 = b.await.unwrap();
+            c.send(got + 1).unwrap();
+            got
+        },
+    );
+    assert_eq!((first, second), (2, 1));
+    let () = trefoil::join!();
+    assert_eq!(trefoil::join!(biased; async { 1 }), (1,));
+}
+
+#[trefoil::test]
+async fn try_join_stops_at_the_first_error() {
+    let ok: Result<_, ()> = trefoil::try_join!(async { Ok(1) }, async { Ok("2") });
+    assert_eq!(ok, Ok((1, "2")));
+    let dropped = Cell::new(false);
+    struct OnDrop<'a>(&'a Cell<bool>);
+    impl Drop for OnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.set(true);
+        }
+    }
+    let failed: Result<((), ()), i32> = trefoil::try_join!(
+        async {
+            let _on_drop = OnDrop(&dropped);
+            pending::<()>().await;
+            Ok(())
+        },
+        async {
+            yield_now().await;
+            Err(7)
+        },
+    );
+    assert_eq!(failed, Err(7));
+    assert!(dropped.get());
+}
+
+#[trefoil::test]
+async fn select_takes_the_first_that_matches() {
+    let mut order = Vec::new();
+    let (mut left, right) = (Some(1), Some(2));
+    loop {
+        trefoil::select! {
+            biased;
+            Some(n) = ready(left.take()) => order.push(n),
+            Some(mut n) = ready(right), if order.len() == 1 => {
+                n *= 10;
+                order.push(n);
+            }
+            else => break,
+        }
+    }
+    assert_eq!(order, [1, 20]);
+}
+
+#[trefoil::test]
+async fn select_skips_what_its_condition_forbids() {
+    for _ in 0..20 {
+        let allowed = false;
+        let got = trefoil::select! {
+            _ = ready(()), if allowed => 1,
+            n = ready(2) => n,
+        };
+        assert_eq!(got, 2);
+    }
+}
+
+#[trefoil::test]
+async fn select_is_fair_unless_biased() {
+    let (mut first, mut second) = (0, 0);
+    for _ in 0..1000 {
+        trefoil::select! {
+            _ = async {} => first += 1,
+            _ = async {} => second += 1,
+        }
+    }
+    assert!(first > 300 && second > 300, "{first} {second}");
+    for _ in 0..100 {
+        trefoil::select! { biased; _ = async {} => {} _ = async {} => panic!("not the first") }
+    }
+}
+
+#[trefoil::test]
+async fn select_borrows_and_returns() {
+    async fn inner() -> Result<i32, String> {
+        let mut later = Box::pin(async {
+            for _ in 0..3 {
+                yield_now().await;
+            }
+            5
+        });
+        let mut rounds = 0;
+        let value = loop {
+            trefoil::select! {
+                biased;
+                value = &mut later => break value,
+                _ = yield_now() => rounds += 1,
+            }
+        };
+        assert!(rounds > 0);
+        let text = trefoil::select! { text = async { Err::<i32, _>("no".to_string()) } => text? };
+        Ok(value + text)
+    }
+    assert_eq!(inner().await, Err("no".into()));
+}
+
+#[trefoil::test]
+#[should_panic(expected = "all branches are disabled")]
+async fn select_without_else_panics_when_all_are_disabled() {
+    trefoil::select! {
+        Some(()) = ready(None) => {}
+    }
+}
+
+#[trefoil::test]
+async fn pin_pins() {
+    let future = async { 3 };
+    trefoil::pin!(future);
+    assert_eq!((&mut future).await, 3);
+    trefoil::pin! { let a = async { 1 }; let b = async { 2 }; }
+    assert_eq!(a.await + b.await, 3);
+}
+
+#[trefoil::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tests_may_have_workers() {
+    let handle = trefoil::runtime::Handle::current();
+    assert_eq!(handle.metrics().num_workers(), 2);
+}
+
+#[trefoil::test(start_paused = true)]
+async fn tests_may_start_paused() -> Result<(), std::fmt::Error> {
+    let (start, real) = (Instant::now(), std::time::Instant::now());
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(start.elapsed(), Duration::from_secs(3600));
+    assert!(real.elapsed() < Duration::from_secs(60));
+    Ok(())
+}
+
+#[test]
+fn main_runs_a_function() {
+    #[trefoil::main]
+    async fn run(n: u32) -> u32 {
+        trefoil::spawn(async move { n + 1 }).await.unwrap()
+    }
+    assert_eq!(run(1), 2);
+}

@@ -1,0 +1,234 @@
+//! What becomes of tasks when their runtime ends.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+use trefoil::runtime::{Builder, Runtime};
+use trefoil::sync::oneshot;
+use trefoil::task;
+
+fn runtimes() -> Vec<Runtime> {
+    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
+    for workers in [1, 2, 8] {
+        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
+    }
+    all
+}
+
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn every_kind_of_task_is_dropped() {
+    for runtime in runtimes() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let mut handles = Vec::new();
+        runtime.block_on(async {
+            for _ in 0..50 {
+                let at_rest = Dropped(count.clone());
+                handles.push(trefoil::spawn(async move {
+                    let _at_rest = at_rest;
+                    pending::<()>().await;
+                }));
+                let yielding = Dropped(count.clone());
+                handles.push(trefoil::spawn(async move {
+                    let _yielding = yielding;
+                    loop {
+                        task::yield_now().await;
+                    }
+                }));
+                let sleeping = Dropped(count.clone());
+                handles.push(trefoil::spawn(async move {
+                    let _sleeping = sleeping;
+                    trefoil::time::sleep(Duration::from_secs(3600)).await;
+                }));
+            }
+            for _ in 0..10 {
+                task::yield_now().await;
+            }
+        });
+        // Never polled, perhaps.
+        let new = Dropped(count.clone());
+        handles.push(runtime.spawn(async move {
+            let _new = new;
+            pending::<()>().await;
+        }));
+        drop(runtime);
+        assert_eq!(count.load(SeqCst), 151);
+        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        for handle in handles {
+            assert!(handle.is_finished());
+            assert!(other.block_on(handle).unwrap_err().is_cancelled());
+        }
+    }
+}
+
+#[test]
+fn wakers_outlive_their_runtime() {
+    for runtime in runtimes() {
+        let (sender, receiver) = oneshot::channel::<()>();
+        let handle = runtime.spawn(receiver);
+        let abort = handle.abort_handle();
+        runtime.block_on(async {
+            for _ in 0..10 {
+                task::yield_now().await;
+            }
+        });
+        drop(runtime);
+        abort.abort();
+        assert!(sender.send(()).is_err());
+        assert!(handle.is_finished());
+    }
+}
+
+#[test]
+fn destructors_may_spawn_and_wake() {
+    struct Spawns(Option<oneshot::Sender<()>>, Arc<AtomicUsize>);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            let _ = self.0.take().unwrap().send(());
+            let count = Dropped(self.1.clone());
+            drop(trefoil::spawn(async move {
+                let _count = count;
+                pending::<()>().await
+            }));
+        }
+    }
+    for runtime in runtimes() {
+        let count = Arc::new(AtomicUsize::new(0));
+        runtime.block_on(async {
+            for _ in 0..20 {
+                let (sender, receiver) = oneshot::channel();
+                let spawns = Spawns(Some(sender), count.clone());
+                trefoil::spawn(async move {
+                    let _spawns = spawns;
+                    pending::<()>().await;
+                });
+                trefoil::spawn(async move {
+                    let _ = receiver.await;
+                    pending::<()>().await;
+                });
+            }
+            for _ in 0..10 {
+                task::yield_now().await;
+            }
+        });
+        drop(runtime);
+        assert_eq!(count.load(SeqCst), 20);
+    }
+}
+
+#[test]
+fn spawning_into_a_dead_runtime_cancels() {
+    for runtime in runtimes() {
+        let handle = runtime.handle().clone();
+        drop(runtime);
+        let task = handle.spawn(async { 1 });
+        assert!(task.is_finished());
+        let blocking = handle.spawn_blocking(|| 1);
+        assert!(blocking.is_finished());
+        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        assert!(other.block_on(task).unwrap_err().is_cancelled());
+        assert!(other.block_on(blocking).unwrap_err().is_cancelled());
+    }
+}
+
+#[test]
+fn timeouts_and_background_do_not_wait_for_blocking_threads() {
+    for runtime in runtimes() {
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        let (started, has_started) = std::sync::mpsc::channel();
+        runtime.spawn_blocking(move || {
+            started.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        has_started.recv().unwrap();
+        let start = Instant::now();
+        runtime.shutdown_timeout(Duration::from_millis(20));
+        assert!(start.elapsed() >= Duration::from_millis(20));
+        drop(release);
+    }
+    for runtime in runtimes() {
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        runtime.spawn_blocking(move || wait.recv());
+        runtime.shutdown_background();
+        drop(release);
+    }
+}
+
+#[test]
+fn a_runtime_may_be_left_to_end_in_async_context() {
+    for runtime in runtimes() {
+        let inner = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        inner.spawn(pending::<()>());
+        runtime.block_on(async move { inner.shutdown_background() });
+    }
+}
+
+#[test]
+fn dropping_a_runtime_in_async_context_panics() {
+    for runtime in runtimes() {
+        let inner = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            runtime.block_on(async move { drop(inner) });
+        }));
+        let message = *result.unwrap_err().downcast::<&'static str>().unwrap();
+        assert!(message.contains("Cannot drop a runtime"), "{message}");
+    }
+}
+
+#[test]
+fn foreign_wakes_race_with_the_end() {
+    for round in 0..200 {
+        let runtime = match round % 3 {
+            0 => Builder::new_current_thread().enable_all().build().unwrap(),
+            n => Builder::new_multi_thread().worker_threads(n).enable_all().build().unwrap(),
+        };
+        let count = Arc::new(AtomicUsize::new(0));
+        let mut senders = Vec::new();
+        let mut handles = Vec::new();
+        for _ in 0..32 {
+            let (sender, receiver) = oneshot::channel::<()>();
+            let dropped = Dropped(count.clone());
+            senders.push(sender);
+            handles.push(runtime.spawn(async move {
+                let _dropped = dropped;
+                let _ = receiver.await;
+                pending::<()>().await;
+            }));
+        }
+        runtime.block_on(async {
+            for _ in 0..4 {
+                task::yield_now().await;
+            }
+        });
+        let barrier = Arc::new(std::sync::Barrier::new(3));
+        let (wakers, its) = (senders, barrier.clone());
+        let waking = std::thread::spawn(move || {
+            its.wait();
+            for sender in wakers {
+                let _ = sender.send(());
+            }
+        });
+        let its = barrier.clone();
+        let aborts: Vec<_> = handles.iter().map(|handle| handle.abort_handle()).collect();
+        let aborting = std::thread::spawn(move || {
+            its.wait();
+            for abort in aborts.iter().rev() {
+                abort.abort();
+            }
+        });
+        barrier.wait();
+        drop(runtime);
+        assert_eq!(count.load(SeqCst), 32);
+        assert!(handles.iter().all(|handle| handle.is_finished()));
+        waking.join().unwrap();
+        aborting.join().unwrap();
+    }
+}

@@ -1,0 +1,239 @@
+//! Sleeping, deadlines and intervals.
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use trefoil::runtime::{Builder, Runtime};
+use trefoil::task;
+use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn runtimes() -> Vec<Runtime> {
+    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
+    for workers in [1, 3] {
+        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
+    }
+    all
+}
+
+#[test]
+fn sleeps_last_and_end() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let start = Instant::now();
+            let handles: Vec<_> = (0..200u64)
+                .map(|n| {
+                    trefoil::spawn(async move {
+                        let start = Instant::now();
+                        sleep(ms(n % 20)).await;
+                        assert!(start.elapsed() >= ms(n % 20));
+                    })
+                })
+                .collect();
+            sleep(ms(10)).await;
+            assert!(start.elapsed() >= ms(10));
+            for handle in handles {
+                handle.await.unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_timer_survives_the_block_on_it_was_polled_in() {
+    for runtime in runtimes() {
+        let mut later = Box::pin(sleep_in(&runtime, ms(5)));
+        runtime.block_on(poll_fn(|cx| {
+            assert!(later.as_mut().poll(cx).is_pending());
+            Poll::Ready(())
+        }));
+        let handle = runtime.spawn(later);
+        runtime.block_on(handle).unwrap();
+    }
+}
+
+fn sleep_in(runtime: &Runtime, duration: Duration) -> time::Sleep {
+    let _guard = runtime.enter();
+    sleep(duration)
+}
+
+#[test]
+fn timers_move_between_threads() {
+    let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let handles: Vec<_> = (0..100u64)
+            .map(|n| {
+                trefoil::spawn(async move {
+                    let mut late = Box::pin(sleep(ms(3_600_000)));
+                    let mut soon = Box::pin(sleep(ms(3 + n % 5)));
+                    poll_fn(|cx| {
+                        assert!(late.as_mut().poll(cx).is_pending());
+                        assert!(soon.as_mut().poll(cx).is_pending());
+                        Poll::Ready(())
+                    })
+                    .await;
+                    // Elsewhere, it is dropped, and the other goes on.
+                    let dropper = trefoil::spawn(async move { drop(late) });
+                    trefoil::spawn(soon).await.unwrap();
+                    dropper.await.unwrap();
+                })
+            })
+            .collect();
+        for handle in handles {
+            handle.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn timeouts_elapse_or_not() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            assert_eq!(timeout(ms(0), async { 1 }).await, Ok(1));
+            assert!(timeout(ms(2), pending::<()>()).await.is_err());
+            let slow = trefoil::spawn(async { timeout(ms(2), pending::<()>()).await.is_err() });
+            assert!(slow.await.unwrap());
+            // One that is always ready inside cannot keep the timer from firing.
+            let busy = timeout(ms(5), async {
+                loop {
+                    task::consume_budget().await;
+                }
+            });
+            assert!(trefoil::spawn(busy).await.unwrap().is_err());
+        });
+    }
+}
+
+#[trefoil::test(start_paused = true)]
+async fn reset_moves_the_deadline_both_ways() {
+    let start = Instant::now();
+    let mut later = pin!(sleep(ms(100)));
+    assert!(!later.is_elapsed());
+    poll_fn(|cx| {
+        assert!(later.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    later.as_mut().reset(start + ms(50));
+    later.as_mut().await;
+    assert_eq!(start.elapsed(), ms(50));
+    assert!(later.is_elapsed());
+    later.as_mut().reset(start + ms(200));
+    assert!(!later.is_elapsed());
+    later.as_mut().await;
+    assert_eq!(start.elapsed(), ms(200));
+}
+
+#[trefoil::test(start_paused = true)]
+async fn sleeping_tasks_wake_in_order() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for n in [5u64, 1, 70, 4100, 3, 300_000, 64, 63, 65] {
+        let sender = sender.clone();
+        trefoil::spawn(async move {
+            sleep(ms(n)).await;
+            sender.send(n).unwrap();
+        });
+    }
+    drop(sender);
+    sleep(ms(300_001)).await;
+    assert_eq!(receiver.iter().collect::<Vec<_>>(), [1, 3, 5, 63, 64, 65, 70, 4100, 300_000]);
+}
+
+#[trefoil::test(start_paused = true)]
+async fn advance_fires_what_came_due() {
+    let start = Instant::now();
+    let task = trefoil::spawn(async move {
+        sleep(ms(10)).await;
+        start.elapsed()
+    });
+    task::yield_now().await;
+    time::advance(ms(9)).await;
+    assert!(!task.is_finished());
+    time::advance(ms(1)).await;
+    assert_eq!(task.await.unwrap(), ms(10));
+    time::resume();
+    let real = std::time::Instant::now();
+    sleep(ms(2)).await;
+    assert!(real.elapsed() >= ms(2));
+    time::pause();
+    assert_eq!(Instant::now(), Instant::now());
+}
+
+#[trefoil::test(start_paused = true)]
+async fn time_waits_for_blocking_tasks() {
+    let start = Instant::now();
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let blocking = task::spawn_blocking(move || wait.recv());
+    let sleeper = trefoil::spawn(async move {
+        sleep(ms(10)).await;
+    });
+    for _ in 0..10 {
+        task::yield_now().await;
+    }
+    assert_eq!(start.elapsed(), ms(0));
+    drop(release);
+    blocking.await.unwrap().unwrap_err();
+    sleeper.await.unwrap();
+    assert_eq!(start.elapsed(), ms(10));
+}
+
+#[trefoil::test(start_paused = true)]
+async fn intervals_make_up_for_missed_ticks() {
+    for (behavior, expected) in [
+        (MissedTickBehavior::Burst, [0, 50, 100, 150, 200, 250]),
+        (MissedTickBehavior::Delay, [0, 50, 180, 230, 280, 330]),
+        (MissedTickBehavior::Skip, [0, 50, 150, 200, 250, 300]),
+    ] {
+        let start = Instant::now();
+        let mut ticks = interval(ms(50));
+        ticks.set_missed_tick_behavior(behavior);
+        let mut due = Vec::new();
+        due.push(ticks.tick().await);
+        time::advance(ms(130)).await;
+        due.push(ticks.tick().await);
+        for _ in 0..4 {
+            due.push(ticks.tick().await);
+        }
+        let due: Vec<_> = due.iter().map(|due| (*due - start).as_millis()).collect();
+        assert_eq!(due, expected, "{behavior:?}");
+        assert_eq!(ticks.period(), ms(50));
+    }
+}
+
+#[trefoil::test(start_paused = true)]
+async fn intervals_can_be_reset() {
+    let start = Instant::now();
+    let mut ticks = interval(ms(50));
+    ticks.tick().await;
+    ticks.reset_after(ms(7));
+    ticks.tick().await;
+    assert_eq!(start.elapsed(), ms(7));
+    ticks.reset();
+    ticks.tick().await;
+    assert_eq!(start.elapsed(), ms(57));
+    ticks.reset_immediately();
+    ticks.tick().await;
+    assert_eq!(start.elapsed(), ms(57));
+}
+
+#[trefoil::test(start_paused = true)]
+async fn far_deadlines_neither_overflow_nor_fire() {
+    let mut never = pin!(sleep(Duration::MAX));
+    assert!(timeout(Duration::from_secs(86400 * 365), never.as_mut()).await.is_err());
+    assert!(timeout(Duration::MAX, async {}).await.is_ok());
+}
+
+#[test]
+#[should_panic(expected = "must be called from the context of")]
+fn sleeping_outside_of_a_runtime_panics() {
+    drop(sleep(ms(1)));
+}
+
+#[trefoil::test]
+#[should_panic(expected = "`period` must be non-zero")]
+async fn an_interval_of_nothing_panics() {
+    drop(interval(ms(0)));
+}

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     seat: Mutex<Seat>,
-    counters: WorkerCounters,
+    counters: Arc<WorkerCounters>,
 }
 
 /// One thread at a time drives.
@@ -48,6 +48,7 @@ pub(crate) struct Driver {
     /// Which scheduler this belongs to; only compared.
     shared: *const Shared,
     timers: Arc<TimerQueue>,
+    counters: Arc<WorkerCounters>,
     queue: RefCell<Fifo>,
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
@@ -63,10 +64,12 @@ impl Shared {
     pub(super) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
         let parker = Arc::new(Parker::new());
         let timers = Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker)));
+        let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
         Arc::new_cyclic(|shared| {
             let driver = Driver {
                 shared: shared.as_ptr(),
                 timers: Arc::clone(&timers),
+                counters: Arc::clone(&counters),
                 queue: RefCell::default(),
                 tasks: OwnedTasks::default(),
                 deferred: RefCell::default(),
@@ -79,7 +82,7 @@ impl Shared {
                 parker,
                 timers,
                 seat: Mutex::new(Seat { driver: Some(Box::new(driver)), waiting: Vec::new() }),
-                counters: WorkerCounters::default(),
+                counters,
             }
         })
     }
@@ -283,6 +286,10 @@ impl Wake for MainWaker {
 impl Driver {
     pub(crate) fn timers(&self) -> Arc<TimerQueue> {
         Arc::clone(&self.timers)
+    }
+
+    pub(crate) fn counters(&self) -> &WorkerCounters {
+        &self.counters
     }
 
     pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {

@@ -159,10 +159,12 @@ impl Handle {
         let (task, join) = match &self.scheduler {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(crate::task::NO_HOME, |n| (n % shared.workers()) as u32);
-                allocate(future, Arc::as_ptr(shared), id, pinned)
+                let is_measured = shared.common().is_measured;
+                allocate(future, Arc::as_ptr(shared), id, pinned, is_measured)
             }
             Scheduler::Current(shared) => {
-                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME)
+                let is_measured = shared.common().is_measured;
+                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME, is_measured)
             }
         };
         self.start(task);
@@ -256,6 +258,11 @@ impl Handle {
             Scheduler::Multi(shared) => shared.common(),
             Scheduler::Current(shared) => shared.common(),
         }
+    }
+
+    /// Whether tasks are to know since when they wait.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.common().is_measured
     }
 
     pub(crate) fn clock(&self) -> Clock {

@@ -1,7 +1,10 @@
 //! Numbers about a runtime's life.
 
 use super::handle::Handle;
+use super::histogram::{Histogram, HistogramConfiguration, TaskTimes};
 use crate::sync::atomic::{AtomicU64, Relaxed};
+use std::ops::Range;
+use std::time::Duration;
 
 /// A number that one thread writes and all may read.
 #[derive(Debug)]
@@ -36,6 +39,14 @@ pub(crate) struct WorkerCounters {
     pub(crate) stolen: Counter,
     pub(crate) overflows: Counter,
     pub(crate) wakes: Counter,
+    /// If the runtime keeps histograms.
+    pub(crate) times: Option<Box<TaskTimes>>,
+}
+
+impl WorkerCounters {
+    pub(crate) fn new(times: Option<Box<TaskTimes>>) -> Self {
+        Self { times, ..Self::default() }
+    }
 }
 
 /// A view of a runtime's counters.
@@ -89,7 +100,9 @@ impl RuntimeMetrics {
         self.handle.local_queue_depth(worker)
     }
 
-    /// How often a worker has polled tasks.
+    /// How often a worker has polled tasks, those of a
+    /// [`LocalSet`](crate::task::LocalSet) that a current-thread runtime drives
+    /// included.
     pub fn worker_poll_count(&self, worker: usize) -> u64 {
         self.worker(worker).polls.get()
     }
@@ -118,4 +131,83 @@ impl RuntimeMetrics {
     pub fn worker_wake_count(&self, worker: usize) -> u64 {
         self.worker(worker).wakes.get()
     }
+
+    /// Whether the runtime measures for how long tasks that could run wait:
+    /// see [`Builder::enable_metrics_schedule_latency_histogram`].
+    ///
+    /// [`Builder::enable_metrics_schedule_latency_histogram`]: super::Builder::enable_metrics_schedule_latency_histogram
+    pub fn schedule_latency_histogram_enabled(&self) -> bool {
+        self.handle.common().histograms.schedule_latency.is_some()
+    }
+
+    /// Buckets of the histogram of schedule latencies; 0 without one.
+    pub fn schedule_latency_histogram_num_buckets(&self) -> usize {
+        let configuration = &self.handle.common().histograms.schedule_latency;
+        configuration.as_ref().map_or(0, HistogramConfiguration::buckets)
+    }
+
+    /// Which latencies a bucket counts.
+    ///
+    /// # Panics
+    /// If there is no such bucket, as when there is no histogram.
+    #[track_caller]
+    pub fn schedule_latency_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        range(self.handle.common().histograms.schedule_latency.as_ref(), bucket)
+    }
+
+    /// How many of the tasks that a worker polled had waited for so long since
+    /// they could run: since they were spawned or woken, or, if that was in the
+    /// middle of a poll of theirs, since the end of that poll.
+    ///
+    /// # Panics
+    /// If there is no such worker or bucket, as when there is no histogram.
+    #[track_caller]
+    pub fn schedule_latency_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        let times = self.worker(worker).times.as_deref();
+        count(times.and_then(|times| times.schedule_latency.as_ref()), bucket)
+    }
+
+    /// Whether the runtime measures how long polls take: see
+    /// [`Builder::enable_metrics_poll_time_histogram`].
+    ///
+    /// [`Builder::enable_metrics_poll_time_histogram`]: super::Builder::enable_metrics_poll_time_histogram
+    pub fn poll_time_histogram_enabled(&self) -> bool {
+        self.handle.common().histograms.poll_time.is_some()
+    }
+
+    /// Buckets of the histogram of poll times; 0 without one.
+    pub fn poll_time_histogram_num_buckets(&self) -> usize {
+        let configuration = &self.handle.common().histograms.poll_time;
+        configuration.as_ref().map_or(0, HistogramConfiguration::buckets)
+    }
+
+    /// Which times a bucket counts.
+    ///
+    /// # Panics
+    /// If there is no such bucket, as when there is no histogram.
+    #[track_caller]
+    pub fn poll_time_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        range(self.handle.common().histograms.poll_time.as_ref(), bucket)
+    }
+
+    /// How many of a worker's polls took that long. A poll counts when it is
+    /// over, for the worker that began it.
+    ///
+    /// # Panics
+    /// If there is no such worker or bucket, as when there is no histogram.
+    #[track_caller]
+    pub fn poll_time_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        let times = self.worker(worker).times.as_deref();
+        count(times.and_then(|times| times.poll_time.as_ref()), bucket)
+    }
+}
+
+#[track_caller]
+fn range(configuration: Option<&HistogramConfiguration>, bucket: usize) -> Range<Duration> {
+    configuration.expect("the runtime does not keep this histogram").range(bucket)
+}
+
+#[track_caller]
+fn count(histogram: Option<&Histogram>, bucket: usize) -> u64 {
+    histogram.expect("the runtime does not keep this histogram").count(bucket)
 }

@@ -11,6 +11,7 @@ mod builder;
 pub(crate) mod context;
 pub(crate) mod current;
 mod handle;
+mod histogram;
 mod inbox;
 mod injector;
 mod item;
@@ -25,6 +26,9 @@ mod loom_tests;
 
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
+pub use histogram::{
+    HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
+};
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
@@ -35,6 +39,7 @@ pub(crate) use item::{Fifo, Item, Link};
 use crate::task::JoinHandle;
 use crate::time::Clock;
 use context::Entered;
+use histogram::Histograms;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -68,6 +73,9 @@ pub(crate) struct Common {
     pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// What the workers measure; tasks know whether they do.
+    pub(crate) histograms: Histograms,
+    pub(crate) is_measured: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
 }

@@ -16,6 +16,7 @@ mod local;
 mod local_key;
 mod raw;
 mod spawn;
+mod stamp;
 mod state;
 mod waker;
 mod yield_now;

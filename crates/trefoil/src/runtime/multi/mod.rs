@@ -87,7 +87,7 @@ impl Shared {
                     timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
                     parker,
                     loan: Loan::new(),
-                    counters: Line::default(),
+                    counters: Line(WorkerCounters::new(common.histograms.start())),
                 })
             })
             .collect();

@@ -9,6 +9,7 @@ use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
 use crate::runtime::context::{self, Entered};
 use crate::runtime::item::{Fifo, Item};
+use crate::runtime::metrics::WorkerCounters;
 use crate::runtime::ring::Full;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
@@ -220,6 +221,10 @@ impl WorkerThread {
     #[inline(always)]
     fn remote(&self, core: &Core) -> &Remote {
         &self.shared.remotes[core.index as usize]
+    }
+
+    pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
+        Some(&self.remote(self.core()?).counters)
     }
 
     pub(crate) fn timers(&self) -> Option<Arc<TimerQueue>> {

@@ -1,0 +1,289 @@
+//! What a runtime says about itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use trefoil::runtime::{Builder, HistogramConfiguration, LogHistogram, Runtime, RuntimeMetrics};
+use trefoil::{task, time};
+
+fn measured(workers: Option<usize>) -> Runtime {
+    let mut builder = match workers {
+        None => Builder::new_current_thread(),
+        Some(_) => Builder::new_multi_thread(),
+    };
+    builder
+        .worker_threads(workers.unwrap_or(1))
+        .enable_all()
+        .enable_metrics_schedule_latency_histogram()
+        .enable_metrics_poll_time_histogram()
+        .build()
+        .unwrap()
+}
+
+fn runtimes() -> Vec<Runtime> {
+    [None, Some(1), Some(2), Some(4)].into_iter().map(measured).collect()
+}
+
+/// Latencies that were surely as long as that, on all workers.
+fn latencies_from(metrics: &RuntimeMetrics, least: Duration) -> u64 {
+    let buckets = 0..metrics.schedule_latency_histogram_num_buckets();
+    let long =
+        buckets.filter(|&n| metrics.schedule_latency_histogram_bucket_range(n).start >= least);
+    long.map(|bucket| {
+        let of = |worker| metrics.schedule_latency_histogram_bucket_count(worker, bucket);
+        (0..metrics.num_workers()).map(of).sum::<u64>()
+    })
+    .sum()
+}
+
+fn poll_times_from(metrics: &RuntimeMetrics, least: Duration) -> u64 {
+    let buckets = 0..metrics.poll_time_histogram_num_buckets();
+    let long = buckets.filter(|&n| metrics.poll_time_histogram_bucket_range(n).start >= least);
+    long.map(|bucket| {
+        let of = |worker| metrics.poll_time_histogram_bucket_count(worker, bucket);
+        (0..metrics.num_workers()).map(of).sum::<u64>()
+    })
+    .sum()
+}
+
+fn polls(metrics: &RuntimeMetrics) -> u64 {
+    (0..metrics.num_workers()).map(|worker| metrics.worker_poll_count(worker)).sum()
+}
+
+fn busy(duration: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits until what is polled last has been counted: a task is joined before
+/// its poll is over.
+fn settled(runtime: &Runtime) -> RuntimeMetrics {
+    let metrics = runtime.metrics();
+    while poll_times_from(&metrics, Duration::ZERO) < polls(&metrics) {
+        std::thread::yield_now();
+    }
+    metrics
+}
+
+/// Wakes itself in its first polls.
+struct Restless(u32);
+
+impl Future for Restless {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0 == 0 {
+            return Poll::Ready(());
+        }
+        self.0 -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[test]
+fn every_poll_is_in_both_histograms() {
+    for runtime in runtimes() {
+        let workers = runtime.metrics().num_workers();
+        runtime.block_on(async {
+            let mut tasks = task::JoinSet::new();
+            for n in 0..200 {
+                tasks.spawn(async move {
+                    for _ in 0..n % 7 {
+                        task::yield_now().await;
+                    }
+                    Restless(n % 5).await;
+                    time::sleep(Duration::from_micros(u64::from(n) * 10)).await;
+                    let (tx, rx) = trefoil::sync::oneshot::channel();
+                    let other = trefoil::spawn(async move { tx.send(()).unwrap() });
+                    rx.await.unwrap();
+                    other.await.unwrap();
+                });
+            }
+            for worker in 0..workers {
+                let pinned = trefoil::task::spawn_pinned(worker, async {
+                    for _ in 0..50 {
+                        task::yield_now().await;
+                    }
+                });
+                tasks.spawn(async move { pinned.await.unwrap() });
+            }
+            tasks.join_all().await;
+        });
+        let metrics = settled(&runtime);
+        let polls = polls(&metrics);
+        assert!(polls > 1_500, "{polls}");
+        assert_eq!(latencies_from(&metrics, Duration::ZERO), polls);
+        assert_eq!(poll_times_from(&metrics, Duration::ZERO), polls);
+    }
+}
+
+#[test]
+fn polls_of_local_tasks_count() {
+    let runtime = Builder::new_current_thread()
+        .enable_metrics_schedule_latency_histogram()
+        .build_local(Default::default())
+        .unwrap();
+    let outside = runtime.spawn_local(task::yield_now());
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..10).map(|_| task::spawn_local(task::yield_now())).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        outside.await.unwrap();
+    });
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.worker_poll_count(0), 22);
+    assert_eq!(latencies_from(&metrics, Duration::ZERO), 22);
+}
+
+const LONG: Duration = Duration::from_millis(40);
+/// Buckets are at most a quarter as wide as where they start, so what took
+/// `LONG` is in one that starts later than this.
+const SURELY: Duration = Duration::from_millis(30);
+
+#[test]
+fn a_task_behind_a_busy_one_is_seen_to_wait() {
+    for runtime in [measured(None), measured(Some(1))] {
+        runtime.block_on(async {
+            // From within a task, so that both are queued before either runs.
+            trefoil::spawn(async {
+                let first = trefoil::spawn(async { busy(LONG) });
+                let second = trefoil::spawn(async { busy(LONG) });
+                first.await.unwrap();
+                second.await.unwrap();
+            })
+            .await
+            .unwrap();
+        });
+        let metrics = settled(&runtime);
+        // One waited for the other; who waited for both is the one that joins.
+        assert!(latencies_from(&metrics, SURELY) >= 1);
+        assert!(poll_times_from(&metrics, SURELY) >= 2);
+        assert!(poll_times_from(&metrics, SURELY) < polls(&metrics));
+    }
+}
+
+/// So much longer that no pause of the machine is taken for it.
+const VERY_LONG: Duration = Duration::from_millis(400);
+const SURELY_NOT: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_task_that_rests_does_not_wait_to_be_run() {
+    let runtime = measured(None);
+    runtime.block_on(async {
+        let (tx, rx) = trefoil::sync::oneshot::channel::<()>();
+        let resting = trefoil::spawn(rx);
+        task::yield_now().await;
+        // The main future is no task.
+        busy(VERY_LONG);
+        drop(tx);
+        resting.await.unwrap().unwrap_err();
+    });
+    let metrics = settled(&runtime);
+    assert_eq!(polls(&metrics), 2);
+    assert_eq!(latencies_from(&metrics, SURELY_NOT), 0);
+}
+
+#[test]
+fn a_task_does_not_wait_for_its_own_poll() {
+    for runtime in [measured(None), measured(Some(1))] {
+        runtime.block_on(async {
+            trefoil::spawn(async {
+                busy(VERY_LONG);
+                task::yield_now().await;
+                busy(VERY_LONG);
+                Restless(1).await;
+            })
+            .await
+            .unwrap();
+        });
+        let metrics = settled(&runtime);
+        assert_eq!(polls(&metrics), 3);
+        assert_eq!(poll_times_from(&metrics, SURELY_NOT), 2);
+        assert_eq!(latencies_from(&metrics, SURELY_NOT), 0);
+    }
+}
+
+#[test]
+fn wakes_from_other_threads_are_stamped() {
+    for runtime in [measured(None), measured(Some(1))] {
+        let meet = Arc::new(Barrier::new(2));
+        runtime.block_on(async {
+            let (tx, rx) = trefoil::sync::oneshot::channel::<()>();
+            let woken = trefoil::spawn(async move { rx.await.unwrap() });
+            let its = Arc::clone(&meet);
+            let thread = std::thread::spawn(move || {
+                its.wait();
+                tx.send(()).unwrap();
+                its.wait();
+            });
+            let holder = trefoil::spawn(async move {
+                // The other one comes to rest.
+                task::yield_now().await;
+                meet.wait();
+                meet.wait();
+                busy(LONG);
+            });
+            holder.await.unwrap();
+            woken.await.unwrap();
+            thread.join().unwrap();
+        });
+        let metrics = settled(&runtime);
+        assert!(latencies_from(&metrics, SURELY) >= 1);
+    }
+}
+
+#[test]
+fn a_poll_that_blocks_in_place_counts_once() {
+    let runtime = measured(Some(1));
+    runtime.block_on(async {
+        trefoil::spawn(async {
+            task::block_in_place(|| std::thread::sleep(LONG));
+        })
+        .await
+        .unwrap();
+        trefoil::spawn(async {}).await.unwrap();
+    });
+    let metrics = settled(&runtime);
+    assert_eq!(polls(&metrics), 2);
+    assert_eq!(poll_times_from(&metrics, SURELY), 1);
+}
+
+#[test]
+fn histograms_are_kept_only_if_asked_for() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let metrics = runtime.metrics();
+    assert!(!metrics.schedule_latency_histogram_enabled());
+    assert!(!metrics.poll_time_histogram_enabled());
+    assert_eq!(metrics.schedule_latency_histogram_num_buckets(), 0);
+    assert_eq!(metrics.poll_time_histogram_num_buckets(), 0);
+
+    let configuration = HistogramConfiguration::linear(Duration::from_millis(5), 3);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .metrics_schedule_latency_histogram_configuration(configuration)
+        .enable_metrics_schedule_latency_histogram()
+        .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(
+            LogHistogram::builder(),
+        ))
+        .build()
+        .unwrap();
+    let metrics = runtime.metrics();
+    assert!(metrics.schedule_latency_histogram_enabled());
+    assert_eq!(metrics.schedule_latency_histogram_num_buckets(), 3);
+    let second = Duration::from_millis(5)..Duration::from_millis(10);
+    assert_eq!(metrics.schedule_latency_histogram_bucket_range(1), second);
+    assert!(!metrics.poll_time_histogram_enabled());
+}
+
+#[test]
+#[should_panic = "the runtime does not keep this histogram"]
+fn a_histogram_that_is_not_kept_has_no_counts() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.metrics().schedule_latency_histogram_bucket_count(0, 0);
+}

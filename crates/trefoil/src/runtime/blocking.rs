@@ -168,6 +168,7 @@ impl Pool {
     /// The body of a thread.
     fn work(self: &Arc<Self>, handle: &Handle) {
         let _handle = context::enter_handle(handle.clone());
+        handle.common().unpin();
         self.config.hooks.thread_start();
         let mut state = self.state.lock();
         state.on_its_way = false;

@@ -1,3 +1,4 @@
+use super::affinity::{self, Affinity};
 use super::handle::{Handle, Scheduler};
 use super::histogram::{HistogramConfiguration, Histograms};
 use super::local::{LocalOptions, LocalRuntime};
@@ -24,6 +25,7 @@ use std::time::Duration;
 pub struct Builder {
     is_multi: bool,
     worker_threads: Option<usize>,
+    worker_affinity: Option<affinity::Request>,
     max_blocking_threads: usize,
     thread_keep_alive: Duration,
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
@@ -54,6 +56,7 @@ impl Builder {
         Self {
             is_multi,
             worker_threads: None,
+            worker_affinity: None,
             max_blocking_threads: 512,
             thread_keep_alive: Duration::from_secs(10),
             thread_name: Arc::new(|| "trefoil-worker".into()),
@@ -95,6 +98,50 @@ impl Builder {
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
         assert!(n > 0, "Worker threads cannot be set to 0");
         self.worker_threads = Some(n);
+        self
+    }
+
+    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` names
+    /// for it: workers are counted from 0, and CPUs are the system's. By
+    /// default, the system moves workers as it likes.
+    ///
+    /// A thread that takes over a worker's place, as when a task
+    /// [blocks in place](crate::task::block_in_place), is pinned like the one
+    /// before. All other threads of the runtime may run wherever the thread
+    /// that builds it may, and so may the one that gave its place away. But a
+    /// thread that a task starts by itself inherits the CPUs of the task's
+    /// worker.
+    ///
+    /// `build` returns an error
+    /// - of kind `InvalidInput` for a CPU that the calling thread may not use,
+    ///   for a worker without any CPU, and for a current-thread runtime, which
+    ///   has no workers of its own,
+    /// - of kind `Unsupported` on systems other than Linux.
+    ///
+    /// ```no_run
+    /// # fn main() -> std::io::Result<()> {
+    /// use trefoil::runtime::Builder;
+    ///
+    /// // Four workers, each with a CPU of its own, from CPU 4 on.
+    /// let runtime = Builder::new_multi_thread()
+    ///     .worker_threads(4)
+    ///     .worker_affinity(|worker| [4 + worker])
+    ///     .build()?;
+    /// # drop(runtime);
+    /// // Two of them on each half of eight CPUs.
+    /// let runtime = Builder::new_multi_thread()
+    ///     .worker_threads(4)
+    ///     .worker_affinity(|worker| if worker < 2 { 0..4 } else { 4..8 })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn worker_affinity<F, C>(&mut self, cpus: F) -> &mut Self
+    where
+        F: Fn(usize) -> C + Send + Sync + 'static,
+        C: IntoIterator<Item = usize>,
+    {
+        self.worker_affinity = Some(Arc::new(move |worker| cpus(worker).into_iter().collect()));
         self
     }
 
@@ -276,7 +323,7 @@ impl Builder {
     /// Makes a runtime whose tasks need not be `Send`: see [`LocalRuntime`].
     ///
     /// # Errors
-    /// None at present.
+    /// As [`build`](Builder::build).
     ///
     /// # Panics
     /// For a multi-thread runtime.
@@ -289,7 +336,8 @@ impl Builder {
     /// Makes the runtime, and starts its workers.
     ///
     /// # Errors
-    /// The system had no threads to give.
+    /// The system had no threads to give, or does not let them be pinned as
+    /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics
     /// For a multi-thread runtime with a paused clock: time can only jump when
@@ -303,6 +351,17 @@ impl Builder {
         let histograms = Histograms {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
             poll_time: self.has_poll_time.then_some(self.poll_time),
+        };
+        let workers =
+            if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
+        let affinity = match &self.worker_affinity {
+            None => None,
+            Some(request) if self.is_multi => Some(Affinity::new(request, workers)?),
+            Some(_) => {
+                let text = "a current-thread runtime has no workers to pin: pin the thread that \
+                            calls `block_on`";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
         };
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
@@ -318,13 +377,13 @@ impl Builder {
             thread_name: Arc::clone(&self.thread_name),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            affinity,
             histograms,
             is_measured: histograms.any(),
             id: super::Id::next(),
             name: self.name.clone(),
         };
         let scheduler = if self.is_multi {
-            let workers = self.worker_threads.unwrap_or_else(default_workers);
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
         } else {
             Scheduler::Current(current::Shared::new(common, self.knobs))

@@ -5,6 +5,7 @@
 //! *current-thread* one runs everything on the thread that is in
 //! [`Runtime::block_on`], and pays for no synchronisation with anyone.
 
+mod affinity;
 pub(crate) mod block_on;
 pub(crate) mod blocking;
 mod builder;
@@ -38,6 +39,7 @@ pub(crate) use item::{Fifo, Item, Link};
 
 use crate::task::JoinHandle;
 use crate::time::Clock;
+use affinity::Affinity;
 use context::Entered;
 use histogram::Histograms;
 use std::fmt;
@@ -73,6 +75,8 @@ pub(crate) struct Common {
     pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// If the workers are pinned.
+    pub(crate) affinity: Option<Affinity>,
     /// What the workers measure; tasks know whether they do.
     pub(crate) histograms: Histograms,
     pub(crate) is_measured: bool,
@@ -159,6 +163,22 @@ fn call(hook: &Hook) {
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+impl Common {
+    /// The calling thread becomes that worker.
+    pub(crate) fn pin_worker(&self, worker: u32) {
+        if let Some(affinity) = &self.affinity {
+            affinity.pin(worker);
+        }
+    }
+
+    /// The calling thread is no worker, or no longer.
+    pub(crate) fn unpin(&self) {
+        if let Some(affinity) = &self.affinity {
+            affinity.release();
+        }
     }
 }
 

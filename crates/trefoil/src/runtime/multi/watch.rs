@@ -196,6 +196,7 @@ impl Watch {
 fn watch(shared: &Arc<Shared>) {
     // For destructors, should this be the last thread to leave.
     let _handle = context::enter_handle(handle(shared));
+    shared.common.unpin();
     shared.watch.parker.adopt();
     let mut seen = vec![0; shared.workers()];
     let mut quiet = 0;

@@ -183,6 +183,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     let shared = Arc::clone(&worker.shared);
     let _entered = context::mark_entered(Entered::Yes);
     let _handle = context::enter_handle(handle(&shared));
+    shared.common.pin_worker(core.index);
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
     shared.common.hooks.thread_start();
@@ -614,6 +615,7 @@ impl WorkerThread {
                 }
             });
         if started.is_ok() {
+            self.shared.common.unpin();
             return true;
         }
         shared.threads.fetch_sub(1, SeqCst);

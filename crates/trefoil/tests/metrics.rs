@@ -287,3 +287,60 @@ fn a_histogram_that_is_not_kept_has_no_counts() {
     let runtime = Builder::new_current_thread().build().unwrap();
     runtime.metrics().schedule_latency_histogram_bucket_count(0, 0);
 }
+
+#[test]
+fn tasks_are_alive_until_they_end() {
+    for runtime in runtimes() {
+        let (handle, metrics) = (runtime.handle().clone(), runtime.metrics());
+        let (outside, inside) = runtime.block_on(async {
+            let resting: Vec<_> =
+                (0..50).map(|_| runtime.spawn(std::future::pending::<()>())).collect();
+            let more = trefoil::spawn(async {
+                (0..50).map(|_| trefoil::spawn(std::future::pending::<()>())).collect::<Vec<_>>()
+            });
+            (resting, more.await.unwrap())
+        });
+        assert_eq!(metrics.spawned_tasks_count(), 101);
+        assert_eq!(metrics.num_alive_tasks(), 100);
+        for task in outside {
+            task.abort();
+            assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+        }
+        assert_eq!(metrics.num_alive_tasks(), 50);
+        drop(runtime);
+        assert_eq!(metrics.num_alive_tasks(), 0);
+        drop(inside);
+
+        // What comes too late ends at once.
+        let late = handle.spawn(async {});
+        assert!(late.is_finished());
+        assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (0, 102));
+    }
+}
+
+#[test]
+fn a_worker_that_sleeps_is_not_busy() {
+    for runtime in [measured(None), measured(Some(1))] {
+        let start = Instant::now();
+        runtime.block_on(async {
+            trefoil::spawn(async {
+                for _ in 0..3 {
+                    time::sleep(Duration::from_millis(100)).await;
+                    busy(Duration::from_millis(10));
+                }
+                // So that the worker goes to sleep once more.
+                time::sleep(Duration::from_millis(1)).await;
+            })
+            .await
+            .unwrap();
+        });
+        let all = start.elapsed();
+        let metrics = runtime.metrics();
+        let busy = metrics.worker_total_busy_duration(0);
+        assert!(busy >= Duration::from_millis(30), "{busy:?}");
+        assert!(busy + Duration::from_millis(100) <= all, "{busy:?} of {all:?}");
+        assert!(metrics.worker_park_count(0) >= 4);
+        let parks = metrics.worker_park_count(0);
+        assert!((2 * parks - 1..=2 * parks + 1).contains(&metrics.worker_park_unpark_count(0)));
+    }
+}

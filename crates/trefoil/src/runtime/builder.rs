@@ -377,6 +377,7 @@ impl Builder {
             thread_name: Arc::clone(&self.thread_name),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            tasks_elsewhere: Default::default(),
             affinity,
             histograms,
             is_measured: histograms.any(),

@@ -18,7 +18,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the driving thread and all others share.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
+    /// When this thread began to drive, or last woke.
+    awake_since: Cell<Instant>,
 }
 
 // SAFETY: a driver is in the hands of one thread at a time. What moves with it,
@@ -74,6 +76,7 @@ impl Shared {
                 tasks: OwnedTasks::default(),
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
+                awake_since: Cell::new(Instant::now()),
             };
             Self {
                 common,
@@ -116,12 +119,17 @@ impl Shared {
     pub(super) fn spawn(&self, task: Runnable) {
         let rejected = context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, self) => {
+                driver.counters.tasks.spawned.add(1);
                 driver.queue.borrow_mut().push_back(task.into_item());
                 Ok(())
             }
-            _ => self.send(task),
+            _ => {
+                self.common.tasks_elsewhere.spawned.add_shared(1);
+                self.send(task)
+            }
         });
         if let Err(task) = rejected {
+            self.common.tasks_elsewhere.ended.add_shared(1);
             task.cancel(&Nowhere);
         }
     }
@@ -208,6 +216,7 @@ pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     let mut future = pin!(future);
     loop {
         if let Some(driver) = shared.take_seat() {
+            driver.awake_since.set(Instant::now());
             let seated = Seated { shared, driver: Some(driver) };
             return seated.driver().drive(shared, future);
         }
@@ -247,6 +256,7 @@ impl Seated<'_> {
 impl Drop for Seated<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
+            driver.count_busy();
             self.shared.leave_seat(driver);
         }
     }
@@ -387,9 +397,16 @@ impl Driver {
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
         if is_idle && !main.woken.load(Acquire) {
             shared.counters.parks.add(1);
+            self.count_busy();
             self.park(shared);
+            self.awake_since.set(Instant::now());
+            shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
+    }
+
+    fn count_busy(&self) {
+        self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
     fn park(&self, shared: &Shared) {
@@ -421,6 +438,11 @@ impl Home for Driver {
     #[inline(always)]
     fn tasks(&self) -> &OwnedTasks {
         &self.tasks
+    }
+
+    #[inline(always)]
+    fn count_end(&self) {
+        self.counters.tasks.ended.add(1);
     }
 
     fn send_home(&self, _home: u32, _task: Item) {

@@ -24,10 +24,23 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }
 
+    /// For counters with many writers.
+    pub(crate) fn add_shared(&self, n: u64) {
+        // Relaxed: statistics.
+        self.0.fetch_add(n, Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         // Relaxed: statistics.
         self.0.load(Relaxed)
     }
+}
+
+/// How many tasks there are, as a sum over many places.
+#[derive(Debug, Default)]
+pub(crate) struct TaskCounters {
+    pub(crate) spawned: Counter,
+    pub(crate) ended: Counter,
 }
 
 /// What one worker counts.
@@ -35,6 +48,11 @@ impl Counter {
 pub(crate) struct WorkerCounters {
     pub(crate) polls: Counter,
     pub(crate) parks: Counter,
+    pub(crate) unparks: Counter,
+    /// Between two parks, added up.
+    pub(crate) busy_ns: Counter,
+    /// Tasks spawned on the worker, and ended on it.
+    pub(crate) tasks: TaskCounters,
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
     pub(crate) overflows: Counter,
@@ -87,6 +105,26 @@ impl RuntimeMetrics {
         self.handle.common().blocking.queued()
     }
 
+    /// Tasks that were spawned and have not ended. Those of a
+    /// [`LocalSet`](crate::task::LocalSet), and closures of the blocking pool, do
+    /// not count.
+    pub fn num_alive_tasks(&self) -> usize {
+        // In this order, so that no task is seen to have ended that was not seen
+        // to be spawned, save for one that ends while it is being counted.
+        let ended = self.sum(|tasks| tasks.ended.get());
+        self.spawned_tasks_count().saturating_sub(ended) as usize
+    }
+
+    /// Tasks that were ever spawned; the same do not count.
+    pub fn spawned_tasks_count(&self) -> u64 {
+        self.sum(|tasks| tasks.spawned.get())
+    }
+
+    fn sum(&self, f: impl Fn(&TaskCounters) -> u64) -> u64 {
+        let workers = (0..self.num_workers()).map(|worker| f(&self.worker(worker).tasks));
+        workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere)
+    }
+
     /// Tasks that wait in the queue shared by all workers.
     pub fn global_queue_depth(&self) -> usize {
         self.handle.global_queue_depth()
@@ -110,6 +148,19 @@ impl RuntimeMetrics {
     /// How often a worker went to sleep.
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.worker(worker).parks.get()
+    }
+
+    /// How often a worker went to sleep and was woken, together: odd while it
+    /// sleeps.
+    pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
+        let counters = self.worker(worker);
+        counters.parks.get() + counters.unparks.get()
+    }
+
+    /// For how long a worker was awake, up to when it last went to sleep. For a
+    /// current-thread runtime, only the time in `block_on` counts.
+    pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
+        Duration::from_nanos(self.worker(worker).busy_ns.get())
     }
 
     /// How many tasks a worker has taken from others.

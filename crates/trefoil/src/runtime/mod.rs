@@ -37,11 +37,13 @@ pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};
 
+use crate::sync::Line;
 use crate::task::JoinHandle;
 use crate::time::Clock;
 use affinity::Affinity;
 use context::Entered;
 use histogram::Histograms;
+use metrics::TaskCounters;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -75,6 +77,8 @@ pub(crate) struct Common {
     pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// Tasks that were spawned or have ended on a thread without a core.
+    pub(crate) tasks_elsewhere: Line<TaskCounters>,
     /// If the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
     /// What the workers measure; tasks know whether they do.
@@ -84,12 +88,13 @@ pub(crate) struct Common {
     pub(crate) name: Option<String>,
 }
 
-/// Names a runtime: unique among all runtimes of the process.
+/// Names a runtime, or a [`LocalSet`](crate::task::LocalSet): unique among all of
+/// the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
 impl Id {
-    fn next() -> Self {
+    pub(crate) fn next() -> Self {
         // Never loom's: it orders nothing. Relaxed: only uniqueness matters.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let id = NEXT.fetch_add(1, crate::sync::atomic::Relaxed);

@@ -2,7 +2,7 @@
 
 use super::{Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
 use super::{allocate, cancel_all};
-use crate::runtime::{Fifo, Handle, Inbox, Item, Runtime, context};
+use crate::runtime::{self, Fifo, Handle, Inbox, Item, Runtime, context};
 use crate::sync::Mutex;
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
@@ -29,6 +29,7 @@ pub struct LocalSet {
 
 /// What wakers on other threads reach, and the set's own state.
 pub(crate) struct LocalShared {
+    id: runtime::Id,
     inbox: Inbox,
     /// Of the task that awaits the set.
     waker: Mutex<Option<Waker>>,
@@ -84,6 +85,7 @@ impl LocalSet {
     pub fn new() -> Self {
         Self {
             shared: Arc::new(LocalShared {
+                id: runtime::Id::next(),
                 inbox: Inbox::new(),
                 waker: Mutex::new(None),
                 own: Own {
@@ -100,6 +102,11 @@ impl LocalSet {
     /// Has the tasks spawned from now on measured wherever they are spawned.
     pub(crate) fn measure(&self) {
         self.shared.own.is_measured.set(true);
+    }
+
+    /// The set's id. No runtime and no other set has the same.
+    pub fn id(&self) -> runtime::Id {
+        self.shared.id
     }
 
     /// Makes this the set that [`spawn_local`] spawns into, until the guard is

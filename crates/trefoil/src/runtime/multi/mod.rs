@@ -63,7 +63,7 @@ struct Remote {
     timers: Arc<TimerQueue>,
     /// The core, while its worker forks.
     loan: Loan,
-    counters: Line<WorkerCounters>,
+    counters: Arc<Line<WorkerCounters>>,
 }
 
 impl Shared {
@@ -87,7 +87,7 @@ impl Shared {
                     timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
                     parker,
                     loan: Loan::new(),
-                    counters: Line(WorkerCounters::new(common.histograms.start())),
+                    counters: Arc::new(Line(WorkerCounters::new(common.histograms.start()))),
                 })
             })
             .collect();
@@ -106,7 +106,7 @@ impl Shared {
             over_changed: Condvar::new(),
         });
         for index in 0..workers {
-            let core = Box::new(Core::new(index as u32));
+            let core = shared.new_core(index);
             let name = (shared.common.thread_name)();
             let its = Arc::clone(&shared);
             let started = thread::spawn(name, shared.common.thread_stack_bytes, move || {
@@ -116,12 +116,16 @@ impl Shared {
                 shared.shut_down();
                 // In the place of those that never came.
                 for index in index..workers {
-                    shared.retire(Some(Box::new(Core::new(index as u32))));
+                    shared.retire(Some(shared.new_core(index)));
                 }
                 return Err(error);
             }
         }
         Ok(shared)
+    }
+
+    fn new_core(&self, index: usize) -> Box<Core> {
+        Box::new(Core::new(index as u32, Arc::clone(&self.remotes[index].counters)))
     }
 
     pub(super) fn common(&self) -> &Common {
@@ -153,11 +157,18 @@ impl Shared {
     pub(super) fn spawn(self: &Arc<Self>, task: Runnable) {
         let rejected = context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
-                Some(worker) => worker.schedule(task),
-                None => self.inject(task),
+                Some(worker) => {
+                    worker.count_spawn();
+                    worker.schedule(task)
+                }
+                None => {
+                    self.common.tasks_elsewhere.spawned.add_shared(1);
+                    self.inject(task)
+                }
             }
         });
         if let Err(task) = rejected {
+            self.common.tasks_elsewhere.ended.add_shared(1);
             task.cancel(&Nowhere);
         }
     }

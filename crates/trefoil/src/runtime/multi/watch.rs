@@ -281,7 +281,7 @@ mod loom_tests {
         loom::model(|| {
             let loan = Arc::new(Loan::new());
             let is_used = Arc::new(AtomicBool::new(false));
-            let core = Box::into_raw(Box::new(Core::new(0)));
+            let core = Box::into_raw(Box::new(Core::new(0, Arc::default())));
             let use_it = |is_used: &AtomicBool| {
                 // Relaxed: loom would show a second owner all the same.
                 assert!(!is_used.swap(true, Relaxed), "two owners");

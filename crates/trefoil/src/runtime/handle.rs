@@ -179,7 +179,10 @@ impl Handle {
         }
     }
 
-    /// Runs a closure that may block on a thread meant for that.
+    /// Runs a closure that may block on a thread meant for that. In a runtime
+    /// that has shut down it is cancelled.
+    ///
+    /// Aborting it has an effect only until it starts: nobody can stop a thread.
     ///
     /// # Panics
     /// If the system has no thread to give and none is there.

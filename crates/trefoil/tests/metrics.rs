@@ -344,3 +344,118 @@ fn a_worker_that_sleeps_is_not_busy() {
         assert!((2 * parks - 1..=2 * parks + 1).contains(&metrics.worker_park_unpark_count(0)));
     }
 }
+
+fn sum_of(metrics: &RuntimeMetrics, count: impl Fn(usize) -> u64) -> u64 {
+    (0..metrics.num_workers()).map(count).sum()
+}
+
+#[test]
+fn queues_are_as_deep_as_what_waits_in_them() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let metrics = runtime.metrics();
+    let meet = Arc::new(Barrier::new(2));
+    let its = Arc::clone(&meet);
+    let holder = runtime.spawn(async move {
+        its.wait();
+        its.wait();
+        // The last one of these goes to the LIFO slot, which is no queue.
+        let tasks: Vec<_> = (0..4).map(|_| trefoil::spawn(async {})).collect();
+        let metrics = trefoil::runtime::Handle::current().metrics();
+        assert_eq!(metrics.worker_local_queue_depth(0), 3);
+        assert_eq!(metrics.worker_overflow_count(0), 0);
+        // More than the queue holds.
+        let more: Vec<_> = (0..600).map(|_| trefoil::spawn(async {})).collect();
+        assert!(metrics.worker_overflow_count(0) > 0);
+        for task in tasks.into_iter().chain(more) {
+            task.await.unwrap();
+        }
+    });
+    meet.wait();
+    let waiting: Vec<_> = (0..5).map(|_| runtime.spawn(async {})).collect();
+    assert_eq!(metrics.global_queue_depth(), 5);
+    meet.wait();
+    runtime.block_on(async {
+        holder.await.unwrap();
+        for task in waiting {
+            task.await.unwrap();
+        }
+    });
+    assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
+}
+
+#[test]
+fn what_is_taken_from_a_worker_is_counted() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let metrics = runtime.metrics();
+    runtime
+        .block_on(runtime.spawn(async {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let stolen = trefoil::spawn(async move { sender.send(()).unwrap() });
+            // Puts the first one where thieves can reach it.
+            let kept = trefoil::spawn(async {});
+            receiver.recv().unwrap();
+            stolen.await.unwrap();
+            kept.await.unwrap();
+        }))
+        .unwrap();
+    let steals = sum_of(&metrics, |worker| metrics.worker_steal_operations(worker));
+    let stolen = sum_of(&metrics, |worker| metrics.worker_steal_count(worker));
+    assert!(steals >= 1 && stolen >= steals, "{stolen} in {steals}");
+}
+
+#[test]
+#[should_panic]
+fn a_worker_that_does_not_exist_has_no_numbers() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.metrics().worker_poll_count(2);
+}
+
+/// Sleeps of all threads of that name, ever.
+#[cfg(target_os = "linux")]
+fn sleeps(name: &str) -> (usize, u64) {
+    let (mut threads, mut sum) = (0, 0);
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let Ok(status) = std::fs::read_to_string(thread.unwrap().path().join("status")) else {
+            continue;
+        };
+        let field = |key: &str| {
+            let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+            line.split_once(':').unwrap().1.trim().to_owned()
+        };
+        if field("Name") == name {
+            threads += 1;
+            sum += field("voluntary_ctxt_switches").parse::<u64>().unwrap();
+        }
+    }
+    (threads, sum)
+}
+
+/// Whoever wakes up for nothing has gone to sleep again since.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_wakes_in_an_idle_runtime() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(4)
+        .thread_name("idle-workers")
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        drop(trefoil::spawn(std::future::pending::<()>()));
+        drop(trefoil::spawn(async { time::sleep(Duration::from_secs(3600)).await }));
+        // Forks leave a watching thread behind.
+        trefoil::spawn(async { trefoil::fork_join::join(|| (), || ()) }).await.unwrap();
+        task::spawn_blocking(|| ()).await.unwrap();
+    });
+    let mut before = sleeps("idle-workers");
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = sleeps("idle-workers");
+        assert!(now.0 >= 4, "the workers are not found by their name");
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+    panic!("an idle runtime goes on waking its threads: {before:?}");
+}

@@ -197,7 +197,8 @@ impl Builder {
         self
     }
 
-    /// Runs `f` on each thread that ends, after its last task.
+    /// Runs `f` on each thread that ends, after its last task. Dropping the
+    /// runtime waits for it.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self

@@ -125,12 +125,14 @@ impl RuntimeMetrics {
         workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere)
     }
 
-    /// Tasks that wait in the queue shared by all workers.
+    /// Tasks that wait in the queue shared by all workers. A current-thread
+    /// runtime has none, and says 0.
     pub fn global_queue_depth(&self) -> usize {
         self.handle.global_queue_depth()
     }
 
-    /// Tasks that wait in a worker's own queue.
+    /// Tasks that wait in a worker's own queue. That of a current-thread runtime
+    /// belongs to the thread in `block_on`: all others are told 0.
     ///
     /// # Panics
     /// If there is no such worker; so do all methods that name one.

@@ -193,7 +193,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     shared.common.pin_worker(core.index);
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
-    shared.common.hooks.thread_start();
+    shared.thread_starts();
     {
         // The deque is the thread's and stays with it when the core goes.
         let lease = shared.deques.lease();
@@ -203,7 +203,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     let core = worker.take_core();
     // Without a core, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(core));
-    shared.common.hooks.thread_stop();
+    shared.thread_stops();
 }
 
 impl WorkerThread {

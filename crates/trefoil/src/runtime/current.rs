@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::task::coop::{self, Budget};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
-use crate::time::TimerQueue;
+use crate::time::{TimerOwner, TimerQueue};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -92,8 +92,8 @@ impl Shared {
         &self.counters
     }
 
-    pub(super) fn timers(&self) -> Arc<TimerQueue> {
-        Arc::clone(&self.timers)
+    pub(super) fn timers(&self) -> &Arc<TimerQueue> {
+        &self.timers
     }
 
     pub(super) fn unpark(&self) {
@@ -159,7 +159,7 @@ impl Shared {
             if self.inbox.is_empty() { "empty" } else { "full" },
             self.parker.is_parked(),
             self.counters.polls.get(),
-            self.timers.until_next(),
+            self.timers.glance(),
         )
     }
 }
@@ -281,12 +281,10 @@ impl Wake for MainWaker {
 }
 
 impl Driver {
-    pub(crate) fn timers(&self) -> Arc<TimerQueue> {
-        Arc::clone(&self.timers)
-    }
-
-    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
-        std::ptr::eq(&*self.timers, queue)
+    #[inline]
+    pub(crate) fn timers(&self) -> TimerOwner<'_> {
+        // SAFETY: who has the driver owns the timers.
+        unsafe { self.timers.owner() }
     }
 
     pub(crate) fn defer(&self, waker: &Waker) {
@@ -317,7 +315,7 @@ impl Driver {
                     self.rest(shared, &main);
                 }
                 self.wake_deferred();
-                self.timers.fire();
+                self.timers().fire();
             }
         })
     }
@@ -370,7 +368,7 @@ impl Driver {
         if !self.deferred.borrow().is_empty() {
             return;
         }
-        self.timers.fire();
+        self.timers().fire();
         // Acquire: as in `drive`.
         if self.queue.borrow().len() > 0 || main.woken.load(Acquire) {
             return;
@@ -386,7 +384,7 @@ impl Driver {
     }
 
     fn park(&self, shared: &Shared) {
-        let next = self.timers.until_next();
+        let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
@@ -437,6 +435,6 @@ pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
         }
         driver.wake_deferred();
         cancel_all(shared, &*driver);
-        shared.timers.close();
+        driver.timers().close();
     });
 }

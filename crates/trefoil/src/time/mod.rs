@@ -5,6 +5,7 @@
 //! no more than the clock reading at its creation.
 
 mod clock;
+mod entry;
 mod instant;
 mod interval;
 mod queue;
@@ -25,7 +26,7 @@ pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
-pub(crate) use queue::TimerQueue;
+pub(crate) use queue::{Owner as TimerOwner, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.

@@ -12,7 +12,7 @@ use crate::runtime::item::{Fifo, Item};
 use crate::runtime::ring::Full;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
-use crate::time::TimerQueue;
+use crate::time::TimerOwner;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -222,12 +222,19 @@ impl WorkerThread {
         &self.shared.remotes[core.index as usize]
     }
 
-    pub(crate) fn timers(&self) -> Option<Arc<TimerQueue>> {
-        Some(Arc::clone(&self.remote(self.core_after_fork()?).timers))
+    /// The timers that this thread fires.
+    #[inline]
+    pub(crate) fn timers(&self) -> Option<TimerOwner<'_>> {
+        let core = self.core_after_fork()?;
+        // SAFETY: who has the core owns the timers. It can be lost only in
+        // foreign code, and the owner is in use only between two such.
+        Some(unsafe { self.remote(core).timers.owner() })
     }
 
-    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
-        self.core().is_some_and(|core| ptr::eq(&*self.remote(core).timers, queue))
+    /// The timers of the core that this thread has.
+    fn own_timers(&self, core: &Core) -> TimerOwner<'_> {
+        // SAFETY: as above.
+        unsafe { self.remote(core).timers.owner() }
     }
 
     /// Keeps a waker until the ring was served once; false without a core.
@@ -521,12 +528,11 @@ impl WorkerThread {
     }
 
     fn fire_timers(&self, core: &Core) {
-        let timers = &self.remote(core).timers;
-        if timers.is_empty() {
+        if self.remote(core).timers.is_empty() {
             return;
         }
         core.batch.set(true);
-        timers.fire();
+        self.own_timers(core).fire();
         core.batch.set(false);
     }
 
@@ -545,7 +551,8 @@ impl WorkerThread {
         if remote.loan.has_forkers() && !core.searching.get() {
             // Not to be chosen for jobs, which it may not take: to the others,
             // it is a busy worker that looks at all queues now and then.
-            let timeout = remote.timers.until_next().map_or(PERIOD, |next| next.min(PERIOD));
+            let timeout =
+                self.own_timers(core).until_next().map_or(PERIOD, |next| next.min(PERIOD));
             remote.parker.park_timeout(timeout);
             self.fire_timers(core);
             return !shared.is_shut_down();
@@ -565,7 +572,7 @@ impl WorkerThread {
             }
         }
         remote.counters.parks.add(1);
-        match remote.timers.until_next() {
+        match self.own_timers(core).until_next() {
             None => remote.parker.park(),
             Some(timeout) => remote.parker.park_timeout(timeout),
         }

@@ -2,7 +2,8 @@
 //!
 //! Timers have a resolution of a quarter of a millisecond, and never fire
 //! early. One that is never polled, or is done when it is first polled, costs
-//! no more than the clock reading at its creation.
+//! no more than the clock reading at its creation. How they work is in
+//! `src/time/README.md`.
 
 mod clock;
 mod entry;

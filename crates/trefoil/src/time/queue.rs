@@ -7,7 +7,7 @@ use crate::runtime::inbox::Inbox;
 use crate::runtime::parker::Parker;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{Acquire, AtomicBool, AtomicU64, Relaxed, Release};
-use crate::task::wake_guarded;
+use crate::task::{task_of, wake_guarded};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -51,6 +51,10 @@ struct Own {
     wheel: Wheel,
     /// Entries for the next timers, so that the heap is not asked.
     spare: Vec<NonNull<Entry>>,
+    /// Who waited for the timer that was dropped last, until the owner's next
+    /// turn: a task that uses one timer after the other, as those that serve
+    /// requests do, need not be counted up and down for each.
+    last: Option<Waker>,
     is_closed: bool,
 }
 
@@ -79,7 +83,7 @@ pub(super) enum Refused {
 
 impl TimerQueue {
     pub(crate) fn new(clock: Clock, parker: Arc<Parker>) -> Self {
-        let own = Own { wheel: Wheel::new(), spare: Vec::new(), is_closed: false };
+        let own = Own { wheel: Wheel::new(), spare: Vec::new(), last: None, is_closed: false };
         Self {
             next: AtomicU64::new(NEVER),
             own: UnsafeCell::new(own),
@@ -108,12 +112,6 @@ impl TimerQueue {
     fn next(&self) -> u64 {
         // Relaxed: as above; the owner reads what it wrote.
         self.next.load(Relaxed)
-    }
-
-    /// Whether the owner has nothing to do here.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.next() == NEVER && self.mail.is_empty()
     }
 
     /// How long until a timer may be due, as far as others can tell.
@@ -252,7 +250,8 @@ impl Owner<'_> {
     ) -> Result<NonNull<Entry>, Refused> {
         let when = self.queue.tick_after(deadline);
         // Foreign code, as is its drop.
-        let waker = waker.clone();
+        let last = self.with(|own| own.last.take_if(|last| last.will_wake(waker)));
+        let waker = last.unwrap_or_else(|| waker.clone());
         self.with(|own| {
             if own.is_closed {
                 return Err((Refused::Closed, waker));
@@ -308,6 +307,20 @@ impl Owner<'_> {
             unsafe { own.recycle(entry) };
         });
         waker
+    }
+
+    /// As `cancel`, for a timer that is dropped.
+    ///
+    /// # Safety
+    /// As for `cancel`.
+    #[inline]
+    pub(super) unsafe fn discard(self, entry: NonNull<Entry>) {
+        // SAFETY: the caller's promise.
+        let Some(waker) = (unsafe { self.cancel(entry) }) else { return };
+        // Others' wakers are not ours to keep.
+        if task_of(&waker).is_some() {
+            drop(self.with(|own| own.last.replace(waker)));
+        }
     }
 
     /// Makes another task the one that waits.
@@ -384,6 +397,7 @@ impl Owner<'_> {
 
     /// Fires what is due.
     pub(crate) fn fire(self) {
+        drop(self.with(|own| own.last.take()));
         self.read_mail();
         let next = self.queue.next();
         if next == NEVER {
@@ -419,6 +433,7 @@ impl Owner<'_> {
     /// Takes no more timers, and has the tasks of those that are left polled,
     /// so that they register elsewhere.
     pub(crate) fn close(self) {
+        drop(self.with(|own| own.last.take()));
         self.read_mail();
         let mut orphans = Vec::new();
         let spare = self.with(|own| {

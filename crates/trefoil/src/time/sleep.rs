@@ -220,9 +220,16 @@ impl Future for Sleep {
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        if matches!(self.phase, Phase::Armed(_)) {
-            drop(self.disarm());
-        }
+        let Phase::Armed(entry) = self.phase else { return };
+        context::with(|context| {
+            // SAFETY: armed, so the entry is live.
+            match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
+                // SAFETY: of this queue, and it was ours.
+                Some(own) => unsafe { own.discard(entry) },
+                // SAFETY: it was ours.
+                None => drop(unsafe { TimerQueue::cancel(entry) }),
+            }
+        });
     }
 }
 

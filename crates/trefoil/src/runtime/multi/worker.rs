@@ -528,9 +528,6 @@ impl WorkerThread {
     }
 
     fn fire_timers(&self, core: &Core) {
-        if self.remote(core).timers.is_empty() {
-            return;
-        }
         core.batch.set(true);
         self.own_timers(core).fire();
         core.batch.set(false);

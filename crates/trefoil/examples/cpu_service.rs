@@ -56,7 +56,10 @@ enum Way {
 }
 
 fn is_prime(n: u64) -> bool {
-    n >= 2 && (2..).take_while(|divisor| divisor * divisor <= n).all(|divisor| n % divisor != 0)
+    n >= 2
+        && (2..)
+            .take_while(|divisor| divisor * divisor <= n)
+            .all(|divisor| !n.is_multiple_of(divisor))
 }
 
 fn count_primes(range: Range<u64>) -> usize {

@@ -28,7 +28,9 @@
 //! and aborts tasks, on any worker, on one ([`task::spawn_pinned`]), on the
 //! current thread ([`task::LocalSet`]) or on a thread that may block
 //! ([`task::spawn_blocking`]); [`time`] sleeps and sets deadlines; [`sync`]
-//! has channels and signals; [`select!`], [`join!`] and [`try_join!`] combine
+//! has channels and signals; [`mod@fork_join`] divides computations among the same
+//! workers, and has a guide for those who come from rayon
+//! ([`fork_join::from_rayon`]); [`select!`], [`join!`] and [`try_join!`] combine
 //! futures within a task.
 
 pub mod fork_join;

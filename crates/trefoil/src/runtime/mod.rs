@@ -108,6 +108,8 @@ pub(crate) struct Knobs {
     pub(crate) global_queue_interval: u32,
     /// How often a searcher goes round before it sleeps.
     pub(crate) search_rounds: u32,
+    /// Whether workers lend their cores while they fork.
+    pub(crate) lends_workers: bool,
 }
 
 type Hook = Option<Arc<dyn Fn() + Send + Sync>>;

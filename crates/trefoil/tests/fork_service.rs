@@ -114,14 +114,18 @@ fn beats_in_regions<const WORKERS: usize>() {
             .unwrap();
         let (pulse, outside) = Pulse::start(&runtime);
         for _ in 0..3 {
-            let (pulse, name) = (Arc::clone(&pulse), name.clone());
-            let region = runtime.spawn(async move {
-                pulse.region::<WORKERS>(20, forks);
-                threads_named(&name)
-            });
-            if let Some(threads) = runtime.block_on(region).unwrap() {
-                // Those who forked, those who stand in for them, and the watch.
-                assert!((WORKERS..=2 * WORKERS + 1).contains(&threads), "{threads} threads");
+            let pulse = Arc::clone(&pulse);
+            runtime
+                .block_on(runtime.spawn(async move { pulse.region::<WORKERS>(20, forks) }))
+                .unwrap();
+            // Those who forked, those who stand in for them, and the watch; those
+            // of a region or a runtime before may take their time to leave.
+            let give_up = Instant::now() + GIVE_UP;
+            while let Some(threads) = threads_named(&name)
+                && !(WORKERS..=2 * WORKERS + 1).contains(&threads)
+            {
+                assert!(Instant::now() < give_up, "{threads} threads");
+                thread::sleep(Duration::from_millis(1));
             }
         }
         pulse.is_over.store(true, SeqCst);

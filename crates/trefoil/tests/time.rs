@@ -97,9 +97,9 @@ fn armed(runtime: &Runtime, duration: Duration) -> Pin<Box<time::Sleep>> {
             Poll::Ready(())
         })
         .await;
-        timer
+        Some(timer)
     };
-    runtime.block_on(async { trefoil::spawn(arm).await.unwrap() })
+    runtime.block_on(async { trefoil::spawn(arm).await.unwrap() }).expect("always there")
 }
 
 #[test]

@@ -156,7 +156,10 @@ fn check(world: &World, seed: u64, depth: u64) {
 
 fn round(rng: &mut Rng) {
     let workers = [1, 2, 2, 3, 8, 64][rng.below(6) as usize];
-    let runtime = Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+    let lends = rng.below(3) > 0;
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).lend_workers(lends).enable_all();
+    let runtime = builder.build().unwrap();
     let world = Arc::new(World { lock: Mutex::new(0) });
     let seeds: Vec<u64> = (0..20).map(|_| rng.next()).collect();
     let ends_early = rng.below(4) == 0;

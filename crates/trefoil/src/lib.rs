@@ -72,7 +72,7 @@
 //! ```
 //!
 //! A task must not keep its worker for long without an `.await`: what has to be
-//! computed goes to [`fork_join`], what blocks to
+//! computed goes to [`mod@fork_join`], what blocks to
 //! [`spawn_blocking`](task::spawn_blocking). Futures of this crate yield by
 //! themselves now and then even if they are always ready; see [`task::coop`].
 //!
@@ -136,7 +136,7 @@
 //!
 //! # Computing
 //!
-//! [`fork_join`] splits work over the same workers that run the tasks, so there
+//! [`mod@fork_join`] splits work over the same workers that run the tasks, so there
 //! is no second pool, and no crossing between two. It borrows from the stack,
 //! since it returns only when all parts are done.
 //!
@@ -163,7 +163,8 @@
 //! ```
 //!
 //! Synchronous code gets to the workers by
-//! [`Runtime::install`](runtime::Runtime::install).
+//! [`Runtime::install`](runtime::Runtime::install). Whoever comes from rayon finds
+//! a guide in [`fork_join::from_rayon`].
 //!
 //! # Blocking
 //!

@@ -1,7 +1,7 @@
 //! Sleeping, deadlines and intervals.
 
 use std::future::{Future, pending, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
@@ -86,6 +86,79 @@ fn timers_move_between_threads() {
             handle.await.unwrap();
         }
     });
+}
+
+/// Arms a timer on one of the runtime's own threads, and takes it away.
+fn armed(runtime: &Runtime, duration: Duration) -> Pin<Box<time::Sleep>> {
+    let arm = async move {
+        let mut timer = Box::pin(sleep(duration));
+        poll_fn(|cx| {
+            assert!(timer.as_mut().poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        Some(timer)
+    };
+    runtime.block_on(async { trefoil::spawn(arm).await.unwrap() }).expect("always there")
+}
+
+#[test]
+fn a_timer_outlives_its_runtime() {
+    for (runtime, other) in runtimes().into_iter().zip(runtimes()) {
+        let (dropped, awaited) = (armed(&runtime, ms(3_600_000)), armed(&runtime, ms(5)));
+        drop(runtime);
+        assert!(!awaited.is_elapsed());
+        drop(dropped);
+        let start = Instant::now();
+        other.block_on(awaited);
+        assert!(start.elapsed() < ms(3_600_000));
+    }
+}
+
+#[test]
+fn a_timer_is_dropped_where_there_is_no_runtime() {
+    for runtime in runtimes() {
+        let timer = armed(&runtime, ms(3_600_000));
+        std::thread::spawn(move || drop(timer)).join().unwrap();
+        // Its entry is taken back, and the next timer is none the worse for it.
+        runtime.block_on(async { trefoil::spawn(sleep(ms(2))).await.unwrap() });
+        drop(armed(&runtime, ms(3_600_000)));
+    }
+}
+
+#[test]
+fn a_timer_is_reset_elsewhere_and_wakes_who_waits_there() {
+    for runtime in runtimes() {
+        let mut timer = armed(&runtime, ms(3_600_000));
+        runtime.block_on(async move {
+            timer.as_mut().reset(Instant::now() + ms(3));
+            timer.as_mut().await;
+            assert!(timer.is_elapsed());
+            timer.as_mut().reset(Instant::now() + ms(3));
+            assert!(!timer.is_elapsed());
+            trefoil::spawn(timer).await.unwrap();
+        });
+    }
+}
+
+/// The duration counts from the call, however long the poll has lasted.
+#[test]
+fn a_sleep_made_late_in_a_poll_is_not_shorter() {
+    for runtime in runtimes() {
+        let late = || async {
+            let begun = Instant::now();
+            while begun.elapsed() < ms(20) {}
+            let start = Instant::now();
+            sleep(ms(10)).await;
+            assert!(start.elapsed() >= ms(10));
+            // And one that has passed already is no reason to wait.
+            let overdue = sleep(ms(1));
+            while start.elapsed() < ms(15) {}
+            overdue.await;
+        };
+        runtime.block_on(late());
+        runtime.block_on(async { trefoil::spawn(late()).await.unwrap() });
+    }
 }
 
 #[test]

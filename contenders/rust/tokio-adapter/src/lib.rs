@@ -3,13 +3,46 @@
 
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use async_workloads::{AsyncRuntime, TimedTask};
+use async_workloads::{AsyncRuntime, TimedTask, TokioChannels};
+use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 pub use tokio::runtime::Builder;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
+
+/// What `--set` accepts beside the parameters.
+pub const KNOBS: &[(&str, &str)] = &[("io", "on")];
+
+/// Whether the I/O driver is on.
+static HAS_IO: OnceLock<bool> = OnceLock::new();
+
+/// All rows, on tokio with the scheduler `S`.
+pub fn rows<S: Scheduler>() -> Vec<(&'static str, Prepare)> {
+    let mut rows = async_workloads::rows::<Tokio<S>, TokioChannels>();
+    for (_, prepare) in &mut rows {
+        *prepare = prepare_any::<S>;
+    }
+    rows
+}
+
+/// Any row, after its knob was read.
+fn prepare_any<S: Scheduler>(request: &mut Request) -> Result<Work, Refusal> {
+    let has_io = match request.knob::<String>("io")?.as_deref() {
+        None | Some("on") => true,
+        Some("off") => false,
+        Some(other) => {
+            return Err(Refusal::Misuse(format!("--set io={other} is neither on nor off")));
+        }
+    };
+    HAS_IO.set(has_io).expect("a process prepares one row");
+    let rows = async_workloads::rows::<Tokio<S>, TokioChannels>();
+    let row = rows.iter().find(|(name, _)| *name == request.workload);
+    let (_, prepare) = row.expect("only these rows come here");
+    prepare(request)
+}
 
 /// One of tokio's schedulers.
 pub trait Scheduler: 'static {
@@ -54,8 +87,13 @@ impl<S: Scheduler> AsyncRuntime for Tokio<S> {
     type Join<T: Send + 'static> = Join<T>;
 
     fn start(threads: usize) -> Self {
+        let mut builder = S::builder(threads);
+        builder.enable_time();
         // All drivers, as `#[tokio::main]` has them: with the I/O driver, idle workers park in epoll.
-        let runtime = S::builder(threads).enable_all().build().expect("the runtime starts");
+        if HAS_IO.get() != Some(&false) {
+            builder.enable_all();
+        }
+        let runtime = builder.build().expect("the runtime starts");
         Self { runtime, scheduler: PhantomData }
     }
 

@@ -3,8 +3,7 @@
 
 use std::process::ExitCode;
 
-use async_workloads::TokioChannels;
-use tokio_adapter::{Builder, Scheduler, Tokio};
+use tokio_adapter::{Builder, Scheduler};
 
 struct CurrentThread;
 
@@ -21,6 +20,7 @@ fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "tokio",
         threads_max: 1,
-        workloads: &async_workloads::rows::<Tokio<CurrentThread>, TokioChannels>(),
+        workloads: &tokio_adapter::rows::<CurrentThread>(),
+        knobs: tokio_adapter::KNOBS,
     }
 }

@@ -3,8 +3,7 @@
 
 use std::process::ExitCode;
 
-use async_workloads::TokioChannels;
-use tokio_adapter::{Builder, Scheduler, Tokio};
+use tokio_adapter::{Builder, Scheduler};
 
 struct MultiThread;
 
@@ -22,6 +21,7 @@ fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "tokio",
         threads_max: usize::MAX,
-        workloads: &async_workloads::rows::<Tokio<MultiThread>, TokioChannels>(),
+        workloads: &tokio_adapter::rows::<MultiThread>(),
+        knobs: tokio_adapter::KNOBS,
     }
 }

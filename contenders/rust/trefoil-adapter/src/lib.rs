@@ -19,6 +19,13 @@ pub trait Scheduler: 'static {
 
     /// The builder of a runtime with `threads` workers and nothing else changed.
     fn builder(threads: usize) -> Builder;
+
+    /// The same for the rows that fork.
+    fn fork_builder(threads: usize) -> Builder {
+        let mut builder = Self::builder(threads);
+        builder.enable_all();
+        builder
+    }
 }
 
 /// A Trefoil runtime with the scheduler `S`.
@@ -130,7 +137,8 @@ impl<S: Scheduler> AsyncRuntime for Trefoil<S> {
 /// Fork-join on the same workers: a closure that the sampling thread installs, and `join` inside of it.
 impl<S: Scheduler> ForkJoin for Trefoil<S> {
     fn start(threads: usize) -> Self {
-        <Self as AsyncRuntime>::start(threads)
+        let runtime = S::fork_builder(threads).build().expect("the runtime starts");
+        Self { runtime, scheduler: PhantomData }
     }
 
     fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {

@@ -34,8 +34,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
             for deferred in frame.0.deferred.take() {
                 deferred.wake();
             }
-            let timers = frame.0.timers.borrow().clone();
-            match timers {
+            match frame.0.made_timers() {
                 None => parker.park(),
                 Some(timers) => {
                     match timers.until_next() {
@@ -54,7 +53,7 @@ struct Frame(BlockOn);
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        if let Some(timers) = self.0.timers.take() {
+        if let Some(timers) = self.0.made_timers() {
             timers.close();
         }
         for deferred in self.0.deferred.take() {

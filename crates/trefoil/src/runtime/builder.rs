@@ -66,6 +66,7 @@ impl Builder {
                 event_interval: 61,
                 global_queue_interval: 61,
                 search_rounds: super::multi::SEARCH_ROUNDS,
+                lends_workers: true,
             },
             has_schedule_latency: false,
             schedule_latency: HistogramConfiguration::default(),
@@ -311,6 +312,23 @@ impl Builder {
         configuration: HistogramConfiguration,
     ) -> &mut Self {
         self.poll_time = configuration;
+        self
+    }
+
+    /// Whether workers that [fork](crate::fork_join) for long lend their tasks
+    /// and timers to another thread meanwhile: they do by default.
+    ///
+    /// Without this, what only that worker may run (its pinned tasks, its
+    /// timers) waits until the fork is over, and so does what is queued there
+    /// or comes from outside, unless another worker has time for it. In return,
+    /// forking makes no threads. It is for pools that do nothing but fork: what
+    /// it saves is one exchange for each task that forks and each stolen
+    /// closure, none for the forks within, and a thread that looks every 2 ms
+    /// while any worker forks.
+    ///
+    /// A current-thread runtime has nobody to lend to.
+    pub fn lend_workers(&mut self, lends: bool) -> &mut Self {
+        self.knobs.lends_workers = lends;
         self
     }
 

@@ -11,8 +11,8 @@ use crate::fork_join;
 use crate::sync::thread;
 use crate::task::Header;
 use crate::task::coop::Budget;
-use crate::time::TimerQueue;
-use std::cell::{Cell, RefCell};
+use crate::time::{TimerOwner, TimerQueue};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -83,8 +83,21 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 #[derive(Debug, Default)]
 pub(crate) struct BlockOn {
     /// Made when the first timer needs it.
-    pub(crate) timers: RefCell<Option<Arc<TimerQueue>>>,
+    timers: OnceCell<Arc<TimerQueue>>,
     pub(crate) deferred: RefCell<Vec<Waker>>,
+}
+
+impl BlockOn {
+    fn timers(&self, make: impl FnOnce() -> Arc<TimerQueue>) -> TimerOwner<'_> {
+        // SAFETY: the queue is the frame's, which is on this thread's stack.
+        unsafe { self.timers.get_or_init(make).owner() }
+    }
+
+    /// The timers, if there ever were any.
+    pub(crate) fn made_timers(&self) -> Option<TimerOwner<'_>> {
+        // SAFETY: as above.
+        self.timers.get().map(|timers| unsafe { timers.owner() })
+    }
 }
 
 /// Puts a cell of the context back on drop.
@@ -199,39 +212,25 @@ impl Context {
         unsafe { self.handle.get().as_ref() }
     }
 
-    /// The queue for timers that are first polled on this thread.
-    pub(crate) fn timers(&self) -> Option<Arc<TimerQueue>> {
-        if let Some(timers) = self.worker().and_then(multi::WorkerThread::timers) {
-            return Some(timers);
+    /// The timers that this thread fires, if it fires any.
+    #[inline]
+    pub(crate) fn timers(&self) -> Option<TimerOwner<'_>> {
+        if let Some(worker) = self.worker() {
+            return worker.timers();
         }
         if let Some(driver) = self.current() {
             return Some(driver.timers());
         }
         let handle = self.handle()?;
         // SAFETY: set by `enter_block_on` for as long as the frame lives.
-        if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
-            let mut timers = frame.timers.borrow_mut();
-            let made = timers.get_or_insert_with(|| {
-                Arc::new(TimerQueue::new(handle.clock(), super::parker::current()))
-            });
-            return Some(Arc::clone(made));
-        }
-        Some(handle.foreign_timers())
+        let frame = unsafe { self.block_on.get().as_ref() }?;
+        let make = || Arc::new(TimerQueue::new(handle.clock(), super::parker::current()));
+        Some(frame.timers(make))
     }
 
-    /// Whether this thread is the one that fires the timers of `queue`.
-    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
-        if let Some(worker) = self.worker() {
-            return worker.fires(queue);
-        }
-        if let Some(driver) = self.current() {
-            return driver.fires(queue);
-        }
-        // SAFETY: set by `enter_block_on` for as long as the frame lives.
-        let frame = unsafe { self.block_on.get().as_ref() };
-        frame.is_some_and(|frame| {
-            frame.timers.borrow().as_ref().is_some_and(|own| std::ptr::eq(&**own, queue))
-        })
+    /// The queue for timers of threads that fire none.
+    pub(crate) fn foreign_timers(&self) -> Option<&Arc<TimerQueue>> {
+        self.handle().map(Handle::foreign_timers)
     }
 
     pub(crate) fn entered(&self) -> Entered {

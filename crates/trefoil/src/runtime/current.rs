@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::task::coop::{self, Budget};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
-use crate::time::TimerQueue;
+use crate::time::{TimerOwner, TimerQueue};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -98,8 +98,8 @@ impl Shared {
         &self.counters
     }
 
-    pub(super) fn timers(&self) -> Arc<TimerQueue> {
-        Arc::clone(&self.timers)
+    pub(super) fn timers(&self) -> &Arc<TimerQueue> {
+        &self.timers
     }
 
     pub(super) fn unpark(&self) {
@@ -170,7 +170,7 @@ impl Shared {
             if self.inbox.is_empty() { "empty" } else { "full" },
             self.parker.is_parked(),
             self.counters.polls.get(),
-            self.timers.until_next(),
+            self.timers.glance(),
         )
     }
 }
@@ -294,16 +294,14 @@ impl Wake for MainWaker {
 }
 
 impl Driver {
-    pub(crate) fn timers(&self) -> Arc<TimerQueue> {
-        Arc::clone(&self.timers)
-    }
-
     pub(crate) fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
 
-    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
-        std::ptr::eq(&*self.timers, queue)
+    #[inline]
+    pub(crate) fn timers(&self) -> TimerOwner<'_> {
+        // SAFETY: who has the driver owns the timers.
+        unsafe { self.timers.owner() }
     }
 
     pub(crate) fn defer(&self, waker: &Waker) {
@@ -334,7 +332,7 @@ impl Driver {
                     self.rest(shared, &main);
                 }
                 self.wake_deferred();
-                self.timers.fire();
+                self.timers().fire();
             }
         })
     }
@@ -387,7 +385,7 @@ impl Driver {
         if !self.deferred.borrow().is_empty() {
             return;
         }
-        self.timers.fire();
+        self.timers().fire();
         // Acquire: as in `drive`.
         if self.queue.borrow().len() > 0 || main.woken.load(Acquire) {
             return;
@@ -410,7 +408,7 @@ impl Driver {
     }
 
     fn park(&self, shared: &Shared) {
-        let next = self.timers.until_next();
+        let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
@@ -466,6 +464,6 @@ pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
         }
         driver.wake_deferred();
         cancel_all(shared, &*driver);
-        shared.timers.close();
+        driver.timers().close();
     });
 }

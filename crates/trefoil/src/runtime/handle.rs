@@ -273,7 +273,7 @@ impl Handle {
     }
 
     /// The queue for timers first polled on a thread that drives none.
-    pub(crate) fn foreign_timers(&self) -> Arc<TimerQueue> {
+    pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.foreign_timers(),
             Scheduler::Current(shared) => shared.timers(),

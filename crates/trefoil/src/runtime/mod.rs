@@ -13,9 +13,9 @@ pub(crate) mod context;
 pub(crate) mod current;
 mod handle;
 mod histogram;
-mod inbox;
+pub(crate) mod inbox;
 mod injector;
-mod item;
+pub(crate) mod item;
 mod local;
 mod metrics;
 pub(crate) mod multi;
@@ -125,6 +125,8 @@ pub(crate) struct Knobs {
     pub(crate) global_queue_interval: u32,
     /// How often a searcher goes round before it sleeps.
     pub(crate) search_rounds: u32,
+    /// Whether workers lend their cores while they fork.
+    pub(crate) lends_workers: bool,
 }
 
 type Hook = Option<Arc<dyn Fn() + Send + Sync>>;

@@ -2,9 +2,11 @@
 //!
 //! Timers have a resolution of a quarter of a millisecond, and never fire
 //! early. One that is never polled, or is done when it is first polled, costs
-//! no more than the clock reading at its creation.
+//! no more than the clock reading at its creation. How they work is in
+//! `src/time/README.md`.
 
 mod clock;
+mod entry;
 mod instant;
 mod interval;
 mod queue;
@@ -25,7 +27,7 @@ pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
-pub(crate) use queue::TimerQueue;
+pub(crate) use queue::{Owner as TimerOwner, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.

@@ -1,5 +1,5 @@
-use super::queue::{Closed, TimerQueue};
-use super::wheel::Entry;
+use super::entry::{Entry, State};
+use super::queue::{Refused, TimerQueue};
 use super::{Duration, Instant};
 use crate::runtime::{NO_RUNTIME, context};
 use crate::task::coop;
@@ -8,8 +8,7 @@ use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 /// Waits for `duration`.
 ///
@@ -23,7 +22,7 @@ use std::task::{Context, Poll, ready};
 /// Outside of a runtime, and in one without `enable_time`.
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    Sleep::new(Instant::after(duration))
+    Sleep::new(Instant::after(duration), !duration.is_zero())
 }
 
 /// Waits until `deadline`.
@@ -35,7 +34,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// Outside of a runtime, and in one without `enable_time`.
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
-    Sleep::new(deadline)
+    Sleep::new(deadline, false)
 }
 
 const NO_TIME: &str = "A Trefoil context was found, but timers are disabled. Call `enable_time` \
@@ -46,16 +45,25 @@ const NO_TIME: &str = "A Trefoil context was found, but timers are disabled. Cal
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {
     deadline: Instant,
-    /// What the wheel links: pinned with the rest, and found on no wheel any
-    /// more when the drop is over.
-    entry: Entry,
-    /// Where the entry was registered.
-    queue: Option<Arc<TimerQueue>>,
+    phase: Phase,
+    /// As in the ecosystem, where a sleep is not `Unpin`.
     _pinned: PhantomPinned,
 }
 
-// SAFETY: all of the entry that others than the timer's owner touch is guarded
-// by the lock of its queue, and the waker in it is `Send`.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Not polled yet.
+    New {
+        /// The deadline was in the future when it was set.
+        ahead: bool,
+    },
+    /// On a queue. Ours to give back.
+    Armed(NonNull<Entry>),
+    Elapsed,
+}
+
+// SAFETY: the entry may be used by its holder on any thread (`entry.rs`), and
+// `&mut` is the holder.
 unsafe impl Send for Sleep {}
 // SAFETY: through a shared reference only the deadline and the entry's atomic
 // state can be read.
@@ -63,13 +71,13 @@ unsafe impl Sync for Sleep {}
 
 impl Sleep {
     #[track_caller]
-    fn new(deadline: Instant) -> Self {
+    fn new(deadline: Instant, ahead: bool) -> Self {
         match context::with(|context| context.handle().map(|handle| handle.common().has_time)) {
             Some(true) => {}
             Some(false) => panic!("{NO_TIME}"),
             None => panic!("{NO_RUNTIME}"),
         }
-        Self { deadline, entry: Entry::new(), queue: None, _pinned: PhantomPinned }
+        Self { deadline, phase: Phase::New { ahead }, _pinned: PhantomPinned }
     }
 
     /// When it is due.
@@ -80,7 +88,12 @@ impl Sleep {
     /// Whether it is over. Stays as it is until the next poll or
     /// [`reset`](Sleep::reset).
     pub fn is_elapsed(&self) -> bool {
-        self.entry.state.has_fired()
+        match self.phase {
+            Phase::New { .. } => false,
+            // SAFETY: armed, so the entry is live.
+            Phase::Armed(entry) => unsafe { entry.as_ref() }.state() == State::Fired,
+            Phase::Elapsed => true,
+        }
     }
 
     /// Makes it wait until another deadline, whether it has fired or not.
@@ -89,66 +102,105 @@ impl Sleep {
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         // SAFETY: nothing is moved out of the pinned value.
         let this = unsafe { self.get_unchecked_mut() };
-        let waker = this.unregister();
+        let waker = this.disarm();
         this.deadline = deadline;
-        if let (Some(queue), Some(waker)) = (this.queue.clone(), waker) {
-            // A task waits, and it will not poll again before it is woken.
-            if deadline.into_std() <= queue.clock().now() {
-                this.entry.state.set_fired();
-                waker.wake();
-            } else if this.register(&queue, waker.clone()).is_err() {
-                waker.wake();
+        // A task that waits will not poll again before it is woken.
+        if let Some(waker) = waker
+            && !matches!(this.arm(&waker), Ok(()))
+        {
+            waker.wake();
+        }
+    }
+
+    /// Gives the entry back; returns who waited for it, if it had not fired.
+    #[inline]
+    fn disarm(&mut self) -> Option<Waker> {
+        let before = std::mem::replace(&mut self.phase, Phase::New { ahead: false });
+        let Phase::Armed(entry) = before else { return None };
+        context::with(|context| {
+            // SAFETY: armed, so the entry is live.
+            match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
+                // SAFETY: of this queue, and it was ours.
+                Some(own) => unsafe { own.cancel(entry) },
+                // SAFETY: it was ours.
+                None => unsafe { TimerQueue::cancel(entry) },
             }
-        }
+        })
     }
 
-    /// Takes the entry off its queue; returns who waited for it, if it had not
-    /// fired.
-    fn unregister(&mut self) -> Option<std::task::Waker> {
-        let mut waker = None;
-        if let Some(queue) = &self.queue {
-            // SAFETY: it was registered there.
-            waker = unsafe { queue.remove(NonNull::from(&self.entry)) };
+    /// Has `waker` woken at the deadline, unless that is due or cannot be.
+    #[inline]
+    fn arm(&mut self, waker: &Waker) -> Result<(), Refused> {
+        let Phase::New { ahead } = self.phase else { unreachable!("armed twice") };
+        let deadline = self.deadline.into_std();
+        let armed = context::with(|context| {
+            let own = context.timers();
+            let clock = match &own {
+                Some(own) => own.clock(),
+                None => &context.handle().ok_or(Refused::Closed)?.common().clock,
+            };
+            // What was ahead when it was made is so still, or the queue knows
+            // better: it is not worth another look at the clock. A clock that
+            // is stopped is exact.
+            if (!ahead || clock.is_virtual()) && deadline <= clock.now() {
+                return Err(Refused::Due);
+            }
+            match own {
+                Some(own) => own.register(deadline, waker),
+                None => context.foreign_timers().ok_or(Refused::Closed)?.send(deadline, waker),
+            }
+        });
+        match armed {
+            Ok(entry) => self.phase = Phase::Armed(entry),
+            Err(Refused::Due) => self.phase = Phase::Elapsed,
+            Err(Refused::Closed) => {}
         }
-        self.entry.state.set_unregistered();
-        waker
-    }
-
-    fn register(&self, queue: &TimerQueue, waker: std::task::Waker) -> Result<(), Closed> {
-        // SAFETY: 1: callers have taken it off. 2: the entry is pinned, and
-        // `drop` removes it.
-        unsafe { queue.register(NonNull::from(&self.entry), self.deadline.into_std(), waker) }
+        armed.map(drop)
     }
 
     #[track_caller]
-    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.entry.state.has_fired() {
-            return Poll::Ready(());
-        }
-        if let Some(queue) = &self.queue
-            && self.entry.state.is_registered()
-        {
-            let entry = NonNull::from(&self.entry);
-            // SAFETY: it was registered there.
-            ready!(unsafe { queue.poll(entry, cx.waker()) });
-            if self.entry.state.has_fired() {
-                return Poll::Ready(());
+    fn poll_inner(&mut self, cx: &Context<'_>) -> Poll<()> {
+        loop {
+            match self.phase {
+                Phase::Elapsed => return Poll::Ready(()),
+                Phase::Armed(entry) if self.keep(entry, cx.waker()) => return Poll::Pending,
+                Phase::Armed(entry) => {
+                    // SAFETY: armed, so the entry is live.
+                    let state = unsafe { entry.as_ref() }.state();
+                    drop(self.disarm());
+                    if state == State::Fired {
+                        self.phase = Phase::Elapsed;
+                    }
+                }
+                Phase::New { .. } => match self.arm(cx.waker()) {
+                    Ok(()) => return Poll::Pending,
+                    Err(Refused::Due) => {}
+                    Err(Refused::Closed) => {
+                        panic!("a timer was polled in a runtime that has shut down")
+                    }
+                },
             }
         }
-        // The queue is closed, and the entry is free.
-        let queue = match context::with(context::Context::timers) {
-            Some(queue) => queue,
-            None => panic!("{NO_RUNTIME}"),
-        };
-        if self.deadline.into_std() <= queue.clock().now() {
-            self.entry.state.set_fired();
-            return Poll::Ready(());
+    }
+
+    /// Whether the entry can stay as it is, with `waker`.
+    fn keep(&self, entry: NonNull<Entry>, waker: &Waker) -> bool {
+        // SAFETY: armed, so the entry is live.
+        let this = unsafe { entry.as_ref() };
+        if !matches!(this.state(), State::Waiting | State::Sent) {
+            return false;
         }
-        if self.register(&queue, cx.waker().clone()).is_err() {
-            panic!("a timer was polled in a runtime that has shut down");
+        // SAFETY: we are the holder, and have put a waker there.
+        if unsafe { this.will_wake(waker) } {
+            return true;
         }
-        self.queue = Some(queue);
-        Poll::Pending
+        context::with(|context| {
+            let own = context.timers().filter(|own| own.owns(this));
+            let Some(own) = own.filter(|_| this.state() == State::Waiting) else { return false };
+            // SAFETY: of this queue, waiting, and we are the holder.
+            unsafe { own.replace_waker(entry, waker) };
+            true
+        })
     }
 }
 
@@ -168,9 +220,16 @@ impl Future for Sleep {
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        if self.queue.is_some() {
-            drop(self.unregister());
-        }
+        let Phase::Armed(entry) = self.phase else { return };
+        context::with(|context| {
+            // SAFETY: armed, so the entry is live.
+            match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
+                // SAFETY: of this queue, and it was ours.
+                Some(own) => unsafe { own.discard(entry) },
+                // SAFETY: it was ours.
+                None => drop(unsafe { TimerQueue::cancel(entry) }),
+            }
+        });
     }
 }
 

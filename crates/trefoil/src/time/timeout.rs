@@ -1,4 +1,4 @@
-use super::{Duration, Instant, Sleep, sleep_until};
+use super::{Duration, Instant, Sleep, sleep, sleep_until};
 use crate::task::coop::{self, Budget};
 use pin_project_lite::pin_project;
 use std::error::Error;
@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 /// Outside of a runtime, and in one without `enable_time`.
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
-    timeout_at(Instant::after(duration), future)
+    Timeout { value: future.into_future(), delay: sleep(duration) }
 }
 
 /// Gives a future until `deadline` to finish: see [`timeout`].

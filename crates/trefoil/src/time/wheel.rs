@@ -6,9 +6,8 @@
 //! comes up. A bit per slot says whether it holds anything, so finding the
 //! next one to come up takes six shifts.
 
-use crate::sync::UnsafeCell;
+use super::entry::Entry;
 use std::ptr::NonNull;
-use std::task::Waker;
 
 const LEVELS: usize = 6;
 const SLOT_BITS: u32 = 6;
@@ -19,38 +18,27 @@ const RANGE: u64 = 1 << (SLOT_BITS * LEVELS as u32);
 /// The level of timers whose slot has come up.
 const DUE: u8 = LEVELS as u8;
 
-/// The part of a timer that the wheel links. All of it belongs to the wheel's
-/// owner (or lock) while the timer is on it.
+/// On no wheel.
+const NOWHERE: u8 = DUE + 1;
+
+/// The part of a timer that the wheel links. It belongs to the wheel's owner.
 #[derive(Debug)]
 pub(super) struct Node {
     prev: Option<NonNull<Entry>>,
     next: Option<NonNull<Entry>>,
-    when: u64,
+    pub(super) when: u64,
     level: u8,
     slot: u8,
-    pub(super) waker: Option<Waker>,
 }
 
-/// One timer.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) node: UnsafeCell<Node>,
-    pub(super) state: super::queue::EntryState,
-}
-
-impl Entry {
+impl Node {
     pub(super) fn new() -> Self {
-        Self {
-            node: UnsafeCell::new(Node {
-                prev: None,
-                next: None,
-                when: 0,
-                level: 0,
-                slot: 0,
-                waker: None,
-            }),
-            state: super::queue::EntryState::new(),
-        }
+        Self { prev: None, next: None, when: 0, level: NOWHERE, slot: 0 }
+    }
+
+    /// Whether it is on a wheel.
+    pub(super) fn is_linked(&self) -> bool {
+        self.level != NOWHERE
     }
 }
 
@@ -82,10 +70,6 @@ struct Level {
     slots: [Option<NonNull<Entry>>; SLOTS],
 }
 
-// SAFETY: the pointers are to entries that stay live while they are on the
-// wheel, and may be used by whoever owns it: a node's waker is `Send`.
-unsafe impl Send for Wheel {}
-
 impl Wheel {
     pub(super) fn new() -> Self {
         const EMPTY: Level = Level { occupied: 0, slots: [None; SLOTS] };
@@ -94,6 +78,11 @@ impl Wheel {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// All timers up to this tick have been taken out.
+    pub(super) fn now(&self) -> u64 {
+        self.now
     }
 
     /// # Safety
@@ -151,7 +140,10 @@ impl Wheel {
     pub(super) unsafe fn remove(&mut self, entry: NonNull<Entry>) {
         // SAFETY: the caller's promise; `&mut self` is the ownership.
         let (prev, next, level, slot) = unsafe {
-            with_node(entry, |node| (node.prev.take(), node.next.take(), node.level, node.slot))
+            with_node(entry, |node| {
+                let level = std::mem::replace(&mut node.level, NOWHERE);
+                (node.prev.take(), node.next.take(), level, node.slot)
+            })
         };
         match prev {
             // SAFETY: what is on the wheel is live.
@@ -278,6 +270,9 @@ impl Wheel {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::runtime::parker::Parker;
+    use crate::time::{Clock, TimerQueue};
+    use std::sync::Arc;
 
     fn when(entry: NonNull<Entry>) -> u64 {
         // SAFETY: the tests keep entries to the end, and use one thread.
@@ -294,14 +289,14 @@ mod tests {
             random ^= random << 17;
             random
         };
+        let queue = Arc::new(TimerQueue::new(Clock::new(false, false), Arc::new(Parker::new())));
         for round in 0..40 {
             let mut wheel = Wheel::new();
             let start = next() >> (64 - (round % 40 + 1));
             assert!(wheel.pop(start).is_none());
-            let entries: Vec<Box<Entry>> = (0..200).map(|_| Box::new(Entry::new())).collect();
+            let entries: Vec<NonNull<Entry>> = (0..200).map(|_| Entry::new(&queue)).collect();
             let mut expected = Vec::new();
-            for (index, entry) in entries.iter().enumerate() {
-                let pointer = NonNull::from(&**entry);
+            for (index, &pointer) in entries.iter().enumerate() {
                 let at = start + (next() >> (64 - (index % 40 + 1)));
                 // SAFETY: the entry lives to the end of the round.
                 unsafe { wheel.insert(pointer, at) };
@@ -331,6 +326,10 @@ mod tests {
             }
             assert!(wheel.is_empty());
             assert_eq!(wheel.next_tick(), None);
+            for entry in entries {
+                // SAFETY: on no wheel any more, and nobody else's.
+                unsafe { Entry::free(entry) };
+            }
         }
     }
 }

@@ -40,7 +40,8 @@ pub(super) fn perform(shared: &Arc<Shared>) {
         cancel_all(shared, &Rites { shared, core });
     }
     for remote in &shared.remotes {
-        remote.timers.close();
+        // SAFETY: the cores, and so their timers, are ours.
+        unsafe { remote.timers.owner() }.close();
     }
 }
 

@@ -156,8 +156,8 @@ impl Shared {
         self.remotes[worker].ring.len()
     }
 
-    pub(super) fn foreign_timers(&self) -> Arc<TimerQueue> {
-        Arc::clone(&self.remotes[0].timers)
+    pub(super) fn foreign_timers(&self) -> &Arc<TimerQueue> {
+        &self.remotes[0].timers
     }
 
     /// Queues a new task; cancels it if the runtime is over.
@@ -319,7 +319,7 @@ impl Shared {
                 remote.counters.polls.get(),
                 remote.counters.parks.get(),
                 remote.counters.steals.get(),
-                remote.timers.until_next(),
+                remote.timers.glance(),
             )?;
         }
         Ok(())

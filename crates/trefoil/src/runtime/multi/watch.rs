@@ -233,10 +233,7 @@ fn watch(shared: &Arc<Shared>) {
 
 /// Whether something waits that nobody but the lent core's worker will serve.
 fn is_needed(shared: &Shared, remote: &Remote, loan: u64) -> bool {
-    if loan & HAS_WORK != 0
-        || !remote.inbox.is_empty()
-        || remote.timers.until_next().is_some_and(|time| time.is_zero())
-    {
+    if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.needs_owner() {
         return true;
     }
     let (searching, sleeping) = shared.idle.counts();

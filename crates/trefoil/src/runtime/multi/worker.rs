@@ -14,7 +14,7 @@ use crate::runtime::ring::Full;
 use crate::sync::Line;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
-use crate::time::TimerQueue;
+use crate::time::TimerOwner;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -244,12 +244,19 @@ impl WorkerThread {
         }
     }
 
-    pub(crate) fn timers(&self) -> Option<Arc<TimerQueue>> {
-        Some(Arc::clone(&self.remote(self.core_after_fork()?).timers))
+    /// The timers that this thread fires.
+    #[inline]
+    pub(crate) fn timers(&self) -> Option<TimerOwner<'_>> {
+        let core = self.core_after_fork()?;
+        // SAFETY: who has the core owns the timers. It can be lost only in
+        // foreign code, and the owner is in use only between two such.
+        Some(unsafe { self.remote(core).timers.owner() })
     }
 
-    pub(crate) fn fires(&self, queue: &TimerQueue) -> bool {
-        self.core().is_some_and(|core| ptr::eq(&*self.remote(core).timers, queue))
+    /// The timers of the core that this thread has.
+    fn own_timers(&self, core: &Core) -> TimerOwner<'_> {
+        // SAFETY: as above.
+        unsafe { self.remote(core).timers.owner() }
     }
 
     /// Keeps a waker until the ring was served once; false without a core.
@@ -543,12 +550,8 @@ impl WorkerThread {
     }
 
     fn fire_timers(&self, core: &Core) {
-        let timers = &self.remote(core).timers;
-        if timers.is_empty() {
-            return;
-        }
         core.batch.set(true);
-        timers.fire();
+        self.own_timers(core).fire();
         core.batch.set(false);
     }
 
@@ -567,7 +570,8 @@ impl WorkerThread {
         if remote.loan.has_forkers() && !core.searching.get() {
             // Not to be chosen for jobs, which it may not take: to the others,
             // it is a busy worker that looks at all queues now and then.
-            let timeout = remote.timers.until_next().map_or(PERIOD, |next| next.min(PERIOD));
+            let timeout =
+                self.own_timers(core).until_next().map_or(PERIOD, |next| next.min(PERIOD));
             self.sleep(core, Some(timeout));
             self.fire_timers(core);
             return !shared.is_shut_down();
@@ -586,7 +590,8 @@ impl WorkerThread {
                 shared.notify_fenced();
             }
         }
-        self.sleep(core, remote.timers.until_next());
+        let timeout = self.own_timers(core).until_next();
+        self.sleep(core, timeout);
         core.searching.set(shared.idle.wake(core.index) == Awake::Searching);
         shared.common.hooks.thread_unpark();
         if shared.is_shut_down() {

@@ -38,7 +38,8 @@ impl WorkerThread {
     /// `watch.rs`. As after `hand_over`, this thread goes on without.
     pub(super) fn lend(&self) {
         let Some(core) = self.core() else { return };
-        if self.shared.workers() == 1 || !context::local().is_null() {
+        let is_able = self.shared.knobs.lends_workers && self.shared.workers() > 1;
+        if !is_able || !context::local().is_null() {
             return;
         }
         match context::with(|context| context.task.get()) {

@@ -1,0 +1,297 @@
+//! Who is served, and who sleeps, while workers fork for long.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+use trefoil::fork_join::{fork_all, join};
+use trefoil::runtime::{Builder, Runtime};
+
+/// After so long, a test that waits in vain fails instead of hanging.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// Keeps the thread busy, forking all the time or not at all.
+fn burn_while(forks: bool, goes_on: impl Fn() -> bool) {
+    while goes_on() {
+        if forks {
+            join(|| fib(10), || fib(10));
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn burn(until: Instant, forks: bool) {
+    burn_while(forks, || Instant::now() < until);
+}
+
+/// Signs of life: a heart pinned to each worker, which a timer of that worker
+/// makes beat, and in the last place tasks spawned from outside, one after the
+/// other.
+struct Pulse {
+    counts: Vec<AtomicUsize>,
+    is_over: AtomicBool,
+}
+
+impl Pulse {
+    fn start(runtime: &Runtime) -> (Arc<Self>, thread::JoinHandle<()>) {
+        let workers = runtime.metrics().num_workers();
+        let pulse = Arc::new(Self {
+            counts: (0..=workers).map(|_| AtomicUsize::new(0)).collect(),
+            is_over: AtomicBool::new(false),
+        });
+        for worker in 0..workers {
+            let pulse = Arc::clone(&pulse);
+            drop(runtime.handle().spawn_pinned(worker, async move {
+                while !pulse.is_over.load(SeqCst) {
+                    trefoil::time::sleep(Duration::from_millis(1)).await;
+                    pulse.counts[worker].fetch_add(1, SeqCst);
+                }
+            }));
+        }
+        let (its, handle) = (Arc::clone(&pulse), runtime.handle().clone());
+        let outside = thread::spawn(move || {
+            while !its.is_over.load(SeqCst) {
+                handle.block_on(handle.spawn(async {})).unwrap();
+                its.counts[workers].fetch_add(1, SeqCst);
+            }
+        });
+        (pulse, outside)
+    }
+
+    fn counts(&self) -> Vec<usize> {
+        self.counts.iter().map(|count| count.load(SeqCst)).collect()
+    }
+
+    fn has_made(&self, beats: usize, since: &[usize]) -> bool {
+        self.counts().iter().zip(since).all(|(now, since)| now - since >= beats)
+    }
+
+    /// A region in which every worker's thread is held by a leg, and which only
+    /// ends when each count has grown by `beats` within: without anybody who
+    /// serves the workers meanwhile, that is never.
+    fn region<const WORKERS: usize>(&self, beats: usize, forks: bool) {
+        let all_held = Barrier::new(WORKERS);
+        let give_up = Instant::now() + GIVE_UP;
+        let lives = fork_all([(); WORKERS].map(|()| {
+            || {
+                all_held.wait();
+                let since = self.counts();
+                burn_while(forks, || !self.has_made(beats, &since) && Instant::now() < give_up);
+                self.has_made(beats, &since)
+            }
+        }));
+        assert_eq!(lives, [true; WORKERS], "{:?}", self.counts());
+    }
+}
+
+/// Threads of this process with the given name, where the system tells.
+fn threads_named(name: &str) -> Option<usize> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let names = threads.flatten().map(|thread| std::fs::read_to_string(thread.path().join("comm")));
+    Some(names.flatten().filter(|comm| comm.trim_end() == name).count())
+}
+
+fn beats_in_regions<const WORKERS: usize>() {
+    let name = format!("pulse-{WORKERS}");
+    for forks in [true, false] {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name(&name)
+            .enable_all()
+            .build()
+            .unwrap();
+        let (pulse, outside) = Pulse::start(&runtime);
+        for _ in 0..3 {
+            let pulse = Arc::clone(&pulse);
+            runtime
+                .block_on(runtime.spawn(async move { pulse.region::<WORKERS>(20, forks) }))
+                .unwrap();
+            // Those who forked, those who stand in for them, and the watch; those
+            // of a region or a runtime before may take their time to leave.
+            let give_up = Instant::now() + GIVE_UP;
+            while let Some(threads) = threads_named(&name)
+                && !(WORKERS..=2 * WORKERS + 1).contains(&threads)
+            {
+                assert!(Instant::now() < give_up, "{threads} threads");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        pulse.is_over.store(true, SeqCst);
+        outside.join().unwrap();
+    }
+}
+
+#[test]
+fn two_workers_are_served_while_both_fork() {
+    beats_in_regions::<2>();
+}
+
+#[test]
+fn three_workers_are_served_while_all_fork() {
+    beats_in_regions::<3>();
+}
+
+/// After a region in which cores were taken over, there are as many workers as
+/// before, each with its tasks, and they can fork again.
+#[test]
+fn workers_are_whole_after_a_take_over() {
+    let runtime = multi(2);
+    let (pulse, outside) = Pulse::start(&runtime);
+    for _ in 0..3 {
+        let its = Arc::clone(&pulse);
+        runtime.block_on(runtime.spawn(async move { its.region::<2>(5, true) })).unwrap();
+        let pinned = [0, 1].map(|worker| runtime.handle().spawn_pinned(worker, async { fib(12) }));
+        for task in pinned {
+            assert_eq!(runtime.block_on(task).unwrap(), 144);
+        }
+        let barrier = Barrier::new(2);
+        let meet = || {
+            barrier.wait();
+            thread::current().id()
+        };
+        let (a, b) = runtime.install(|| join(meet, meet));
+        assert_ne!(a, b);
+    }
+    pulse.is_over.store(true, SeqCst);
+    outside.join().unwrap();
+}
+
+#[test]
+fn the_runtime_ends_in_the_middle_of_a_long_fork() {
+    for _ in 0..5 {
+        let runtime = multi(2);
+        let until = Instant::now() + Duration::from_millis(50);
+        let task = runtime.spawn(async move {
+            let legs: [_; 3] = std::array::from_fn(|_| move || burn(until, true));
+            fork_all(legs);
+        });
+        thread::sleep(Duration::from_millis(10));
+        let pinned = runtime.handle().spawn_pinned(0, async {});
+        drop(runtime);
+        let other = Builder::new_current_thread().build().unwrap();
+        // Whether it was still in time or not, it is over.
+        let _ = other.block_on(pinned);
+        other.block_on(task).unwrap();
+    }
+}
+
+/// Without lending, there is no thread beside the workers, and so what is
+/// pinned to them comes after the region; all else goes on as ever.
+#[test]
+fn workers_that_do_not_lend_keep_their_tasks() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("keeps-its-own")
+        .lend_workers(false)
+        .build()
+        .unwrap();
+    for _ in 0..5 {
+        let (held, is_over) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
+        let handle = runtime.handle().clone();
+        let pinned = runtime.install(|| {
+            let leg = || {
+                held.wait();
+                // Many of the periods after which a lent core would be taken.
+                burn(Instant::now() + Duration::from_millis(30), true);
+                held.wait();
+            };
+            let pinned = [0, 1].map(|worker| {
+                let is_over = Arc::clone(&is_over);
+                handle.spawn_pinned(worker, async move { is_over.load(SeqCst) })
+            });
+            join(leg, leg);
+            assert!(threads_named("keeps-its-own").is_none_or(|threads| threads == 2));
+            is_over.store(true, SeqCst);
+            pinned
+        });
+        // One of them is pinned to the worker that forked; the other worker was
+        // free before and after its leg.
+        let [a, b] = pinned.map(|task| runtime.block_on(task).unwrap());
+        assert!(a || b);
+        assert_eq!(runtime.install(|| fib(15)), 610);
+        assert_eq!(runtime.block_on(runtime.spawn(async { fib(10) })).unwrap(), 55);
+    }
+}
+
+/// Threads of the system, as procfs shows them.
+#[cfg(target_os = "linux")]
+mod system {
+    use std::path::{Path, PathBuf};
+
+    pub(crate) fn this_thread() -> PathBuf {
+        Path::new("/proc").join(std::fs::read_link("/proc/thread-self").unwrap())
+    }
+
+    /// How often the thread went to sleep, if it sleeps now.
+    ///
+    /// If that is the same later on, it slept all the time: to sleep again is
+    /// to have slept once more.
+    pub(crate) fn sleeps(thread: &Path) -> Option<u64> {
+        let status = std::fs::read_to_string(thread.join("status")).unwrap();
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].trim().to_owned()
+        };
+        field("State:").starts_with('S').then(|| field("voluntary_ctxt_switches:").parse().unwrap())
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn workers_without_work_sleep_while_a_leaf_runs() {
+    use std::sync::Mutex;
+
+    let workers = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&workers);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(4)
+        // Called by the workers, and not by the thread that watches for them.
+        .on_thread_start(move || list.lock().unwrap().push(system::this_thread()))
+        .build()
+        .unwrap();
+    runtime.install(|| {
+        let leaf = || {
+            let own = system::this_thread();
+            let give_up = Instant::now() + GIVE_UP;
+            let mut others = loop {
+                let started = workers.lock().unwrap().clone();
+                if started.len() == 4 {
+                    break started;
+                }
+                assert!(Instant::now() < give_up, "the workers do not start");
+                thread::yield_now();
+            };
+            others.retain(|thread| *thread != own);
+            let look =
+                || -> Vec<_> { others.iter().map(|thread| system::sleeps(thread)).collect() };
+            // The search for more, and the sleep that ends it.
+            let mut before = look();
+            loop {
+                burn(Instant::now() + Duration::from_millis(20), false);
+                let now = look();
+                if now == before && now.iter().all(Option::is_some) {
+                    break;
+                }
+                assert!(Instant::now() < give_up, "they do not sleep: {now:?}");
+                before = now;
+            }
+            for _ in 0..20 {
+                burn(Instant::now() + Duration::from_millis(10), false);
+                assert_eq!(look(), before, "somebody was up while a leaf ran");
+            }
+        };
+        join(leaf, || ());
+    });
+}

@@ -13,6 +13,11 @@ use proc_macro::TokenStream;
 ///
 /// Options: `flavor`, `worker_threads = N`, `start_paused = true` (with the
 /// feature `test-util`), `name = ".."` of the runtime, and `crate = "path"` for a renamed dependency.
+///
+/// The function may return what a `main` may, a `Result` for example.
+///
+/// # Panics
+/// If the runtime cannot be made, for want of threads.
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), false).into()
@@ -20,7 +25,7 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async fn` as a test, by default in a single-threaded runtime.
 ///
-/// Options as for `main`.
+/// Options as for `main`. The function may return what a test may.
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), true).into()

@@ -96,7 +96,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME);
+    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false);
     if let Err(error) = handle.common().blocking.push(handle, task.into_item()) {
         panic!("the blocking pool needs a thread, and the system gives none: {error}");
     }
@@ -168,6 +168,7 @@ impl Pool {
     /// The body of a thread.
     fn work(self: &Arc<Self>, handle: &Handle) {
         let _handle = context::enter_handle(handle.clone());
+        handle.common().unpin();
         self.config.hooks.thread_start();
         let mut state = self.state.lock();
         state.on_its_way = false;

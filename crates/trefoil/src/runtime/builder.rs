@@ -1,4 +1,6 @@
+use super::affinity::{self, Affinity};
 use super::handle::{Handle, Scheduler};
+use super::histogram::{HistogramConfiguration, Histograms};
 use super::local::{LocalOptions, LocalRuntime};
 use super::{Common, Hook, Hooks, Knobs, Runtime, blocking, current, multi};
 use crate::time::Clock;
@@ -23,12 +25,17 @@ use std::time::Duration;
 pub struct Builder {
     is_multi: bool,
     worker_threads: Option<usize>,
+    worker_affinity: Option<affinity::Request>,
     max_blocking_threads: usize,
     thread_keep_alive: Duration,
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     thread_stack_bytes: Option<usize>,
     hooks: Hooks,
     knobs: Knobs,
+    has_schedule_latency: bool,
+    schedule_latency: HistogramConfiguration,
+    has_poll_time: bool,
+    poll_time: HistogramConfiguration,
     start_paused: bool,
     has_time: bool,
     name: Option<String>,
@@ -49,6 +56,7 @@ impl Builder {
         Self {
             is_multi,
             worker_threads: None,
+            worker_affinity: None,
             max_blocking_threads: 512,
             thread_keep_alive: Duration::from_secs(10),
             thread_name: Arc::new(|| "trefoil-worker".into()),
@@ -60,6 +68,10 @@ impl Builder {
                 search_rounds: super::multi::SEARCH_ROUNDS,
                 lends_workers: true,
             },
+            has_schedule_latency: false,
+            schedule_latency: HistogramConfiguration::default(),
+            has_poll_time: false,
+            poll_time: HistogramConfiguration::default(),
             start_paused: false,
             has_time: false,
             name: None,
@@ -87,6 +99,50 @@ impl Builder {
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
         assert!(n > 0, "Worker threads cannot be set to 0");
         self.worker_threads = Some(n);
+        self
+    }
+
+    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` names
+    /// for it: workers are counted from 0, and CPUs are the system's. By
+    /// default, the system moves workers as it likes.
+    ///
+    /// A thread that takes over a worker's place, as when a task
+    /// [blocks in place](crate::task::block_in_place), is pinned like the one
+    /// before. All other threads of the runtime may run wherever the thread
+    /// that builds it may, and so may the one that gave its place away. But a
+    /// thread that a task starts by itself inherits the CPUs of the task's
+    /// worker.
+    ///
+    /// `build` returns an error
+    /// - of kind `InvalidInput` for a CPU that the calling thread may not use,
+    ///   for a worker without any CPU, and for a current-thread runtime, which
+    ///   has no workers of its own,
+    /// - of kind `Unsupported` on systems other than Linux.
+    ///
+    /// ```no_run
+    /// # fn main() -> std::io::Result<()> {
+    /// use trefoil::runtime::Builder;
+    ///
+    /// // Four workers, each with a CPU of its own, from CPU 4 on.
+    /// let runtime = Builder::new_multi_thread()
+    ///     .worker_threads(4)
+    ///     .worker_affinity(|worker| [4 + worker])
+    ///     .build()?;
+    /// # drop(runtime);
+    /// // Two of them on each half of eight CPUs.
+    /// let runtime = Builder::new_multi_thread()
+    ///     .worker_threads(4)
+    ///     .worker_affinity(|worker| if worker < 2 { 0..4 } else { 4..8 })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn worker_affinity<F, C>(&mut self, cpus: F) -> &mut Self
+    where
+        F: Fn(usize) -> C + Send + Sync + 'static,
+        C: IntoIterator<Item = usize>,
+    {
+        self.worker_affinity = Some(Arc::new(move |worker| cpus(worker).into_iter().collect()));
         self
     }
 
@@ -142,7 +198,8 @@ impl Builder {
         self
     }
 
-    /// Runs `f` on each thread that ends, after its last task.
+    /// Runs `f` on each thread that ends, after its last task. Dropping the
+    /// runtime waits for it.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self
@@ -191,6 +248,73 @@ impl Builder {
         self
     }
 
+    /// Has every worker measure for how long the tasks that it polls have waited
+    /// since they could run: see
+    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`].
+    ///
+    /// Each poll then reads the clock twice, each wake-up once, and tasks are
+    /// three words longer. Runtimes that measure nothing pay nothing for it. The
+    /// time is the system's, even in a runtime whose clock is paused.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use trefoil::runtime::Builder;
+    ///
+    /// let runtime = Builder::new_current_thread()
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .build()
+    ///     .unwrap();
+    /// runtime.block_on(async {
+    ///     trefoil::spawn(async { std::thread::sleep(Duration::from_millis(3)) });
+    ///     trefoil::spawn(async { "waits for the first one" }).await.unwrap();
+    /// });
+    /// let metrics = runtime.metrics();
+    /// let late: u64 = (0..metrics.schedule_latency_histogram_num_buckets())
+    ///     .filter(|&n| {
+    ///         let range = metrics.schedule_latency_histogram_bucket_range(n);
+    ///         range.end > Duration::from_millis(3)
+    ///     })
+    ///     .map(|n| metrics.schedule_latency_histogram_bucket_count(0, n))
+    ///     .sum();
+    /// assert!(late >= 1);
+    /// ```
+    ///
+    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`]: super::RuntimeMetrics::schedule_latency_histogram_bucket_count
+    pub fn enable_metrics_schedule_latency_histogram(&mut self) -> &mut Self {
+        self.has_schedule_latency = true;
+        self
+    }
+
+    /// How the histogram of schedule latencies is divided, if there is one. By
+    /// default, it is a [`LogHistogram`](super::LogHistogram) with its defaults.
+    pub fn metrics_schedule_latency_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.schedule_latency = configuration;
+        self
+    }
+
+    /// Has every worker measure how long its polls take: see
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. It costs what
+    /// schedule latencies do, and both together cost no more.
+    ///
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]: super::RuntimeMetrics::poll_time_histogram_bucket_count
+    pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
+        self.has_poll_time = true;
+        self
+    }
+
+    /// How the histogram of poll times is divided, if there is one. By default,
+    /// it is a [`LogHistogram`](super::LogHistogram) with its defaults.
+    pub fn metrics_poll_time_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.poll_time = configuration;
+        self
+    }
+
     /// Whether workers that [fork](crate::fork_join) for long lend their tasks
     /// and timers to another thread meanwhile: they do by default.
     ///
@@ -218,7 +342,7 @@ impl Builder {
     /// Makes a runtime whose tasks need not be `Send`: see [`LocalRuntime`].
     ///
     /// # Errors
-    /// None at present.
+    /// As [`build`](Builder::build).
     ///
     /// # Panics
     /// For a multi-thread runtime.
@@ -231,7 +355,8 @@ impl Builder {
     /// Makes the runtime, and starts its workers.
     ///
     /// # Errors
-    /// The system had no threads to give.
+    /// The system had no threads to give, or does not let them be pinned as
+    /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics
     /// For a multi-thread runtime with a paused clock: time can only jump when
@@ -242,6 +367,21 @@ impl Builder {
             !(self.is_multi && self.start_paused),
             "`start_paused` requires the `current_thread` runtime flavor"
         );
+        let histograms = Histograms {
+            schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
+            poll_time: self.has_poll_time.then_some(self.poll_time),
+        };
+        let workers =
+            if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
+        let affinity = match &self.worker_affinity {
+            None => None,
+            Some(request) if self.is_multi => Some(Affinity::new(request, workers)?),
+            Some(_) => {
+                let text = "a current-thread runtime has no workers to pin: pin the thread that \
+                            calls `block_on`";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+        };
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
@@ -256,11 +396,14 @@ impl Builder {
             thread_name: Arc::clone(&self.thread_name),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            tasks_elsewhere: Default::default(),
+            affinity,
+            histograms,
+            is_measured: histograms.any(),
             id: super::Id::next(),
             name: self.name.clone(),
         };
         let scheduler = if self.is_multi {
-            let workers = self.worker_threads.unwrap_or_else(default_workers);
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
         } else {
             Scheduler::Current(current::Shared::new(common, self.knobs))

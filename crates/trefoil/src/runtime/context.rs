@@ -5,6 +5,7 @@
 //! destructors of other thread-locals as well.
 
 use super::handle::Handle;
+use super::metrics::WorkerCounters;
 use super::{current, multi};
 use crate::fork_join;
 use crate::sync::thread;
@@ -193,6 +194,14 @@ impl Context {
     pub(crate) fn current(&self) -> Option<&current::Driver> {
         // SAFETY: set by `enter_current` for as long as the driver lives.
         unsafe { self.current.get().as_ref() }
+    }
+
+    /// Where the worker that this thread is counts, if it is one with a core.
+    pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
+        match self.worker() {
+            Some(worker) => worker.counters(),
+            None => self.current().map(current::Driver::counters),
+        }
     }
 
     /// The innermost runtime.

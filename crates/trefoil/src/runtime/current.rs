@@ -18,7 +18,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the driving thread and all others share.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     seat: Mutex<Seat>,
-    counters: WorkerCounters,
+    counters: Arc<WorkerCounters>,
 }
 
 /// One thread at a time drives.
@@ -48,10 +48,13 @@ pub(crate) struct Driver {
     /// Which scheduler this belongs to; only compared.
     shared: *const Shared,
     timers: Arc<TimerQueue>,
+    counters: Arc<WorkerCounters>,
     queue: RefCell<Fifo>,
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
+    /// When this thread began to drive, or last woke.
+    awake_since: Cell<Instant>,
 }
 
 // SAFETY: a driver is in the hands of one thread at a time. What moves with it,
@@ -63,14 +66,17 @@ impl Shared {
     pub(super) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
         let parker = Arc::new(Parker::new());
         let timers = Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker)));
+        let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
         Arc::new_cyclic(|shared| {
             let driver = Driver {
                 shared: shared.as_ptr(),
                 timers: Arc::clone(&timers),
+                counters: Arc::clone(&counters),
                 queue: RefCell::default(),
                 tasks: OwnedTasks::default(),
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
+                awake_since: Cell::new(Instant::now()),
             };
             Self {
                 common,
@@ -79,7 +85,7 @@ impl Shared {
                 parker,
                 timers,
                 seat: Mutex::new(Seat { driver: Some(Box::new(driver)), waiting: Vec::new() }),
-                counters: WorkerCounters::default(),
+                counters,
             }
         })
     }
@@ -113,12 +119,17 @@ impl Shared {
     pub(super) fn spawn(&self, task: Runnable) {
         let rejected = context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, self) => {
+                driver.counters.tasks.spawned.add(1);
                 driver.queue.borrow_mut().push_back(task.into_item());
                 Ok(())
             }
-            _ => self.send(task),
+            _ => {
+                self.common.tasks_elsewhere.spawned.add_shared(1);
+                self.send(task)
+            }
         });
         if let Err(task) = rejected {
+            self.common.tasks_elsewhere.ended.add_shared(1);
             task.cancel(&Nowhere);
         }
     }
@@ -205,6 +216,7 @@ pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     let mut future = pin!(future);
     loop {
         if let Some(driver) = shared.take_seat() {
+            driver.awake_since.set(Instant::now());
             let seated = Seated { shared, driver: Some(driver) };
             return seated.driver().drive(shared, future);
         }
@@ -244,6 +256,7 @@ impl Seated<'_> {
 impl Drop for Seated<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
+            driver.count_busy();
             self.shared.leave_seat(driver);
         }
     }
@@ -281,6 +294,10 @@ impl Wake for MainWaker {
 }
 
 impl Driver {
+    pub(crate) fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
     #[inline]
     pub(crate) fn timers(&self) -> TimerOwner<'_> {
         // SAFETY: who has the driver owns the timers.
@@ -378,9 +395,16 @@ impl Driver {
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
         if is_idle && !main.woken.load(Acquire) {
             shared.counters.parks.add(1);
+            self.count_busy();
             self.park(shared);
+            self.awake_since.set(Instant::now());
+            shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
+    }
+
+    fn count_busy(&self) {
+        self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
     fn park(&self, shared: &Shared) {
@@ -412,6 +436,11 @@ impl Home for Driver {
     #[inline(always)]
     fn tasks(&self) -> &OwnedTasks {
         &self.tasks
+    }
+
+    #[inline(always)]
+    fn count_end(&self) {
+        self.counters.tasks.ended.add(1);
     }
 
     fn send_home(&self, _home: u32, _task: Item) {

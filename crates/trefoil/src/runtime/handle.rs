@@ -159,10 +159,12 @@ impl Handle {
         let (task, join) = match &self.scheduler {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(crate::task::NO_HOME, |n| (n % shared.workers()) as u32);
-                allocate(future, Arc::as_ptr(shared), id, pinned)
+                let is_measured = shared.common().is_measured;
+                allocate(future, Arc::as_ptr(shared), id, pinned, is_measured)
             }
             Scheduler::Current(shared) => {
-                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME)
+                let is_measured = shared.common().is_measured;
+                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME, is_measured)
             }
         };
         self.start(task);
@@ -177,7 +179,10 @@ impl Handle {
         }
     }
 
-    /// Runs a closure that may block on a thread meant for that.
+    /// Runs a closure that may block on a thread meant for that. In a runtime
+    /// that has shut down it is cancelled.
+    ///
+    /// Aborting it has an effect only until it starts: nobody can stop a thread.
     ///
     /// # Panics
     /// If the system has no thread to give and none is there.
@@ -256,6 +261,11 @@ impl Handle {
             Scheduler::Multi(shared) => shared.common(),
             Scheduler::Current(shared) => shared.common(),
         }
+    }
+
+    /// Whether tasks are to know since when they wait.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.common().is_measured
     }
 
     pub(crate) fn clock(&self) -> Clock {

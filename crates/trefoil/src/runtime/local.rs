@@ -1,4 +1,4 @@
-use super::{Builder, EnterGuard, Handle, Runtime};
+use super::{Builder, EnterGuard, Handle, Runtime, RuntimeMetrics};
 use crate::task::{JoinHandle, LocalSet};
 use std::future::Future;
 use std::io;
@@ -31,7 +31,11 @@ impl LocalRuntime {
     }
 
     pub(super) fn from_runtime(runtime: Runtime) -> Self {
-        Self { set: Some(LocalSet::new()), runtime }
+        let set = LocalSet::new();
+        if runtime.handle().is_measured() {
+            set.measure();
+        }
+        Self { set: Some(set), runtime }
     }
 
     fn set(&self) -> &LocalSet {
@@ -69,6 +73,11 @@ impl LocalRuntime {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _set = self.set().enter();
         self.set().block_on(&self.runtime, future)
+    }
+
+    /// As [`Handle::metrics`]. Local tasks count as those of worker 0.
+    pub fn metrics(&self) -> RuntimeMetrics {
+        self.runtime.metrics()
     }
 
     /// As [`Handle::enter`].

@@ -5,12 +5,14 @@
 //! *current-thread* one runs everything on the thread that is in
 //! [`Runtime::block_on`], and pays for no synchronisation with anyone.
 
+mod affinity;
 pub(crate) mod block_on;
 pub(crate) mod blocking;
 mod builder;
 pub(crate) mod context;
 pub(crate) mod current;
 mod handle;
+mod histogram;
 pub(crate) mod inbox;
 mod injector;
 pub(crate) mod item;
@@ -25,6 +27,9 @@ mod loom_tests;
 
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
+pub use histogram::{
+    HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
+};
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
@@ -32,9 +37,13 @@ pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};
 
+use crate::sync::Line;
 use crate::task::JoinHandle;
 use crate::time::Clock;
+use affinity::Affinity;
 use context::Entered;
+use histogram::Histograms;
+use metrics::TaskCounters;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -68,16 +77,24 @@ pub(crate) struct Common {
     pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// Tasks that were spawned or have ended on a thread without a core.
+    pub(crate) tasks_elsewhere: Line<TaskCounters>,
+    /// If the workers are pinned.
+    pub(crate) affinity: Option<Affinity>,
+    /// What the workers measure; tasks know whether they do.
+    pub(crate) histograms: Histograms,
+    pub(crate) is_measured: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
 }
 
-/// Names a runtime: unique among all runtimes of the process.
+/// Names a runtime, or a [`LocalSet`](crate::task::LocalSet): unique among all of
+/// the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
 impl Id {
-    fn next() -> Self {
+    pub(crate) fn next() -> Self {
         // Never loom's: it orders nothing. Relaxed: only uniqueness matters.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let id = NEXT.fetch_add(1, crate::sync::atomic::Relaxed);
@@ -153,6 +170,22 @@ fn call(hook: &Hook) {
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+impl Common {
+    /// The calling thread becomes that worker.
+    pub(crate) fn pin_worker(&self, worker: u32) {
+        if let Some(affinity) = &self.affinity {
+            affinity.pin(worker);
+        }
+    }
+
+    /// The calling thread is no worker, or no longer.
+    pub(crate) fn unpin(&self) {
+        if let Some(affinity) = &self.affinity {
+            affinity.release();
+        }
     }
 }
 

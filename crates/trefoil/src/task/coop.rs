@@ -8,8 +8,10 @@
 //! tail latencies with automatic cooperative task yielding", 2020).
 
 use crate::runtime::context;
+use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -25,41 +27,77 @@ impl Budget {
     pub(crate) const FULL: Self = Self(Some(PER_POLL));
 }
 
-/// Gives the unit back on drop, unless progress was made: an operation that
-/// stays pending costs nothing.
+/// A unit of the budget, spent by [`poll_proceed`]. On drop, the budget is what
+/// it was before, unless progress was made: an operation that stays pending
+/// costs nothing.
 #[derive(Debug)]
-#[must_use]
-pub(crate) struct Spent(Cell<Budget>);
+#[must_use = "the unit is given back on drop"]
+pub struct RestoreOnPending {
+    before: Cell<Budget>,
+    /// The budget is that of a poll on this thread.
+    _thread: PhantomData<*const ()>,
+}
 
-impl Spent {
+impl RestoreOnPending {
     #[inline]
-    pub(crate) fn made_progress(&self) {
-        self.0.set(Budget::UNLIMITED);
+    fn new(before: Budget) -> Self {
+        Self { before: Cell::new(before), _thread: PhantomData }
+    }
+
+    /// The operation has made progress: the unit stays spent.
+    #[inline]
+    pub fn made_progress(&self) {
+        self.before.set(Budget::UNLIMITED);
     }
 }
 
-impl Drop for Spent {
+impl Drop for RestoreOnPending {
     #[inline]
     fn drop(&mut self) {
-        let before = self.0.get();
+        let before = self.before.get();
         if before != Budget::UNLIMITED {
             context::with(|context| context.budget.set(before));
         }
     }
 }
 
-/// Spends a unit, or says `Pending` and arranges another poll.
+/// Spends a unit of the budget, or says `Pending` and has the task polled again
+/// after others had their turn.
+///
+/// For leaf futures of other crates. Outside of a runtime the budget has no end.
+///
+/// ```
+/// use std::collections::VecDeque;
+/// use std::task::{Context, Poll, ready};
+/// use trefoil::task::coop;
+///
+/// /// A queue that is never empty keeps no other task from running.
+/// fn poll_pop(queue: &mut VecDeque<u32>, cx: &mut Context<'_>) -> Poll<u32> {
+///     let unit = ready!(coop::poll_proceed(cx));
+///     match queue.pop_front() {
+///         Some(item) => {
+///             unit.made_progress();
+///             Poll::Ready(item)
+///         }
+///         // A real one would keep the waker. The unit is given back.
+///         None => Poll::Pending,
+///     }
+/// }
+/// # let mut cx = Context::from_waker(std::task::Waker::noop());
+/// # assert_eq!(poll_pop(&mut VecDeque::from([7]), &mut cx), Poll::Ready(7));
+/// # assert_eq!(poll_pop(&mut VecDeque::new(), &mut cx), Poll::Pending);
+/// ```
 #[inline]
-pub(crate) fn poll_proceed(cx: &mut Context<'_>) -> Poll<Spent> {
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     context::with(|context| match context.budget.get() {
-        Budget(None) => Poll::Ready(Spent(Cell::new(Budget::UNLIMITED))),
+        Budget(None) => Poll::Ready(RestoreOnPending::new(Budget::UNLIMITED)),
         Budget(Some(0)) => {
             super::yield_now::wake_later(cx.waker());
             Poll::Pending
         }
         before @ Budget(Some(left)) => {
             context.budget.set(Budget(Some(left - 1)));
-            Poll::Ready(Spent(Cell::new(before)))
+            Poll::Ready(RestoreOnPending::new(before))
         }
     })
 }
@@ -117,5 +155,46 @@ impl<F: Future> Future for Unconstrained<F> {
         // trait only if `F` is.
         let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
         with_budget(Budget::UNLIMITED, || future.poll(cx))
+    }
+}
+
+pin_project! {
+    /// The future of [`cooperative`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Coop<F: Future> {
+        #[pin]
+        future: F,
+    }
+}
+
+/// Has a future take part in the budget that knows nothing of it: it spends a
+/// unit when it is done, and is not polled once the budget is used up.
+///
+/// # Cancellation safety
+/// As that of `future`.
+///
+/// ```
+/// # trefoil::runtime::Runtime::new().unwrap().block_on(async {
+/// // Always ready, and yet other tasks run meanwhile.
+/// for n in 0..1000 {
+///     assert_eq!(trefoil::task::coop::cooperative(std::future::ready(n)).await, n);
+/// }
+/// # });
+/// ```
+pub fn cooperative<F: Future>(future: F) -> Coop<F> {
+    Coop { future }
+}
+
+impl<F: Future> Future for Coop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let unit = ready!(poll_proceed(cx));
+        let polled = self.project().future.poll(cx);
+        if polled.is_ready() {
+            unit.made_progress();
+        }
+        polled
     }
 }

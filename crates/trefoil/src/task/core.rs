@@ -72,6 +72,8 @@ pub(crate) trait Home {
     /// Sends a completed task, with the runtime's reference, to the worker
     /// whose list it is on.
     fn send_home(&self, home: u32, task: Item);
+    /// Counts a task that ends here.
+    fn count_end(&self) {}
     /// Wakes the one that waits for a task which has just completed.
     fn wake_joiner(&self, joiner: Waker) {
         wake_guarded(joiner);
@@ -215,6 +217,7 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
         // SAFETY: its home is here, so it is on this list.
         unsafe { worker.tasks().remove(task) };
     }
+    worker.count_end();
     match header.state.complete(elsewhere) {
         Complete::Released => return,
         Complete::Keep => {}

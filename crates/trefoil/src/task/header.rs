@@ -40,15 +40,16 @@ pub(crate) struct Vtable {
     pub(super) trailer_offset: usize,
 }
 
-/// The one allocation of a task.
+/// The one allocation of a task. Where the stage and the trailer are does not
+/// depend on `T`, which starts with a [`Trailer`].
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct TaskCell<F: Future> {
+pub(super) struct TaskCell<F: Future, T = Trailer> {
     pub(super) header: Header,
     /// Belongs to the holder of the right to the future; after `COMPLETE`, to
     /// the join handle, or without one, to the completing side.
     pub(super) stage: UnsafeCell<Stage<F>>,
-    pub(super) trailer: Trailer,
+    pub(super) trailer: T,
 }
 
 /// What the task has become so far.
@@ -142,6 +143,9 @@ mod tests {
         }
         assert_eq!(size_of::<Padded>(), 16);
         assert!(size_of::<TaskCell<Padded>>() <= 128, "{}", size_of::<TaskCell<Padded>>());
+        // Only tasks that are measured have room for what that takes.
+        let unmeasured = size_of::<Header>() + size_of::<Stage<Padded>>() + size_of::<Trailer>();
+        assert_eq!(size_of::<TaskCell<Padded>>(), unmeasured);
         assert_eq!(std::mem::offset_of!(Header, link), 0);
     }
 }

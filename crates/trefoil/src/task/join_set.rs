@@ -93,7 +93,8 @@ impl<T: 'static> JoinSet<T> {
         self.insert(super::spawn(task))
     }
 
-    /// Spawns a task into the given runtime and the set.
+    /// Spawns a task into the given runtime and the set. In a runtime that has
+    /// shut down it is cancelled.
     #[track_caller]
     pub fn spawn_on<F>(&mut self, task: F, handle: &Handle) -> AbortHandle
     where
@@ -166,6 +167,10 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Waits for the next task to end; `None` if the set is empty.
+    ///
+    /// # Errors
+    /// The task has panicked or was cancelled; so it is with all methods that
+    /// return a task's output.
     ///
     /// # Cancellation safety
     /// Yes: no output is lost if it is dropped.
@@ -253,6 +258,11 @@ impl<T: 'static> JoinSet<T> {
     ///
     /// # Panics
     /// With the panic of the first task that panicked, or if one was cancelled.
+    /// The others are aborted.
+    ///
+    /// # Cancellation safety
+    /// None: dropping the future drops the set, and so aborts the tasks that are
+    /// left. Outputs that were joined are lost.
     pub async fn join_all(mut self) -> Vec<T> {
         let mut outputs = Vec::with_capacity(self.len());
         while let Some(result) = self.join_next().await {
@@ -267,7 +277,11 @@ impl<T: 'static> JoinSet<T> {
         outputs
     }
 
-    /// Aborts all tasks, and waits until they are gone.
+    /// Aborts all tasks, and waits until they are gone. Outputs of those that had
+    /// ended are dropped.
+    ///
+    /// # Cancellation safety
+    /// All tasks are aborted in the first poll; those not gone stay in the set.
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}

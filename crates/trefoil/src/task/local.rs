@@ -2,7 +2,7 @@
 
 use super::{Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
 use super::{allocate, cancel_all};
-use crate::runtime::{Fifo, Inbox, Item, Runtime, context};
+use crate::runtime::{self, Fifo, Handle, Inbox, Item, Runtime, context};
 use crate::sync::Mutex;
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
@@ -29,6 +29,7 @@ pub struct LocalSet {
 
 /// What wakers on other threads reach, and the set's own state.
 pub(crate) struct LocalShared {
+    id: runtime::Id,
     inbox: Inbox,
     /// Of the task that awaits the set.
     waker: Mutex<Option<Waker>>,
@@ -40,6 +41,8 @@ struct Own {
     queue: RefCell<Fifo>,
     tasks: OwnedTasks,
     is_polling: Cell<bool>,
+    /// The runtime that the set is of keeps histograms.
+    is_measured: Cell<bool>,
 }
 
 // SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
@@ -82,16 +85,28 @@ impl LocalSet {
     pub fn new() -> Self {
         Self {
             shared: Arc::new(LocalShared {
+                id: runtime::Id::next(),
                 inbox: Inbox::new(),
                 waker: Mutex::new(None),
                 own: Own {
                     queue: RefCell::default(),
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
+                    is_measured: Cell::new(false),
                 },
             }),
             _thread: PhantomData,
         }
+    }
+
+    /// Has the tasks spawned from now on measured wherever they are spawned.
+    pub(crate) fn measure(&self) {
+        self.shared.own.is_measured.set(true);
+    }
+
+    /// The set's id. No runtime and no other set has the same.
+    pub fn id(&self) -> runtime::Id {
+        self.shared.id
     }
 
     /// Makes this the set that [`spawn_local`] spawns into, until the guard is
@@ -188,7 +203,9 @@ impl LocalShared {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let (task, join) = allocate(future, this, Id::next(), NO_HOME);
+        let is_measured = self.own.is_measured.get()
+            || context::with(|context| context.handle().is_some_and(Handle::is_measured));
+        let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured);
         self.push(task);
         join
     }
@@ -242,6 +259,7 @@ impl LocalShared {
     fn poll_tasks(&self) -> bool {
         let was_polling = self.own.is_polling.replace(true);
         let mut any_left = true;
+        let mut polls = 0;
         for _ in 0..PER_POLL {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
@@ -251,6 +269,7 @@ impl LocalShared {
                 any_left = false;
                 break;
             };
+            polls += 1;
             // SAFETY: tasks are the only items so far.
             match unsafe { Runnable::from_item(item) }.run(self) {
                 Ran::Off => {}
@@ -260,6 +279,11 @@ impl LocalShared {
             }
         }
         self.own.is_polling.set(was_polling);
+        context::with(|context| {
+            if let Some(counters) = context.counters() {
+                counters.polls.add(polls);
+            }
+        });
         any_left
     }
 }

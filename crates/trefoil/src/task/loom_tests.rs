@@ -96,10 +96,18 @@ fn spawn(
     scheduler: &Arc<Scheduler>,
     done_after: u32,
 ) -> (Slot, JoinHandle<Alive>, Arc<std::sync::atomic::AtomicUsize>) {
+    spawn_measured(scheduler, done_after, false)
+}
+
+fn spawn_measured(
+    scheduler: &Arc<Scheduler>,
+    done_after: u32,
+    is_measured: bool,
+) -> (Slot, JoinHandle<Alive>, Arc<std::sync::atomic::AtomicUsize>) {
     let (alive, count) = Alive::new();
     let out = Arc::new(Mutex::new(None));
     let future = Handshake { out: Arc::clone(&out), polls: 0, done_after, _alive: alive };
-    let (task, join) = allocate(future, Arc::as_ptr(scheduler), Id::next(), NO_HOME);
+    let (task, join) = allocate(future, Arc::as_ptr(scheduler), Id::next(), NO_HOME, is_measured);
     scheduler.queue.lock().as_mut().expect("open").push(task);
     (out, join, count)
 }
@@ -129,38 +137,45 @@ fn close(scheduler: &Arc<Scheduler>, worker: &Worker) {
 
 #[test]
 fn loom_a_wake_during_or_after_a_poll_is_not_lost() {
-    loom::model(|| {
-        let scheduler = Scheduler::new();
-        let worker = Worker::default();
-        let (out, join, alive) = spawn(&scheduler, 2);
-        let first = scheduler.pop().expect("it was spawned");
-        run(&worker, first, &scheduler);
-        let waker = out.lock().take().expect("it was polled");
-        let waking = thread::spawn(move || {
-            waker.wake_by_ref();
-            waker.wake();
-        });
-        // One poll concurrently with the wakes, if they came in time.
-        if let Some(task) = scheduler.pop() {
+    loom::model(|| wake_while_it_is_polled(false));
+}
+
+#[test]
+fn loom_a_stamp_is_touched_by_one_at_a_time() {
+    loom::model(|| wake_while_it_is_polled(true));
+}
+
+fn wake_while_it_is_polled(is_measured: bool) {
+    let scheduler = Scheduler::new();
+    let worker = Worker::default();
+    let (out, join, alive) = spawn_measured(&scheduler, 2, is_measured);
+    let first = scheduler.pop().expect("it was spawned");
+    run(&worker, first, &scheduler);
+    let waker = out.lock().take().expect("it was polled");
+    let waking = thread::spawn(move || {
+        waker.wake_by_ref();
+        waker.wake();
+    });
+    // One poll concurrently with the wakes, if they came in time.
+    if let Some(task) = scheduler.pop() {
+        run(&worker, task, &scheduler);
+    }
+    waking.join().unwrap();
+    // A second poll there was, or is owed; it hands out a waker again.
+    let mut polls = 0;
+    loop {
+        while let Some(task) = scheduler.pop() {
+            polls += 1;
+            assert!(polls <= 3);
             run(&worker, task, &scheduler);
         }
-        waking.join().unwrap();
-        // A second poll there was, or is owed; it hands out a waker again.
-        let mut polls = 0;
-        loop {
-            while let Some(task) = scheduler.pop() {
-                polls += 1;
-                assert!(polls <= 3);
-                run(&worker, task, &scheduler);
-            }
-            let Some(waker) = out.lock().take() else { break };
-            waker.wake();
-        }
-        assert!(join.is_finished());
-        drop(join);
-        assert_eq!(count(&alive), 0);
-        assert_eq!(worker.tasks.len(), 0);
-    });
+        let Some(waker) = out.lock().take() else { break };
+        waker.wake();
+    }
+    assert!(join.is_finished());
+    drop(join);
+    assert_eq!(count(&alive), 0);
+    assert_eq!(worker.tasks.len(), 0);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod local;
 mod local_key;
 mod raw;
 mod spawn;
+mod stamp;
 mod state;
 mod waker;
 mod yield_now;
@@ -23,7 +24,7 @@ mod yield_now;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-pub use self::coop::{consume_budget, unconstrained};
+pub use self::coop::{Unconstrained, consume_budget, unconstrained};
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::{AbortHandle, JoinHandle};

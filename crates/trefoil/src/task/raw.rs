@@ -1,10 +1,12 @@
 //! The functions behind a task's vtable: the only code that knows its future.
 
 use super::header::{Header, NO_HOME, Neighbours, Stage, TaskCell, Trailer, Vtable, header};
+use super::stamp::{self, StampedTrailer};
 use super::state::{State, Undeliver};
 use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef};
 use crate::runtime::Link;
 use crate::sync::UnsafeCell;
+use std::alloc::{Layout, alloc, handle_alloc_error};
 use std::future::Future;
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +16,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Makes a task, in the state of one that was just queued. Only worker `pinned`
-/// may run it, unless that is [`NO_HOME`].
+/// may run it, unless that is [`NO_HOME`]. It gets a stamp if its times are to
+/// be measured.
 ///
 /// The scheduler must outlive the task's completion: see [`Schedule`].
 /// Whether the future, the output and the scheduler may be used by the threads
@@ -26,16 +29,27 @@ pub(crate) fn allocate<F, S>(
     scheduler: *const S,
     id: Id,
     pinned: u32,
+    is_measured: bool,
 ) -> (Runnable, JoinHandle<F::Output>)
 where
     F: Future,
     S: Schedule,
 {
-    let cell = Box::new(TaskCell {
+    // One way for both kinds, so that the future is moved once, and not compiled
+    // for each.
+    let (layout, its_vtable) = if is_measured {
+        (Layout::new::<TaskCell<F, StampedTrailer>>(), const { &stamped_vtable::<F, S>() })
+    } else {
+        (Layout::new::<TaskCell<F>>(), const { &vtable::<F, S>() })
+    };
+    // SAFETY: a task is never empty.
+    let memory = unsafe { alloc(layout) };
+    let Some(task) = NonNull::new(memory.cast::<TaskCell<F>>()) else { handle_alloc_error(layout) };
+    let cell = TaskCell {
         header: Header {
             link: Link::new(),
             state: State::new(),
-            vtable: const { &vtable::<F, S>() },
+            vtable: its_vtable,
             scheduler: scheduler.cast(),
         },
         stage: UnsafeCell::new(Stage::Future(future)),
@@ -46,10 +60,18 @@ where
             home: UnsafeCell::new(NO_HOME),
             pinned,
         },
-    });
-    // Going through the whole cell's pointer keeps its provenance: the header
-    // is its first field.
-    let task = NonNull::from(Box::leak(cell)).cast::<Header>();
+    };
+    // SAFETY: freshly allocated, with room for a cell, or for one with a stamp,
+    // which starts like one without (`stamped_vtable`).
+    unsafe { task.write(cell) };
+    // The pointer keeps the provenance of the whole allocation: the header is
+    // its first field.
+    let task = task.cast::<Header>();
+    if is_measured {
+        // SAFETY: there is room for a stamp, and nothing in it yet; nobody else
+        // knows the task; the vtable is the one for what is in it.
+        unsafe { stamp::init(task, const { &vtable::<F, S>() }) };
+    }
     // SAFETY: `State::new` counts two references: one for the runtime, which
     // the queue entry carries, and one for the join handle. The task is queued
     // nowhere and nobody else knows it.
@@ -65,9 +87,24 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
         cancel: cancel::<F>,
         take_output: take_output::<F>,
         drop_output: drop_output::<F>,
-        dealloc: dealloc::<F>,
+        dealloc: dealloc::<F, Trailer>,
         schedule: schedule::<S>,
         trailer_offset: offset_of!(TaskCell<F>, trailer),
+    }
+}
+
+/// For tasks whose trailer is a [`StampedTrailer`]. Only what has to do with the
+/// stamp differs, so that futures are not compiled twice.
+const fn stamped_vtable<F: Future, S: Schedule>() -> Vtable {
+    let plain = vtable::<F, S>();
+    // What `cell` and `trailer` rely on.
+    assert!(plain.trailer_offset == offset_of!(TaskCell<F, StampedTrailer>, trailer));
+    assert!(align_of::<TaskCell<F>>() == align_of::<TaskCell<F, StampedTrailer>>());
+    Vtable {
+        poll: stamp::poll,
+        dealloc: dealloc::<F, StampedTrailer>,
+        schedule: schedule_stamped::<S>,
+        ..plain
     }
 }
 
@@ -76,7 +113,8 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
 #[inline(always)]
 unsafe fn cell<'a, F: Future>(task: NonNull<Header>) -> &'a TaskCell<F> {
     // SAFETY: the caller's promise; the header is the cell's first field, and
-    // what changes in a cell is in `UnsafeCell`s and atomics.
+    // what changes in a cell is in `UnsafeCell`s and atomics. A cell with a
+    // stamp starts as one without (`stamped_vtable`).
     unsafe { task.cast::<TaskCell<F>>().as_ref() }
 }
 
@@ -177,10 +215,12 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// The last reference to `task`, whose future is of type `F`, was given up.
-unsafe fn dealloc<F: Future>(task: NonNull<Header>) {
-    let cell = task.cast::<TaskCell<F>>();
-    // SAFETY: `allocate` leaked this box, and nobody refers to it any more.
+/// The last reference to `task`, whose future and trailer are an `F` and a `T`,
+/// was given up.
+unsafe fn dealloc<F: Future, T>(task: NonNull<Header>) {
+    let cell = task.cast::<TaskCell<F, T>>();
+    // SAFETY: `allocate` had this memory from the global allocator, with the layout
+    // that `Box` gives it up with, and nobody refers to it any more.
     drop(unsafe { Box::from_raw(cell.as_ptr()) });
 }
 
@@ -205,4 +245,13 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
             unsafe { Arc::decrement_strong_count(scheduler) };
         }
     }
+}
+
+/// # Safety
+/// As for [`schedule`], and the task has a stamp.
+unsafe fn schedule_stamped<S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: the caller's promise: by its transition, it owes the entry.
+    unsafe { stamp::set(task) };
+    // SAFETY: the caller's promise.
+    unsafe { schedule::<S>(task) };
 }

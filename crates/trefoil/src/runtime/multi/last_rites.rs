@@ -59,6 +59,10 @@ impl Home for Rites<'_> {
         self.core.tasks()
     }
 
+    fn count_end(&self) {
+        self.shared.common.tasks_elsewhere.ended.add_shared(1);
+    }
+
     fn send_home(&self, home: u32, task: Item) {
         let sent = self.shared.remotes[home as usize].graves.push(task);
         debug_assert!(sent.is_ok(), "graves are never closed");

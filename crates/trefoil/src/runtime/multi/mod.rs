@@ -46,9 +46,17 @@ pub(crate) struct Shared {
     /// The cores of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
     retired: Mutex<Vec<Box<Core>>>,
-    /// Set when the last rites are done.
-    over: Mutex<bool>,
+    over: Mutex<Over>,
     over_changed: Condvar,
+}
+
+/// How far the runtime's end has come.
+#[derive(Debug, Default)]
+struct Over {
+    /// The last rites are done.
+    is_done: bool,
+    /// Threads that became workers, and have not called the user's stop hook.
+    to_stop: usize,
 }
 
 /// What others may touch of a worker. The owner's own state is in its `Core`.
@@ -63,7 +71,7 @@ struct Remote {
     timers: Arc<TimerQueue>,
     /// The core, while its worker forks.
     loan: Loan,
-    counters: Line<WorkerCounters>,
+    counters: Arc<Line<WorkerCounters>>,
 }
 
 impl Shared {
@@ -87,7 +95,7 @@ impl Shared {
                     timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
                     parker,
                     loan: Loan::new(),
-                    counters: Line::default(),
+                    counters: Arc::new(Line(WorkerCounters::new(common.histograms.start()))),
                 })
             })
             .collect();
@@ -102,11 +110,11 @@ impl Shared {
             shutdown: Line(AtomicBool::new(false)),
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
-            over: Mutex::new(false),
+            over: Mutex::default(),
             over_changed: Condvar::new(),
         });
         for index in 0..workers {
-            let core = Box::new(Core::new(index as u32));
+            let core = shared.new_core(index);
             let name = (shared.common.thread_name)();
             let its = Arc::clone(&shared);
             let started = thread::spawn(name, shared.common.thread_stack_bytes, move || {
@@ -116,12 +124,16 @@ impl Shared {
                 shared.shut_down();
                 // In the place of those that never came.
                 for index in index..workers {
-                    shared.retire(Some(Box::new(Core::new(index as u32))));
+                    shared.retire(Some(shared.new_core(index)));
                 }
                 return Err(error);
             }
         }
         Ok(shared)
+    }
+
+    fn new_core(&self, index: usize) -> Box<Core> {
+        Box::new(Core::new(index as u32, Arc::clone(&self.remotes[index].counters)))
     }
 
     pub(super) fn common(&self) -> &Common {
@@ -153,11 +165,18 @@ impl Shared {
     pub(super) fn spawn(self: &Arc<Self>, task: Runnable) {
         let rejected = context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
-                Some(worker) => worker.schedule(task),
-                None => self.inject(task),
+                Some(worker) => {
+                    worker.count_spawn();
+                    worker.schedule(task)
+                }
+                None => {
+                    self.common.tasks_elsewhere.spawned.add_shared(1);
+                    self.inject(task)
+                }
             }
         });
         if let Err(task) = rejected {
+            self.common.tasks_elsewhere.ended.add_shared(1);
             task.cancel(&Nowhere);
         }
     }
@@ -231,11 +250,25 @@ impl Shared {
         self.watch.shut_down();
     }
 
-    /// Waits until all tasks are gone; false if the time ran out first.
+    /// A thread becomes a worker. It retires later than that, so that nobody
+    /// takes the runtime for over without it.
+    fn thread_starts(&self) {
+        self.over.lock().to_stop += 1;
+        self.common.hooks.thread_start();
+    }
+
+    /// A thread that was a worker, and has retired, ends.
+    fn thread_stops(&self) {
+        self.common.hooks.thread_stop();
+        self.over.lock().to_stop -= 1;
+        self.over_changed.notify_all();
+    }
+
+    /// Waits until all tasks are gone, and all workers have stopped; false if the time ran out first.
     pub(super) fn wait_over(&self, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut over = self.over.lock();
-        while !*over {
+        while !over.is_done || over.to_stop > 0 {
             match deadline {
                 None => over = self.over_changed.wait(over),
                 Some(deadline) => {
@@ -259,7 +292,7 @@ impl Shared {
         // last one. Acquire: so that it may be us.
         if self.threads.fetch_sub(1, AcqRel) == 1 {
             last_rites::perform(self);
-            *self.over.lock() = true;
+            self.over.lock().is_done = true;
             self.over_changed.notify_all();
         }
     }

@@ -196,6 +196,7 @@ impl Watch {
 fn watch(shared: &Arc<Shared>) {
     // For destructors, should this be the last thread to leave.
     let _handle = context::enter_handle(handle(shared));
+    shared.common.unpin();
     shared.watch.parker.adopt();
     let mut seen = vec![0; shared.workers()];
     let mut quiet = 0;
@@ -277,7 +278,7 @@ mod loom_tests {
         loom::model(|| {
             let loan = Arc::new(Loan::new());
             let is_used = Arc::new(AtomicBool::new(false));
-            let core = Box::into_raw(Box::new(Core::new(0)));
+            let core = Box::into_raw(Box::new(Core::new(0, Arc::default())));
             let use_it = |is_used: &AtomicBool| {
                 // Relaxed: loom would show a second owner all the same.
                 assert!(!is_used.swap(true, Relaxed), "two owners");

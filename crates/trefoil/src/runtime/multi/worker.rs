@@ -9,7 +9,9 @@ use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
 use crate::runtime::context::{self, Entered};
 use crate::runtime::item::{Fifo, Item};
+use crate::runtime::metrics::WorkerCounters;
 use crate::runtime::ring::Full;
+use crate::sync::Line;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
 use crate::time::TimerOwner;
@@ -50,6 +52,8 @@ const ENOUGH_FOR: Duration = Duration::from_micros(100);
 /// A worker's own state. It moves to another thread when its own one blocks.
 pub(super) struct Core {
     index: u32,
+    /// The same as its `Remote` has, one step nearer.
+    counters: Arc<Line<WorkerCounters>>,
     /// The task woken last: it runs next, while its data is in the cache.
     /// Thieves cannot reach it.
     lifo: Cell<Option<Runnable>>,
@@ -57,6 +61,8 @@ pub(super) struct Core {
     /// How many items of the ring go first, after a streak.
     lifo_rest: Cell<u8>,
     tick: Cell<u32>,
+    /// When this worker last woke.
+    awake_since: Cell<Instant>,
     /// At which tick the shared queue is due for a look, and when the last was.
     look_at: Cell<u32>,
     looked: Cell<Instant>,
@@ -106,13 +112,15 @@ pub(crate) struct WorkerThread {
 }
 
 impl Core {
-    pub(super) fn new(index: u32) -> Self {
+    pub(super) fn new(index: u32, counters: Arc<Line<WorkerCounters>>) -> Self {
         Self {
             index,
+            counters,
             lifo: Cell::new(None),
             lifo_streak: Cell::new(0),
             lifo_rest: Cell::new(0),
             tick: Cell::new(0),
+            awake_since: Cell::new(Instant::now()),
             look_at: Cell::new(0),
             looked: Cell::new(Instant::now()),
             look_interval: Cell::new(1),
@@ -182,9 +190,10 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     let shared = Arc::clone(&worker.shared);
     let _entered = context::mark_entered(Entered::Yes);
     let _handle = context::enter_handle(handle(&shared));
+    shared.common.pin_worker(core.index);
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
-    shared.common.hooks.thread_start();
+    shared.thread_starts();
     {
         // The deque is the thread's and stays with it when the core goes.
         let lease = shared.deques.lease();
@@ -194,7 +203,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     let core = worker.take_core();
     // Without a core, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(core));
-    shared.common.hooks.thread_stop();
+    shared.thread_stops();
 }
 
 impl WorkerThread {
@@ -220,6 +229,19 @@ impl WorkerThread {
     #[inline(always)]
     fn remote(&self, core: &Core) -> &Remote {
         &self.shared.remotes[core.index as usize]
+    }
+
+    pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
+        // Not the core's: it may go before the reference does.
+        Some(&self.remote(self.core()?).counters)
+    }
+
+    #[inline]
+    pub(super) fn count_spawn(&self) {
+        match self.core() {
+            Some(core) => core.counters.tasks.spawned.add(1),
+            None => self.shared.common.tasks_elsewhere.spawned.add_shared(1),
+        }
     }
 
     /// The timers that this thread fires.
@@ -494,7 +516,7 @@ impl WorkerThread {
         if core.searching.get() {
             self.found_work(core);
         }
-        self.remote(core).counters.polls.add(1);
+        core.counters.polls.add(1);
     }
 
     /// Wakes what was deferred; false if there was nothing.
@@ -550,7 +572,7 @@ impl WorkerThread {
             // it is a busy worker that looks at all queues now and then.
             let timeout =
                 self.own_timers(core).until_next().map_or(PERIOD, |next| next.min(PERIOD));
-            remote.parker.park_timeout(timeout);
+            self.sleep(core, Some(timeout));
             self.fire_timers(core);
             return !shared.is_shut_down();
         }
@@ -568,11 +590,8 @@ impl WorkerThread {
                 shared.notify_fenced();
             }
         }
-        remote.counters.parks.add(1);
-        match self.own_timers(core).until_next() {
-            None => remote.parker.park(),
-            Some(timeout) => remote.parker.park_timeout(timeout),
-        }
+        let timeout = self.own_timers(core).until_next();
+        self.sleep(core, timeout);
         core.searching.set(shared.idle.wake(core.index) == Awake::Searching);
         shared.common.hooks.thread_unpark();
         if shared.is_shut_down() {
@@ -580,6 +599,18 @@ impl WorkerThread {
         }
         self.fire_timers(core);
         true
+    }
+
+    fn sleep(&self, core: &Core, timeout: Option<Duration>) {
+        let Remote { counters, parker, .. } = self.remote(core);
+        counters.parks.add(1);
+        counters.busy_ns.add(core.awake_since.get().elapsed().as_nanos() as u64);
+        match timeout {
+            None => parker.park(),
+            Some(timeout) => parker.park_timeout(timeout),
+        }
+        core.awake_since.set(Instant::now());
+        counters.unparks.add(1);
     }
 
     /// Gives the core to another thread, because this one is about to block.
@@ -613,6 +644,7 @@ impl WorkerThread {
                 }
             });
         if started.is_ok() {
+            self.shared.common.unpin();
             return true;
         }
         shared.threads.fetch_sub(1, SeqCst);
@@ -644,6 +676,14 @@ impl Home for WorkerThread {
         task::wake_guarded(joiner);
         if let Some(core) = self.core() {
             core.lifo_rest.set(core.lifo_rest.get().max(JOIN_REST));
+        }
+    }
+
+    #[inline]
+    fn count_end(&self) {
+        match self.core() {
+            Some(core) => core.counters.tasks.ended.add(1),
+            None => self.shared.common.tasks_elsewhere.ended.add_shared(1),
         }
     }
 

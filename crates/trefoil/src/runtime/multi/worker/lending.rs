@@ -74,7 +74,10 @@ impl WorkerThread {
         let remote = &self.shared.remotes[index as usize];
         match remote.loan.take(loan) {
             Some(core) => self.core.set(core),
-            None => self.shared.watch.deputised(&remote.loan),
+            None => {
+                self.shared.watch.deputised(&remote.loan);
+                self.shared.common.unpin();
+            }
         }
     }
 

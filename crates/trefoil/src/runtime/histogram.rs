@@ -1,0 +1,413 @@
+//! Histograms of durations: how they are divided, and their counts.
+
+use crate::sync::atomic::{AtomicU64, Relaxed};
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+/// The finest division: buckets whose width is a 1024th of their start.
+const PRECISION_MAX: u32 = 10;
+
+/// How a histogram divides durations into buckets.
+///
+/// ```
+/// use std::time::Duration;
+/// use trefoil::runtime::{HistogramConfiguration, LogHistogram};
+///
+/// // A hundred buckets of 10 µs.
+/// let even = HistogramConfiguration::linear(Duration::from_micros(10), 100);
+/// // Buckets that grow with what they hold, none wider than an eighth of it.
+/// let log = HistogramConfiguration::log(
+///     LogHistogram::builder()
+///         .min_value(Duration::from_micros(1))
+///         .max_value(Duration::from_secs(1))
+///         .max_error(0.125),
+/// );
+/// # let _ = (even, log);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistogramConfiguration {
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    Linear { width_ns: u64, buckets: usize },
+    Log(LogHistogram),
+}
+
+impl HistogramConfiguration {
+    /// Buckets of one width. The last one also holds all that is longer.
+    ///
+    /// # Panics
+    /// For a width or a number of 0.
+    #[track_caller]
+    pub fn linear(bucket_width: Duration, num_buckets: usize) -> Self {
+        assert!(!bucket_width.is_zero(), "a bucket's width must be greater than 0");
+        assert!(num_buckets > 0, "a histogram has at least one bucket");
+        Self { scale: Scale::Linear { width_ns: to_ns(bucket_width), buckets: num_buckets } }
+    }
+
+    /// Buckets that are the wider the longer the durations that they hold.
+    pub fn log(configuration: impl Into<LogHistogram>) -> Self {
+        Self { scale: Scale::Log(configuration.into()) }
+    }
+
+    pub(crate) fn buckets(&self) -> usize {
+        match &self.scale {
+            Scale::Linear { buckets, .. } => *buckets,
+            Scale::Log(log) => log.buckets,
+        }
+    }
+
+    fn bucket_of(&self, ns: u64) -> usize {
+        let unbounded = match &self.scale {
+            Scale::Linear { width_ns, .. } => usize::try_from(ns / width_ns).unwrap_or(usize::MAX),
+            Scale::Log(log) => step_of(ns, log.precision).saturating_sub(log.below),
+        };
+        unbounded.min(self.buckets() - 1)
+    }
+
+    /// # Panics
+    /// If there is no such bucket.
+    #[track_caller]
+    pub(crate) fn range(&self, bucket: usize) -> Range<Duration> {
+        let buckets = self.buckets();
+        assert!(
+            bucket < buckets,
+            "the histogram has {buckets} buckets, and none with number {bucket}"
+        );
+        let start = |bucket: usize| match &self.scale {
+            _ if bucket == 0 => 0,
+            _ if bucket == buckets => u64::MAX,
+            Scale::Linear { width_ns, .. } => width_ns.saturating_mul(bucket as u64),
+            Scale::Log(log) => start_of(log.below + bucket, log.precision),
+        };
+        Duration::from_nanos(start(bucket))..Duration::from_nanos(start(bucket + 1))
+    }
+}
+
+impl Default for HistogramConfiguration {
+    fn default() -> Self {
+        Self::log(LogHistogram::default())
+    }
+}
+
+/// A scale on which each power of two is divided evenly: see
+/// [`HistogramConfiguration::log`].
+///
+/// The default reaches from 100 ns to a minute, with buckets that are at most
+/// a quarter as wide as where they start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogHistogram {
+    /// Each power of two has so many steps, as a power of two.
+    precision: u32,
+    /// The step that the first bucket ends with. What comes before is in it.
+    below: usize,
+    buckets: usize,
+}
+
+impl LogHistogram {
+    /// Settings for one that is not the default.
+    pub fn builder() -> LogHistogramBuilder {
+        LogHistogramBuilder {
+            precision: 2,
+            min_value: Duration::from_nanos(100),
+            max_value: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for LogHistogram {
+    fn default() -> Self {
+        Self::builder().build()
+    }
+}
+
+/// Makes a [`LogHistogram`].
+#[derive(Clone, Copy, Debug)]
+pub struct LogHistogramBuilder {
+    precision: u32,
+    min_value: Duration,
+    max_value: Duration,
+}
+
+impl LogHistogramBuilder {
+    /// How wide a bucket may be, as a fraction of where it starts: 0.25 by
+    /// default. The width is rounded down to a power of two, and is a 1024th
+    /// at least.
+    ///
+    /// # Panics
+    /// Unless it is between 0 and 1.
+    #[track_caller]
+    pub fn max_error(mut self, max_error: f64) -> Self {
+        assert!(max_error > 0.0, "max_error must be greater than 0");
+        assert!(max_error < 1.0, "max_error must be less than 1");
+        let is_fine = |precision: &u32| 1.0 / f64::from(1u32 << precision) <= max_error;
+        self.precision = (0..PRECISION_MAX).find(is_fine).unwrap_or(PRECISION_MAX);
+        self
+    }
+
+    /// Divides each power of two into `2^precision` buckets.
+    ///
+    /// # Panics
+    /// For more than 10.
+    #[track_caller]
+    pub fn precision_exact(mut self, precision: u32) -> Self {
+        assert!(precision <= PRECISION_MAX, "precision must be at most {PRECISION_MAX}");
+        self.precision = precision;
+        self
+    }
+
+    /// Where the second bucket starts, or a little later than it does: shorter
+    /// durations are all in the first.
+    pub fn min_value(mut self, duration: Duration) -> Self {
+        self.min_value = duration;
+        self
+    }
+
+    /// A duration of the last bucket, which also holds all that is longer.
+    ///
+    /// # Panics
+    /// For 0.
+    #[track_caller]
+    pub fn max_value(mut self, duration: Duration) -> Self {
+        assert!(!duration.is_zero(), "max_value must be greater than 0");
+        self.max_value = duration;
+        self
+    }
+
+    /// As [`build`](Self::build), with a limit to the number of buckets.
+    ///
+    /// # Errors
+    /// It would take more buckets than that.
+    ///
+    /// # Panics
+    /// As `build`.
+    #[track_caller]
+    pub fn max_buckets(
+        &self,
+        max_buckets: usize,
+    ) -> Result<LogHistogram, InvalidHistogramConfiguration> {
+        let histogram = self.build();
+        if histogram.buckets > max_buckets {
+            return Err(InvalidHistogramConfiguration::TooManyBuckets {
+                required_bucket_count: histogram.buckets,
+            });
+        }
+        Ok(histogram)
+    }
+
+    /// Makes the scale.
+    ///
+    /// # Panics
+    /// Unless `min_value` is less than `max_value`.
+    #[track_caller]
+    pub fn build(&self) -> LogHistogram {
+        let (min, max) = (self.min_value, self.max_value);
+        assert!(min < max, "min_value ({min:?}) must be less than max_value ({max:?})");
+        let precision = self.precision;
+        let below = step_of(to_ns(min), precision).saturating_sub(1);
+        let last = step_of(to_ns(max), precision);
+        LogHistogram { precision, below, buckets: last - below + 1 }
+    }
+}
+
+impl From<LogHistogramBuilder> for LogHistogram {
+    #[track_caller]
+    fn from(builder: LogHistogramBuilder) -> Self {
+        builder.build()
+    }
+}
+
+/// A histogram that cannot be: see [`LogHistogramBuilder::max_buckets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidHistogramConfiguration {
+    /// It would take more buckets than it may have.
+    TooManyBuckets {
+        /// How many it would take.
+        required_bucket_count: usize,
+    },
+}
+
+impl fmt::Display for InvalidHistogramConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::TooManyBuckets { required_bucket_count } = self;
+        write!(f, "the histogram would take {required_bucket_count} buckets")
+    }
+}
+
+impl std::error::Error for InvalidHistogramConfiguration {}
+
+/// 584 years and more are as good as that.
+fn to_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// On a scale from 0 to the greatest number whose steps are 1 wide at first,
+/// and twice as wide from each power of two on, from `2^(precision + 1)`.
+fn step_of(ns: u64, precision: u32) -> usize {
+    let doublings = ns.max(1).ilog2().saturating_sub(precision);
+    ((doublings as usize) << precision) + (ns >> doublings) as usize
+}
+
+/// Where a step starts.
+fn start_of(step: usize, precision: u32) -> u64 {
+    let doublings = (step >> precision).saturating_sub(1);
+    ((step - (doublings << precision)) as u64) << doublings
+}
+
+/// The counts of one histogram.
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    configuration: HistogramConfiguration,
+    counts: Box<[AtomicU64]>,
+}
+
+impl Histogram {
+    fn new(configuration: HistogramConfiguration) -> Self {
+        let counts = (0..configuration.buckets()).map(|_| AtomicU64::new(0)).collect();
+        Self { configuration, counts }
+    }
+
+    fn record(&self, duration: Duration) {
+        // Relaxed: statistics. An RMW, because a thread whose core was taken in
+        // the middle of a poll records that poll beside the core's new thread.
+        self.counts[self.configuration.bucket_of(to_ns(duration))].fetch_add(1, Relaxed);
+    }
+
+    /// # Panics
+    /// If there is no such bucket.
+    pub(crate) fn count(&self, bucket: usize) -> u64 {
+        // Relaxed: statistics.
+        self.counts[bucket].load(Relaxed)
+    }
+}
+
+/// Which histograms the workers of a runtime keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Histograms {
+    pub(crate) schedule_latency: Option<HistogramConfiguration>,
+    pub(crate) poll_time: Option<HistogramConfiguration>,
+}
+
+impl Histograms {
+    pub(crate) fn any(&self) -> bool {
+        self.schedule_latency.is_some() || self.poll_time.is_some()
+    }
+
+    /// Those of one worker.
+    pub(crate) fn start(&self) -> Option<Box<TaskTimes>> {
+        self.any().then(|| {
+            Box::new(TaskTimes {
+                schedule_latency: self.schedule_latency.map(Histogram::new),
+                poll_time: self.poll_time.map(Histogram::new),
+            })
+        })
+    }
+}
+
+/// The histograms of one worker.
+#[derive(Debug)]
+pub(crate) struct TaskTimes {
+    pub(crate) schedule_latency: Option<Histogram>,
+    pub(crate) poll_time: Option<Histogram>,
+}
+
+impl TaskTimes {
+    pub(crate) fn record_schedule_latency(&self, duration: Duration) {
+        if let Some(histogram) = &self.schedule_latency {
+            histogram.record(duration);
+        }
+    }
+
+    pub(crate) fn record_poll_time(&self, duration: Duration) {
+        if let Some(histogram) = &self.poll_time {
+            histogram.record(duration);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn configurations() -> Vec<HistogramConfiguration> {
+        let mut all = vec![
+            HistogramConfiguration::default(),
+            HistogramConfiguration::linear(Duration::from_micros(100), 10),
+            HistogramConfiguration::linear(Duration::from_nanos(7), 1),
+        ];
+        for precision in 0..=PRECISION_MAX {
+            for (min, max) in [(0, 1), (0, u64::MAX), (1, 2), (100, 60_000_000_000), (1023, 1025)] {
+                all.push(HistogramConfiguration::log(
+                    LogHistogram::builder()
+                        .precision_exact(precision)
+                        .min_value(Duration::from_nanos(min))
+                        .max_value(Duration::from_nanos(max)),
+                ));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn buckets_follow_one_another_without_gaps() {
+        for configuration in configurations() {
+            let ranges: Vec<_> =
+                (0..configuration.buckets()).map(|bucket| configuration.range(bucket)).collect();
+            assert_eq!(ranges[0].start, Duration::ZERO);
+            assert_eq!(ranges[ranges.len() - 1].end, Duration::from_nanos(u64::MAX));
+            for pair in ranges.windows(2) {
+                assert_eq!(pair[0].end, pair[1].start, "{configuration:?}");
+                assert!(pair[0].start < pair[0].end, "{configuration:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_duration_is_counted_where_it_belongs() {
+        for configuration in configurations() {
+            for bucket in 0..configuration.buckets() {
+                let range = configuration.range(bucket);
+                let (start, end) = (to_ns(range.start), to_ns(range.end));
+                for ns in [start, start + (end - start) / 2, end - 1] {
+                    assert_eq!(configuration.bucket_of(ns), bucket, "{configuration:?}: {ns}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_scale_keeps_its_bounds() {
+        for max_error in [0.9, 0.5, 0.25, 0.1, 0.01, 0.001] {
+            let log = LogHistogram::builder()
+                .min_value(Duration::from_micros(1))
+                .max_value(Duration::from_secs(1))
+                .max_error(max_error)
+                .build();
+            let configuration = HistogramConfiguration::log(log);
+            let last = configuration.buckets() - 1;
+            assert!(configuration.range(0).end <= Duration::from_micros(1));
+            assert!(configuration.range(last).start <= Duration::from_secs(1));
+            assert!(configuration.range(last - 1).end > Duration::from_millis(500));
+            for bucket in 1..last {
+                let range = configuration.range(bucket);
+                let error = (range.end - range.start).as_nanos() as f64;
+                assert!(error <= max_error * range.start.as_nanos() as f64, "{range:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_buckets_are_refused() {
+        let builder = LogHistogram::builder();
+        let needed = LogHistogram::default().buckets;
+        assert_eq!(builder.max_buckets(needed), Ok(builder.build()));
+        let error = builder.max_buckets(needed - 1).unwrap_err();
+        let required_bucket_count = needed;
+        assert_eq!(error, InvalidHistogramConfiguration::TooManyBuckets { required_bucket_count });
+        assert_eq!(error.to_string(), format!("the histogram would take {needed} buckets"));
+    }
+}

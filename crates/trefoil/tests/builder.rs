@@ -1,0 +1,128 @@
+//! What a builder is told, the runtime does.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+use trefoil::runtime::{Builder, Handle, RuntimeFlavor};
+use trefoil::{task, time};
+
+fn count(counter: &Arc<AtomicUsize>) -> impl Fn() + Send + Sync + 'static {
+    let counter = Arc::clone(counter);
+    move || {
+        counter.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn hooks_frame_every_sleep_and_every_thread() {
+    for workers in [None, Some(1), Some(3)] {
+        let counters: [Arc<AtomicUsize>; 4] = Default::default();
+        let [starts, stops, parks, unparks] = &counters;
+        let mut builder = match workers {
+            None => Builder::new_current_thread(),
+            Some(_) => Builder::new_multi_thread(),
+        };
+        let runtime = builder
+            .worker_threads(workers.unwrap_or(1))
+            .on_thread_start(count(starts))
+            .on_thread_stop(count(stops))
+            .on_thread_park(count(parks))
+            .on_thread_unpark(count(unparks))
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            trefoil::spawn(async { time::sleep(Duration::from_millis(5)).await }).await.unwrap();
+            task::spawn_blocking(|| ()).await.unwrap();
+        });
+        drop(runtime);
+        let counts = counters.map(|counter| counter.load(SeqCst));
+        let [starts, stops, parks, unparks] = counts;
+        // The blocking pool's thread, too; the thread in `block_on` is the user's.
+        assert_eq!((starts, stops), (workers.unwrap_or(0) + 1, workers.unwrap_or(0) + 1));
+        assert!(parks >= 1 && parks == unparks, "{counts:?}");
+    }
+}
+
+#[test]
+fn each_thread_may_have_its_own_name() {
+    let next = AtomicUsize::new(0);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(3)
+        .thread_name_fn(move || format!("miller-{}", next.fetch_add(1, SeqCst)))
+        .build()
+        .unwrap();
+    let names: HashSet<_> = (0..3)
+        .map(|worker| {
+            let name = async { std::thread::current().name().map(String::from) };
+            runtime.block_on(runtime.spawn_pinned(worker, name)).unwrap().unwrap()
+        })
+        .collect();
+    assert_eq!(names, ["miller-0", "miller-1", "miller-2"].map(String::from).into());
+}
+
+#[test]
+fn intervals_of_one_still_serve_everyone() {
+    let mut builders = [Builder::new_current_thread(), Builder::new_multi_thread()];
+    for builder in &mut builders {
+        builder.worker_threads(2).event_interval(1).global_queue_interval(1).search_rounds(0);
+        let runtime = builder.enable_all().build().unwrap();
+        let tasks: Vec<_> = (0..500u64)
+            .map(|n| {
+                runtime.spawn(async move {
+                    time::sleep(Duration::from_micros(n)).await;
+                    task::yield_now().await;
+                    n
+                })
+            })
+            .collect();
+        let sum = runtime.block_on(async {
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await.unwrap();
+            }
+            sum
+        });
+        assert_eq!(sum, 124_750);
+    }
+}
+
+#[test]
+fn a_runtime_says_what_it_is() {
+    let current = Builder::new_current_thread().name("one").build().unwrap();
+    let multi = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    assert_eq!(current.handle().runtime_flavor(), RuntimeFlavor::CurrentThread);
+    assert_eq!(multi.handle().runtime_flavor(), RuntimeFlavor::MultiThread);
+    assert_eq!((current.handle().name(), multi.handle().name()), (Some("one"), None));
+    assert_ne!(current.handle().id(), multi.handle().id());
+    assert!(multi.handle().dump().to_string().contains("worker 1: "));
+    assert!(current.handle().dump().to_string().starts_with("current thread: "));
+    assert!(Handle::try_current().unwrap_err().is_missing_context());
+    let _inside = current.enter();
+    assert_eq!(Handle::current().id(), current.handle().id());
+}
+
+#[test]
+fn the_blocking_pool_is_counted() {
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).max_blocking_threads(1).build().unwrap();
+    let metrics = runtime.metrics();
+    assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (0, 0));
+    let meet = Arc::new(Barrier::new(2));
+    let its = Arc::clone(&meet);
+    let first = runtime.spawn_blocking(move || {
+        its.wait();
+        its.wait();
+    });
+    meet.wait();
+    let second = runtime.spawn_blocking(|| ());
+    assert_eq!((metrics.num_blocking_threads(), metrics.num_idle_blocking_threads()), (1, 0));
+    assert_eq!(metrics.blocking_queue_depth(), 1);
+    meet.wait();
+    runtime.block_on(async { trefoil::try_join!(first, second).unwrap() });
+    while metrics.num_idle_blocking_threads() == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (1, 0));
+}

@@ -1,0 +1,177 @@
+//! Sets of tasks, by all the ways in and out.
+
+use std::collections::HashSet;
+use std::future::{pending, poll_fn, ready};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use trefoil::runtime::{Builder, Runtime};
+use trefoil::sync::oneshot;
+use trefoil::task::{self, JoinSet, LocalSet};
+
+fn runtimes() -> Vec<Runtime> {
+    let multi =
+        |workers| Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+    vec![Builder::new_current_thread().enable_all().build().unwrap(), multi(1), multi(3)]
+}
+
+#[test]
+fn outputs_and_errors_come_with_their_ids() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            let good = set.spawn(async { 1 });
+            let bad = set.spawn(async { panic!("oh") });
+            let aborted = set.spawn(pending());
+            aborted.abort();
+            let mut left = HashSet::from([good.id(), bad.id(), aborted.id()]);
+            while let Some(result) = set.join_next_with_id().await {
+                let id = match result {
+                    Ok((id, output)) => {
+                        assert_eq!((id, output), (good.id(), 1));
+                        id
+                    }
+                    Err(error) => {
+                        assert_eq!(error.is_panic(), error.id() == bad.id());
+                        assert_eq!(error.is_cancelled(), error.id() == aborted.id());
+                        error.id()
+                    }
+                };
+                assert!(left.remove(&id));
+            }
+            assert!(left.is_empty() && set.is_empty());
+        });
+    }
+}
+
+#[test]
+fn what_has_ended_can_be_had_without_waiting() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            assert!(set.try_join_next().is_none());
+            let (sender, receiver) = oneshot::channel();
+            let task = set.spawn(async move { receiver.await.unwrap() });
+            assert!(set.try_join_next_with_id().is_none());
+            sender.send(7).unwrap();
+            let ended = loop {
+                match set.try_join_next_with_id() {
+                    Some(ended) => break ended.unwrap(),
+                    None => task::yield_now().await,
+                }
+            };
+            assert_eq!(ended, (task.id(), 7));
+            assert!(set.try_join_next().is_none() && set.is_empty());
+        });
+    }
+}
+
+#[test]
+fn polling_waits_for_the_next_one() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut set = JoinSet::<u32>::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(matches!(set.poll_join_next(&mut cx), Poll::Ready(None)));
+        set.extend([ready(3), ready(4)]);
+        // No task has run yet.
+        assert!(set.poll_join_next(&mut cx).is_pending());
+        let mut sum = 0;
+        for _ in 0..2 {
+            sum += poll_fn(|cx| set.poll_join_next(cx)).await.unwrap().unwrap();
+        }
+        assert_eq!((sum, set.len()), (7, 0));
+    });
+}
+
+#[test]
+fn an_output_is_not_lost_with_the_future_that_waits() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            let (sender, receiver) = oneshot::channel();
+            set.spawn(async move { receiver.await.unwrap() });
+            {
+                let mut waiting = pin!(set.join_next());
+                let mut cx = Context::from_waker(Waker::noop());
+                assert!(waiting.as_mut().poll(&mut cx).is_pending());
+                sender.send(5).unwrap();
+                task::yield_now().await;
+            }
+            assert_eq!(set.join_next().await.unwrap().unwrap(), 5);
+        });
+    }
+}
+
+#[test]
+fn detached_tasks_run_on_and_aborted_ones_do_not() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            let (release, released) = oneshot::channel::<()>();
+            let (sender, receiver) = oneshot::channel();
+            set.spawn(async move {
+                released.await.unwrap();
+                sender.send("still there").unwrap();
+            });
+            set.detach_all();
+            assert!(set.is_empty() && set.join_next().await.is_none());
+            drop(set);
+            release.send(()).unwrap();
+            assert_eq!(receiver.await.unwrap(), "still there");
+
+            let mut set: JoinSet<()> = (0..10).map(|_| pending()).collect();
+            set.abort_all();
+            assert_eq!(set.len(), 10);
+            let mut cancelled = 0;
+            while let Some(result) = set.join_next().await {
+                cancelled += usize::from(result.unwrap_err().is_cancelled());
+            }
+            assert_eq!(cancelled, 10);
+
+            set.spawn(pending());
+            set.shutdown().await;
+            assert!(set.is_empty());
+            // It can be used again.
+            set.spawn(ready(()));
+            set.join_next().await.unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn joining_all_passes_the_first_panic_on() {
+    for runtime in runtimes() {
+        let mut set = JoinSet::new();
+        let others = set.spawn_on(pending::<()>(), runtime.handle());
+        set.spawn_on(async { panic!("the first") }, runtime.handle());
+        let joined = AssertUnwindSafe(|| runtime.block_on(set.join_all()));
+        let panic = std::panic::catch_unwind(joined).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"the first"));
+        runtime.block_on(async {
+            while !others.is_finished() {
+                task::yield_now().await;
+            }
+        });
+    }
+}
+
+#[test]
+fn tasks_of_every_kind_can_be_members() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let local = LocalSet::new();
+    let mut set = JoinSet::new();
+    set.spawn_on(async { 1 }, runtime.handle());
+    set.spawn_blocking_on(|| 2, runtime.handle());
+    let shared = Rc::new(4);
+    set.spawn_local_on(async move { *shared }, &local);
+    let outputs = local.block_on(&runtime, async {
+        let shared = Rc::new(8);
+        set.spawn_local(async move { *shared });
+        set.spawn_blocking(|| 16);
+        set.spawn(async { 32 });
+        set.join_all().await
+    });
+    assert_eq!((outputs.len(), outputs.iter().sum::<u32>()), (6, 63));
+}

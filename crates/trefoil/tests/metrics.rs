@@ -1,0 +1,461 @@
+//! What a runtime says about itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use trefoil::runtime::{Builder, HistogramConfiguration, LogHistogram, Runtime, RuntimeMetrics};
+use trefoil::{task, time};
+
+fn measured(workers: Option<usize>) -> Runtime {
+    let mut builder = match workers {
+        None => Builder::new_current_thread(),
+        Some(_) => Builder::new_multi_thread(),
+    };
+    builder
+        .worker_threads(workers.unwrap_or(1))
+        .enable_all()
+        .enable_metrics_schedule_latency_histogram()
+        .enable_metrics_poll_time_histogram()
+        .build()
+        .unwrap()
+}
+
+fn runtimes() -> Vec<Runtime> {
+    [None, Some(1), Some(2), Some(4)].into_iter().map(measured).collect()
+}
+
+/// Latencies that were surely as long as that, on all workers.
+fn latencies_from(metrics: &RuntimeMetrics, least: Duration) -> u64 {
+    let buckets = 0..metrics.schedule_latency_histogram_num_buckets();
+    let long =
+        buckets.filter(|&n| metrics.schedule_latency_histogram_bucket_range(n).start >= least);
+    long.map(|bucket| {
+        let of = |worker| metrics.schedule_latency_histogram_bucket_count(worker, bucket);
+        (0..metrics.num_workers()).map(of).sum::<u64>()
+    })
+    .sum()
+}
+
+fn poll_times_from(metrics: &RuntimeMetrics, least: Duration) -> u64 {
+    let buckets = 0..metrics.poll_time_histogram_num_buckets();
+    let long = buckets.filter(|&n| metrics.poll_time_histogram_bucket_range(n).start >= least);
+    long.map(|bucket| {
+        let of = |worker| metrics.poll_time_histogram_bucket_count(worker, bucket);
+        (0..metrics.num_workers()).map(of).sum::<u64>()
+    })
+    .sum()
+}
+
+fn polls(metrics: &RuntimeMetrics) -> u64 {
+    (0..metrics.num_workers()).map(|worker| metrics.worker_poll_count(worker)).sum()
+}
+
+fn busy(duration: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits until what is polled last has been counted: a task is joined before
+/// its poll is over.
+fn settled(runtime: &Runtime) -> RuntimeMetrics {
+    let metrics = runtime.metrics();
+    while poll_times_from(&metrics, Duration::ZERO) < polls(&metrics) {
+        std::thread::yield_now();
+    }
+    metrics
+}
+
+/// Wakes itself in its first polls.
+struct Restless(u32);
+
+impl Future for Restless {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0 == 0 {
+            return Poll::Ready(());
+        }
+        self.0 -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[test]
+fn every_poll_is_in_both_histograms() {
+    for runtime in runtimes() {
+        let workers = runtime.metrics().num_workers();
+        runtime.block_on(async {
+            let mut tasks = task::JoinSet::new();
+            for n in 0..200 {
+                tasks.spawn(async move {
+                    for _ in 0..n % 7 {
+                        task::yield_now().await;
+                    }
+                    Restless(n % 5).await;
+                    time::sleep(Duration::from_micros(u64::from(n) * 10)).await;
+                    let (tx, rx) = trefoil::sync::oneshot::channel();
+                    let other = trefoil::spawn(async move { tx.send(()).unwrap() });
+                    rx.await.unwrap();
+                    other.await.unwrap();
+                });
+            }
+            for worker in 0..workers {
+                let pinned = trefoil::task::spawn_pinned(worker, async {
+                    for _ in 0..50 {
+                        task::yield_now().await;
+                    }
+                });
+                tasks.spawn(async move { pinned.await.unwrap() });
+            }
+            tasks.join_all().await;
+        });
+        let metrics = settled(&runtime);
+        let polls = polls(&metrics);
+        assert!(polls > 1_500, "{polls}");
+        assert_eq!(latencies_from(&metrics, Duration::ZERO), polls);
+        assert_eq!(poll_times_from(&metrics, Duration::ZERO), polls);
+    }
+}
+
+#[test]
+fn polls_of_local_tasks_count() {
+    let runtime = Builder::new_current_thread()
+        .enable_metrics_schedule_latency_histogram()
+        .build_local(Default::default())
+        .unwrap();
+    let outside = runtime.spawn_local(task::yield_now());
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..10).map(|_| task::spawn_local(task::yield_now())).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        outside.await.unwrap();
+    });
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.worker_poll_count(0), 22);
+    assert_eq!(latencies_from(&metrics, Duration::ZERO), 22);
+}
+
+const LONG: Duration = Duration::from_millis(40);
+/// Buckets are at most a quarter as wide as where they start, so what took
+/// `LONG` is in one that starts later than this.
+const SURELY: Duration = Duration::from_millis(30);
+
+#[test]
+fn a_task_behind_a_busy_one_is_seen_to_wait() {
+    for runtime in [measured(None), measured(Some(1))] {
+        runtime.block_on(async {
+            // From within a task, so that both are queued before either runs.
+            trefoil::spawn(async {
+                let first = trefoil::spawn(async { busy(LONG) });
+                let second = trefoil::spawn(async { busy(LONG) });
+                first.await.unwrap();
+                second.await.unwrap();
+            })
+            .await
+            .unwrap();
+        });
+        let metrics = settled(&runtime);
+        // One waited for the other; who waited for both is the one that joins.
+        assert!(latencies_from(&metrics, SURELY) >= 1);
+        assert!(poll_times_from(&metrics, SURELY) >= 2);
+        assert!(poll_times_from(&metrics, SURELY) < polls(&metrics));
+    }
+}
+
+/// So much longer that no pause of the machine is taken for it.
+const VERY_LONG: Duration = Duration::from_millis(400);
+const SURELY_NOT: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_task_that_rests_does_not_wait_to_be_run() {
+    let runtime = measured(None);
+    runtime.block_on(async {
+        let (tx, rx) = trefoil::sync::oneshot::channel::<()>();
+        let resting = trefoil::spawn(rx);
+        task::yield_now().await;
+        // The main future is no task.
+        busy(VERY_LONG);
+        drop(tx);
+        resting.await.unwrap().unwrap_err();
+    });
+    let metrics = settled(&runtime);
+    assert_eq!(polls(&metrics), 2);
+    assert_eq!(latencies_from(&metrics, SURELY_NOT), 0);
+}
+
+#[test]
+fn a_task_does_not_wait_for_its_own_poll() {
+    for runtime in [measured(None), measured(Some(1))] {
+        runtime.block_on(async {
+            trefoil::spawn(async {
+                busy(VERY_LONG);
+                task::yield_now().await;
+                busy(VERY_LONG);
+                Restless(1).await;
+            })
+            .await
+            .unwrap();
+        });
+        let metrics = settled(&runtime);
+        assert_eq!(polls(&metrics), 3);
+        assert_eq!(poll_times_from(&metrics, SURELY_NOT), 2);
+        assert_eq!(latencies_from(&metrics, SURELY_NOT), 0);
+    }
+}
+
+#[test]
+fn wakes_from_other_threads_are_stamped() {
+    for runtime in [measured(None), measured(Some(1))] {
+        let meet = Arc::new(Barrier::new(2));
+        runtime.block_on(async {
+            let (tx, rx) = trefoil::sync::oneshot::channel::<()>();
+            let woken = trefoil::spawn(async move { rx.await.unwrap() });
+            let its = Arc::clone(&meet);
+            let thread = std::thread::spawn(move || {
+                its.wait();
+                tx.send(()).unwrap();
+                its.wait();
+            });
+            let holder = trefoil::spawn(async move {
+                // The other one comes to rest.
+                task::yield_now().await;
+                meet.wait();
+                meet.wait();
+                busy(LONG);
+            });
+            holder.await.unwrap();
+            woken.await.unwrap();
+            thread.join().unwrap();
+        });
+        let metrics = settled(&runtime);
+        assert!(latencies_from(&metrics, SURELY) >= 1);
+    }
+}
+
+#[test]
+fn a_poll_that_blocks_in_place_counts_once() {
+    let runtime = measured(Some(1));
+    runtime.block_on(async {
+        trefoil::spawn(async {
+            task::block_in_place(|| std::thread::sleep(LONG));
+        })
+        .await
+        .unwrap();
+        trefoil::spawn(async {}).await.unwrap();
+    });
+    let metrics = settled(&runtime);
+    assert_eq!(polls(&metrics), 2);
+    assert_eq!(poll_times_from(&metrics, SURELY), 1);
+}
+
+#[test]
+fn histograms_are_kept_only_if_asked_for() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let metrics = runtime.metrics();
+    assert!(!metrics.schedule_latency_histogram_enabled());
+    assert!(!metrics.poll_time_histogram_enabled());
+    assert_eq!(metrics.schedule_latency_histogram_num_buckets(), 0);
+    assert_eq!(metrics.poll_time_histogram_num_buckets(), 0);
+
+    let configuration = HistogramConfiguration::linear(Duration::from_millis(5), 3);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .metrics_schedule_latency_histogram_configuration(configuration)
+        .enable_metrics_schedule_latency_histogram()
+        .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(
+            LogHistogram::builder(),
+        ))
+        .build()
+        .unwrap();
+    let metrics = runtime.metrics();
+    assert!(metrics.schedule_latency_histogram_enabled());
+    assert_eq!(metrics.schedule_latency_histogram_num_buckets(), 3);
+    let second = Duration::from_millis(5)..Duration::from_millis(10);
+    assert_eq!(metrics.schedule_latency_histogram_bucket_range(1), second);
+    assert!(!metrics.poll_time_histogram_enabled());
+}
+
+#[test]
+#[should_panic = "the runtime does not keep this histogram"]
+fn a_histogram_that_is_not_kept_has_no_counts() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.metrics().schedule_latency_histogram_bucket_count(0, 0);
+}
+
+#[test]
+fn tasks_are_alive_until_they_end() {
+    for runtime in runtimes() {
+        let (handle, metrics) = (runtime.handle().clone(), runtime.metrics());
+        let (outside, inside) = runtime.block_on(async {
+            let resting: Vec<_> =
+                (0..50).map(|_| runtime.spawn(std::future::pending::<()>())).collect();
+            let more = trefoil::spawn(async {
+                (0..50).map(|_| trefoil::spawn(std::future::pending::<()>())).collect::<Vec<_>>()
+            });
+            (resting, more.await.unwrap())
+        });
+        assert_eq!(metrics.spawned_tasks_count(), 101);
+        assert_eq!(metrics.num_alive_tasks(), 100);
+        for task in outside {
+            task.abort();
+            assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+        }
+        assert_eq!(metrics.num_alive_tasks(), 50);
+        drop(runtime);
+        assert_eq!(metrics.num_alive_tasks(), 0);
+        drop(inside);
+
+        // What comes too late ends at once.
+        let late = handle.spawn(async {});
+        assert!(late.is_finished());
+        assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (0, 102));
+    }
+}
+
+#[test]
+fn a_worker_that_sleeps_is_not_busy() {
+    for runtime in [measured(None), measured(Some(1))] {
+        let start = Instant::now();
+        runtime.block_on(async {
+            trefoil::spawn(async {
+                for _ in 0..3 {
+                    time::sleep(Duration::from_millis(100)).await;
+                    busy(Duration::from_millis(10));
+                }
+                // So that the worker goes to sleep once more.
+                time::sleep(Duration::from_millis(1)).await;
+            })
+            .await
+            .unwrap();
+        });
+        let all = start.elapsed();
+        let metrics = runtime.metrics();
+        let busy = metrics.worker_total_busy_duration(0);
+        assert!(busy >= Duration::from_millis(30), "{busy:?}");
+        assert!(busy + Duration::from_millis(100) <= all, "{busy:?} of {all:?}");
+        assert!(metrics.worker_park_count(0) >= 4);
+        let parks = metrics.worker_park_count(0);
+        assert!((2 * parks - 1..=2 * parks + 1).contains(&metrics.worker_park_unpark_count(0)));
+    }
+}
+
+fn sum_of(metrics: &RuntimeMetrics, count: impl Fn(usize) -> u64) -> u64 {
+    (0..metrics.num_workers()).map(count).sum()
+}
+
+#[test]
+fn queues_are_as_deep_as_what_waits_in_them() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let metrics = runtime.metrics();
+    let meet = Arc::new(Barrier::new(2));
+    let its = Arc::clone(&meet);
+    let holder = runtime.spawn(async move {
+        its.wait();
+        its.wait();
+        // The last one of these goes to the LIFO slot, which is no queue.
+        let tasks: Vec<_> = (0..4).map(|_| trefoil::spawn(async {})).collect();
+        let metrics = trefoil::runtime::Handle::current().metrics();
+        assert_eq!(metrics.worker_local_queue_depth(0), 3);
+        assert_eq!(metrics.worker_overflow_count(0), 0);
+        // More than the queue holds.
+        let more: Vec<_> = (0..600).map(|_| trefoil::spawn(async {})).collect();
+        assert!(metrics.worker_overflow_count(0) > 0);
+        for task in tasks.into_iter().chain(more) {
+            task.await.unwrap();
+        }
+    });
+    meet.wait();
+    let waiting: Vec<_> = (0..5).map(|_| runtime.spawn(async {})).collect();
+    assert_eq!(metrics.global_queue_depth(), 5);
+    meet.wait();
+    runtime.block_on(async {
+        holder.await.unwrap();
+        for task in waiting {
+            task.await.unwrap();
+        }
+    });
+    assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
+}
+
+#[test]
+fn what_is_taken_from_a_worker_is_counted() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let metrics = runtime.metrics();
+    runtime
+        .block_on(runtime.spawn(async {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let stolen = trefoil::spawn(async move { sender.send(()).unwrap() });
+            // Puts the first one where thieves can reach it.
+            let kept = trefoil::spawn(async {});
+            receiver.recv().unwrap();
+            stolen.await.unwrap();
+            kept.await.unwrap();
+        }))
+        .unwrap();
+    let steals = sum_of(&metrics, |worker| metrics.worker_steal_operations(worker));
+    let stolen = sum_of(&metrics, |worker| metrics.worker_steal_count(worker));
+    assert!(steals >= 1 && stolen >= steals, "{stolen} in {steals}");
+}
+
+#[test]
+#[should_panic]
+fn a_worker_that_does_not_exist_has_no_numbers() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.metrics().worker_poll_count(2);
+}
+
+/// Sleeps of all threads of that name, ever.
+#[cfg(target_os = "linux")]
+fn sleeps(name: &str) -> (usize, u64) {
+    let (mut threads, mut sum) = (0, 0);
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let Ok(status) = std::fs::read_to_string(thread.unwrap().path().join("status")) else {
+            continue;
+        };
+        let field = |key: &str| {
+            let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+            line.split_once(':').unwrap().1.trim().to_owned()
+        };
+        if field("Name") == name {
+            threads += 1;
+            sum += field("voluntary_ctxt_switches").parse::<u64>().unwrap();
+        }
+    }
+    (threads, sum)
+}
+
+/// Whoever wakes up for nothing has gone to sleep again since.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_wakes_in_an_idle_runtime() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(4)
+        .thread_name("idle-workers")
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        drop(trefoil::spawn(std::future::pending::<()>()));
+        drop(trefoil::spawn(async { time::sleep(Duration::from_secs(3600)).await }));
+        // Forks leave a watching thread behind.
+        trefoil::spawn(async { trefoil::fork_join::join(|| (), || ()) }).await.unwrap();
+        task::spawn_blocking(|| ()).await.unwrap();
+    });
+    let mut before = sleeps("idle-workers");
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = sleeps("idle-workers");
+        assert!(now.0 >= 4, "the workers are not found by their name");
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+    panic!("an idle runtime goes on waking its threads: {before:?}");
+}

@@ -1,6 +1,7 @@
 # What is the same for every C++ contender: standard, optimisation, and the flags that --describe reports.
 #
-# palio_contender(NAME SOURCE... LINK LIBRARY...) makes the executable NAME from one contender's sources.
+# palio_contender(NAME SOURCE... LINK LIBRARY... [STANDARD 23]) makes the executable NAME from one contender's sources.
+# palio_find(PACKAGE VERSION) finds a library that the user installed, where the environment says now.
 
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -9,20 +10,46 @@ endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(PALIO_HARNESS "${CMAKE_CURRENT_LIST_DIR}")
 
+function(palio_find package version)
+    # CMake remembers where it found one, though the user may since have named another prefix.
+    unset(${package}_DIR CACHE)
+    find_package(${package} ${version} CONFIG QUIET)
+    if(NOT ${package}_FOUND)
+        message(FATAL_ERROR
+            "${PROJECT_NAME}: ${package} ${version} or newer was not found. Install it as its documentation says, and "
+            "name its prefix in CMAKE_PREFIX_PATH.")
+    endif()
+endfunction()
+
 function(palio_contender name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "STANDARD" "LINK")
+    if(NOT arg_STANDARD)
+        set(arg_STANDARD 20)
+    endif()
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
     target_include_directories(${name} PRIVATE "${PALIO_HARNESS}")
     target_link_libraries(${name} PRIVATE ${arg_LINK})
     set_target_properties(${name} PROPERTIES
-        CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+        CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
     target_compile_options(${name} PRIVATE -march=native -Wall -Wextra)
 
-    # Three sources make a compiler's command line: the variables (with CXXFLAGS of the environment), the standard, and
-    # the options of the target together with those that its libraries bring. Warnings change no code.
+    # Four sources make a compiler's command line: the variables (with CXXFLAGS of the environment), the standard, the
+    # options of the target together with those that its libraries bring, and the definitions that its libraries bring,
+    # by which a header-only one is configured. Warnings change no code.
     string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
     string(JOIN " " variables
-        ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${config}} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION})
+        ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${config}} ${CMAKE_CXX${arg_STANDARD}_STANDARD_COMPILE_OPTION})
     set(options "$<FILTER:$<TARGET_PROPERTY:${name},COMPILE_OPTIONS>,EXCLUDE,^-W>")
-    target_compile_definitions(${name} PRIVATE "PALIO_FLAGS=\"${variables} $<JOIN:${options}, >\"")
+    # Read now: a generator expression that asked a library for them would make CMake leave them out of the command line.
+    set(defined "")
+    foreach(library IN LISTS arg_LINK)
+        if(TARGET ${library})
+            get_target_property(definitions ${library} INTERFACE_COMPILE_DEFINITIONS)
+            if(definitions)
+                list(TRANSFORM definitions REPLACE "(.+)" "$<$<BOOL:\\1>: -D\\1>")
+                string(APPEND defined ${definitions})
+            endif()
+        endif()
+    endforeach()
+    target_compile_definitions(${name} PRIVATE "PALIO_FLAGS=\"${variables} $<JOIN:${options}, >${defined}\"")
 endfunction()

@@ -137,6 +137,12 @@ impl Fake {
         if self.fault("slow-start").is_some() {
             std::thread::sleep(Duration::from_millis(300));
         }
+        if let Some(name) = self.fault("sees")
+            && std::env::var_os(name).is_some()
+        {
+            eprintln!("fake: I see {name}");
+            exit(9);
+        }
         if let Some(code) = self.fault("refuse") {
             eprintln!("fake: I do not do this on a Tuesday");
             exit(code.parse().unwrap_or(3));

@@ -59,6 +59,10 @@ pub struct Requirement {
     pub debian: Vec<String>,
     /// What a reader on another system should do.
     pub install: String,
+    /// It comes with no package and is installed by hand by who wants this contender: its absence is no fault of the
+    /// machine, so that neither `palio build --strict` nor `palio setup` asks for it.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -91,6 +95,8 @@ struct BuildFile {
     commands: Vec<Vec<String>>,
     #[serde(default)]
     inputs: Vec<PathBuf>,
+    #[serde(default)]
+    environment: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -122,6 +128,8 @@ pub struct Contender {
     pub build_commands: Vec<Vec<String>>,
     /// Files and folders whose change makes a new build necessary.
     pub build_inputs: Vec<PathBuf>,
+    /// Variables of the environment whose change makes a new build necessary.
+    pub build_environment: Vec<String>,
     /// The command that starts it.
     pub command: Vec<String>,
     /// Where its build puts things.
@@ -165,10 +173,16 @@ impl Contender {
         let mut build_inputs: Vec<_> =
             file.build.inputs.iter().map(|input| folder.join(input)).collect();
         build_inputs.push(folder.clone());
+        let requires = file
+            .requires
+            .iter()
+            .map(|one| Requirement { probe: fill_all(&one.probe), ..one.clone() })
+            .collect();
         Ok(Self {
             build_directory: folder.join(&file.build.directory),
             build_commands: file.build.commands.iter().map(fill_all).collect(),
             build_inputs,
+            build_environment: file.build.environment,
             command: fill_all(&file.run.command),
             id: file.id,
             name: file.name,
@@ -180,7 +194,7 @@ impl Contender {
             threads_max: file.threads_max,
             notes: file.notes,
             workloads: file.workloads,
-            requires: file.requires,
+            requires,
             target,
             folder,
         })

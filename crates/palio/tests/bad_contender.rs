@@ -423,6 +423,13 @@ fn a_build_that_fails_shows_its_end() {
 }
 
 #[test]
+fn what_serves_builds_does_not_reach_a_race() {
+    let project = Project::new().with(Fake::new("bad").fault("sees:CMAKE_PREFIX_PATH"));
+    let report = project.race().env("CMAKE_PREFIX_PATH", "/opt").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "ok");
+}
+
+#[test]
 fn something_missing_names_the_install() {
     let bad = Fake::new("bad").toml(
         "[[requires]]\nname = \"frobnicator\"\nprobe = [\"no-such-probe\"]\ndebian = [\"libfrob-dev\"]\n\

@@ -274,3 +274,53 @@ fn a_strict_build_exits_with_1_if_anyone_is_not_ready() {
     project.palio(&["build", "--strict"]).run().exits(1);
     project.palio(&["build", "--strict", "good"]).run().exits(0);
 }
+
+#[test]
+fn a_contender_whose_library_no_package_brings_is_nobodys_failure() {
+    let project = Project::good_and(Fake::new("frob").toml(
+        r#"
+        [[requires]]
+        name = "frobnicator"
+        probe = ["no-such-probe"]
+        install = "v1.2 of https://frob.example"
+        optional = true
+        [[requires]]
+        name = "frobc"
+        probe = ["no-such-probe"]
+        debian = ["frobc"]
+        install = "https://frob.example"
+        "#,
+    ));
+    let says = ["not built", "frobnicator is missing (v1.2 of https://frob.example)"];
+    project.palio(&["build", "--strict"]).run().exits(0).prints(&says);
+    project.palio(&["build", "frob"]).run().exits(1).prints(&says);
+    let setup = |id: &[&str]| project.palio(&[&["setup", "--dry-run"], id].concat()).run().exits(0);
+    setup(&[]).prints(&["No Debian package is missing", "frob: frobnicator"]);
+    setup(&["frob"]).prints(&["apt-get install", "frobc", "frob: frobnicator"]);
+    let doctor = project.palio(&["doctor"]).run().exits(0).prints(&[says[1]]);
+    assert!(!doctor.stdout.contains("`palio setup` installs"), "{}", doctor.stdout);
+}
+
+#[test]
+fn a_variable_that_decides_a_build_reaches_probe_and_build_and_renews_both() {
+    let project = Project::new().with(Fake::new("frob").toml(
+        r#"
+        [[requires]]
+        name = "a frobnicator"
+        probe = ["sh", "-c", "test -d \"$FROB_PATH\" && test -f '{dir}/contender.toml'"]
+        install = "name its prefix in FROB_PATH"
+        [build]
+        environment = ["FROB_PATH"]
+        commands = [["sh", "-c", "echo \"$FROB_PATH\" >> '{target}/built'"]]
+        "#,
+    ));
+    let (one, two) = (project.path("contenders"), project.path("state"));
+    let build = |path: &std::path::Path| project.palio(&["build", "frob"]).env("FROB_PATH", path);
+    project.palio(&["build", "frob"]).run().exits(1).prints(&["name its prefix in FROB_PATH"]);
+    build(&one).run().exits(0).prints(&["built"]);
+    build(&one).run().exits(0).prints(&["up to date"]);
+    build(&two).run().exits(0).prints(&["built"]);
+    let lines = format!("{}\n{}\n", one.display(), two.display());
+    assert_eq!(project.read("target/rust/built"), lines);
+    project.palio(&["build", "frob"]).run().exits(1).prints(&["a frobnicator is missing"]);
+}

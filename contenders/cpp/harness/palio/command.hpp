@@ -22,7 +22,7 @@ struct Command {
             const auto value = palio::parse<std::uint32_t>(word);
             if (value.value_or(0) == 0) {
                 throw Refusal::misuse(std::string(what) + " is not an integer of at least 1 in the line " +
-                                      quoted(line));
+                                      palio::quoted(line));
             }
             return *value;
         };
@@ -33,7 +33,7 @@ struct Command {
             if (said.size() == 3) command.batch = count("BATCH", said[2]);
             return command;
         }
-        throw Refusal::misuse("expected `run SAMPLES [BATCH]` or `quit` in the line " + quoted(line));
+        throw Refusal::misuse("expected `run SAMPLES [BATCH]` or `quit` in the line " + palio::quoted(line));
     }
 };
 

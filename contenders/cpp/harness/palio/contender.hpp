@@ -67,7 +67,7 @@ private:
             }
             return prepare;
         }
-        throw Refusal::unsupported(id + " does not run " + quoted(request.workload()));
+        throw Refusal::unsupported(id + " does not run " + palio::quoted(request.workload()));
     }
 
     // The workload that checks a harness rather than a runtime.

@@ -32,13 +32,13 @@ public:
                 const std::string& text = value();
                 const auto count = palio::parse<std::size_t>(text);
                 if (count.value_or(0) == 0) {
-                    throw Refusal::misuse("--threads " + quoted(text) + " is not an integer of at least 1");
+                    throw Refusal::misuse("--threads " + palio::quoted(text) + " is not an integer of at least 1");
                 }
                 set_once(threads, *count, option);
             } else if (option == "--set") {
                 request.set(value());
             } else {
-                throw Refusal::misuse("unknown argument " + quoted(option));
+                throw Refusal::misuse("unknown argument " + palio::quoted(option));
             }
         }
         if (!workload) throw Refusal::misuse("--workload is missing");
@@ -55,7 +55,7 @@ public:
     template <class T>
     T param(const std::string& key) {
         if (auto value = knob<T>(key)) return *std::move(value);
-        throw Refusal::misuse("the parameter " + quoted(key) + " is missing: add --set " + key + "=...");
+        throw Refusal::misuse("the parameter " + palio::quoted(key) + " is missing: add --set " + key + "=...");
     }
 
     // Takes the contender's knob `key`, if the user turned it.
@@ -70,7 +70,8 @@ public:
     // A setting that nobody took would silently change nothing.
     void refuse_what_is_left() const {
         if (settings_.empty()) return;
-        throw Refusal::misuse(quoted(workload_) + " has no parameter or knob " + quoted(settings_.begin()->first));
+        throw Refusal::misuse(palio::quoted(workload_) + " has no parameter or knob " +
+                              palio::quoted(settings_.begin()->first));
     }
 
 private:
@@ -87,7 +88,7 @@ private:
         // White space in a value would break the line of a sample that repeats it.
         if (equals == text.npos || equals == 0 || equals + 1 == text.size() ||
             text.find_first_of(white_space) != text.npos) {
-            throw Refusal::misuse("--set " + quoted(text) + " is not KEY=VALUE");
+            throw Refusal::misuse("--set " + palio::quoted(text) + " is not KEY=VALUE");
         }
         const std::string key = text.substr(0, equals);
         if (!settings_.emplace(key, text.substr(equals + 1)).second) {

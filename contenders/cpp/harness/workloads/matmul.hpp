@@ -37,19 +37,20 @@ struct Product {
         };
     }
 
-    // The base case. It is not inlined, so that the surroundings of a contender cannot change its machine code; C
-    // overlaps neither A nor B.
-    [[gnu::noinline]] void multiply() const {
-        const float* const a_block = a;
-        const float* const b_block = b;
-        float* const __restrict c_block = c;
-        const std::size_t rows_apart = stride;
-        for (std::size_t i = 0; i < base_size; ++i) {
-            for (std::size_t k = 0; k < base_size; ++k) {
-                for (std::size_t j = 0; j < base_size; ++j) {
-                    c_block[i * rows_apart + j] += a_block[i * rows_apart + k] * b_block[k * rows_apart + j];
-                }
-            }
+    // The base case.
+    void multiply() const {
+        for (std::size_t i = 0; i < base_size; ++i) multiply_row(a + i * stride, b, c + i * stride, stride);
+    }
+
+private:
+    // The loops over k and j, on a row of A, all of B and a row of C, which overlaps neither. As in Rust's harness this
+    // is a function of its own: Clang believes `__restrict` of a parameter only, and, given the loop over i as well,
+    // would compute several rows at once, which no other compiler here does. It is not inlined, so that the
+    // surroundings of a contender cannot change its machine code.
+    [[gnu::noinline]] static void multiply_row(const float* a, const float* b, float* __restrict c,
+                                               std::size_t stride) {
+        for (std::size_t k = 0; k < base_size; ++k) {
+            for (std::size_t j = 0; j < base_size; ++j) c[j] += a[k] * b[k * stride + j];
         }
     }
 };

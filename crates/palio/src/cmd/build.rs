@@ -8,13 +8,14 @@ use clap::Args;
 
 use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
-use crate::runner::build::{Freshness, Prober};
+use crate::runner::build::{Freshness, Prober, is_left_out};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Only these contenders
     contenders: Vec<String>,
-    /// Exit with status 1 if any of them is not ready to race; so it is for contenders that are named
+    /// Exit with status 1 if any of them is not ready to race, but for those whose library no package brings; so it is
+    /// for contenders that are named, without this exception
     #[arg(long)]
     strict: bool,
 }
@@ -36,7 +37,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
                 say(&format!("{:<16} {state}: {} {version}", entrant.name(), description.runtime))?;
             }
             Err((_, reason)) => {
-                absent += 1;
+                let named = !options.contenders.is_empty();
+                absent += i32::from(named || !is_left_out(&prober.missing(choice.contender)));
                 say(&format!("{:<16} not built: {reason}", entrant.name()))?;
             }
         }

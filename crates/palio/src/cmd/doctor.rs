@@ -9,7 +9,7 @@ use clap::Args;
 use super::project::{Project, database};
 use super::{Places, say};
 use crate::machine;
-use crate::runner::build::{Prober, missing_text};
+use crate::runner::build::{Prober, is_left_out, missing_text};
 use crate::runner::libc_version;
 
 #[derive(Debug, Args)]
@@ -70,7 +70,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let mut packages = BTreeSet::new();
     for (contender, missing) in absent {
         say(&format!("  {:<16} {}", contender.id, missing_text(missing)))?;
-        packages.extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));
+        if !is_left_out(missing) {
+            packages
+                .extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));
+        }
     }
     if !packages.is_empty() {
         let packages: Vec<String> = packages.into_iter().collect();

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::project::Project;
 use super::{Places, say};
-use crate::runner::build::Prober;
+use crate::runner::build::{Prober, is_left_out};
 use crate::runner::install;
 
 #[derive(Debug, Args)]
@@ -25,13 +25,15 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let mut prober = Prober::default();
     let (mut packages, mut by_hand) = (BTreeSet::new(), BTreeSet::new());
     for choice in project.choose(&options.contenders)? {
-        for requirement in prober.missing(choice.contender) {
+        let missing = prober.missing(choice.contender);
+        let wanted = !options.contenders.is_empty() || !is_left_out(&missing);
+        for requirement in missing {
             if requirement.debian.is_empty() {
                 by_hand.insert(format!(
                     "{}: {} ({})",
                     choice.contender.id, requirement.name, requirement.install
                 ));
-            } else {
+            } else if wanted {
                 packages.extend(requirement.debian.iter().cloned());
             }
         }
@@ -57,6 +59,9 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         let mut prober = Prober::default();
         for choice in project.choose(&options.contenders)? {
             let still: Vec<_> = prober.missing(choice.contender);
+            if options.contenders.is_empty() && is_left_out(&still) {
+                continue;
+            }
             if let Some(requirement) =
                 still.iter().find(|requirement| !requirement.debian.is_empty())
             {

@@ -70,6 +70,12 @@ impl Prober {
     }
 }
 
+/// Whether a contender that lacks `missing` is one that its user did not choose to have: installing the rest, or
+/// counting it as a failure, would help nobody.
+pub fn is_left_out(missing: &[&Requirement]) -> bool {
+    missing.iter().any(|requirement| requirement.optional)
+}
+
 /// The sentence that says what is missing and how to get it.
 pub fn missing_text(missing: &[&Requirement]) -> String {
     let each = missing.iter().map(|requirement| {
@@ -281,7 +287,8 @@ fn run_logged(
     ))
 }
 
-/// A hash of the commands and of path, size and time of every file that the build is made of.
+/// A hash of the commands, of the variables that decide what they build, and of path, size and time of every file that
+/// the build is made of.
 fn stamp(contender: &Contender) -> String {
     let mut files = Vec::new();
     for input in &contender.build_inputs {
@@ -291,6 +298,9 @@ fn stamp(contender: &Contender) -> String {
     files.dedup();
     let mut hash = Sha256::new();
     hash.update(format!("{:?}", contender.build_commands));
+    for name in &contender.build_environment {
+        hash.update(format!("{name}={:?}\n", std::env::var_os(name)));
+    }
     for (path, size, time) in files {
         hash.update(format!("{}\0{size}\0{time}\n", path.display()));
     }

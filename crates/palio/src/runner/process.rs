@@ -82,7 +82,8 @@ impl Ending {
 ///
 /// A forgotten `GOMAXPROCS`, `OMP_WAIT_POLICY` or `MALLOC_ARENA_MAX` would tune one contender and not the others, and
 /// the size of the environment alone moves the stack and with it times (Mytkowicz et al. 2009). So only what a program
-/// needs to start is passed on.
+/// needs to start is passed on. What it needs to be built (`CMAKE_PREFIX_PATH`, `CXX`) reaches probes and builds, which
+/// get the whole environment, and no race.
 fn keeps(name: &str) -> bool {
     matches!(
         name,

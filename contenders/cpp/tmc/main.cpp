@@ -1,0 +1,125 @@
+// TooManyCooks: tmc::spawn_tuple where the number of children is known, tmc::spawn_many where they are a range.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+
+// The library is header-only; whoever builds it apart (TMC_STANDALONE_COMPILATION) gets its one definition here.
+#define TMC_IMPL
+#include <tmc/ex_cpu.hpp>
+#include <tmc/spawn_many.hpp>
+#include <tmc/spawn_tuple.hpp>
+#include <tmc/sync.hpp>
+#include <tmc/task.hpp>
+#include <tmc/version.hpp>
+
+#include "palio.hpp"
+#include "workloads/fib.hpp"
+#include "workloads/matmul.hpp"
+#include "workloads/nqueens.hpp"
+#include "workloads/skynet.hpp"
+
+namespace {
+
+tmc::task<palio::fib::Packed> fib(unsigned n) {
+    if (n < 2) co_return n;
+    const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
+    co_return palio::fib::join(x, y);
+}
+
+tmc::task<palio::skynet::Below> skynet(std::uint64_t first, std::uint64_t size) {
+    if (size == 1) co_return palio::skynet::Below{.sum = first, .tasks = 1};
+    const std::uint64_t part = size / palio::skynet::children;
+    auto children = std::views::iota(std::uint64_t{0}, palio::skynet::children) |
+                    std::views::transform([=](std::uint64_t child) { return skynet(first + child * part, part); });
+    const auto below = co_await tmc::spawn_many<palio::skynet::children>(children.begin());
+    palio::skynet::Below all{.sum = 0, .tasks = 1};
+    for (const auto& child : below) all += child;
+    co_return all;
+}
+
+tmc::task<palio::nqueens::Below> place(palio::nqueens::Placement placement) {
+    palio::nqueens::Below all = placement.own();
+    if (placement.is_full()) co_return all;
+    std::array<std::uint8_t, palio::nqueens::n_max> legal;
+    std::size_t count = 0;
+    for (std::uint8_t column = 0; column < placement.n; ++column) {
+        if (placement.is_legal(column)) legal[count++] = column;
+    }
+    auto children = std::span(legal).first(count) |
+                    std::views::transform([&](std::uint8_t column) { return place(placement.with(column)); });
+    // Up to n_max results, in an array rather than on the heap; those beyond the last child are not set.
+    const auto below = co_await tmc::spawn_many<palio::nqueens::n_max>(children.begin(), children.end());
+    for (std::size_t child = 0; child < count; ++child) all += below[child];
+    co_return all;
+}
+
+tmc::task<std::uint64_t> multiply(palio::matmul::Product product) {
+    if (product.is_base()) {
+        product.multiply();
+        co_return 1;
+    }
+    std::uint64_t blocks = 0;
+    for (const std::size_t middle : {0, 1}) {
+        const auto [c11, c12, c21, c22] =
+            co_await tmc::spawn_tuple(multiply(product.quadrant(0, 0, middle)), multiply(product.quadrant(0, 1, middle)),
+                                      multiply(product.quadrant(1, 0, middle)), multiply(product.quadrant(1, 1, middle)));
+        blocks += c11 + c12 + c21 + c22;
+    }
+    co_return blocks;
+}
+
+// Exactly as many threads as were asked for, all of them the executor's own.
+std::shared_ptr<tmc::ex_cpu> start(std::size_t threads) {
+    auto executor = std::make_shared<tmc::ex_cpu>();
+    executor->set_thread_count(threads).init();
+    if (executor->thread_count() != threads) {
+        throw palio::Refusal::unsupported("TooManyCooks started " + std::to_string(executor->thread_count()) +
+                                          " thread(s), not " + std::to_string(threads));
+    }
+    return executor;
+}
+
+// `function`, run by an executor of the threads asked for, while this thread waits.
+auto inside(const palio::Request& request, auto function) {
+    return [executor = start(request.threads()), function](const auto&... args) {
+        return tmc::post_waitable(*executor, function(args...)).get();
+    };
+}
+
+// The version of the headers, and the fingerprint that tells apart releases which share one.
+std::string version() {
+    return std::to_string(TMC_VERSION_MAJOR) + "." + std::to_string(TMC_VERSION_MINOR) + "." +
+           std::to_string(TMC_VERSION_PATCH) + " (headers " PALIO_HEADERS ")";
+}
+
+// One machine word has a bit for each thread, unless the library was installed without this limit.
+#ifdef TMC_MORE_THREADS
+constexpr std::size_t threads_max = std::numeric_limits<int>::max();
+#else
+constexpr std::size_t threads_max = std::numeric_limits<std::size_t>::digits;
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using palio::Request;
+    return palio::serve(
+        {
+            .id = "tmc",
+            .runtime = "TooManyCooks",
+            .version = version(),
+            .workloads =
+                {
+                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
+                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
+                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
+                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                },
+            .threads_max = threads_max,
+        },
+        argc, argv);
+}

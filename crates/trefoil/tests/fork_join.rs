@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use trefoil::fork_join::{
-    Divisible, Scope, chunks, chunks_mut, for_each, fork_all, join, map_reduce, scope,
+    Divisible, Scope, chunks, chunks_mut, for_each, fork_all, fork_reduce, join, map_reduce, scope,
 };
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
@@ -259,7 +259,7 @@ fn a_result_that_panics_when_it_is_dropped_beside_a_panic() {
 }
 
 #[test]
-fn recursion_deeper_than_the_deque_runs_inline() {
+fn recursion_may_be_deeper_than_the_deque() {
     fn down(depth: u32) -> u32 {
         if depth == 0 {
             return 0;
@@ -490,6 +490,85 @@ fn fork_all_returns_results_in_order() {
             assert_eq!(fork_all(legs), std::array::from_fn(|n| (n, expected[n])));
         }
     });
+}
+
+/// In order, with the numbers in a text, so that any other order is noticed.
+fn written(range: std::ops::Range<usize>) -> Option<String> {
+    fork_reduce(range, |n| format!("{n} "), |left, right| left + &right)
+}
+
+#[test]
+fn fork_reduce_keeps_the_order() {
+    let in_order =
+        |range: std::ops::Range<usize>| range.map(|n| format!("{n} ")).reduce(|a, b| a + &b);
+    for workers in [1, 2, 3] {
+        let runtime = multi(workers);
+        for count in [0, 1, 2, 10, 15, 16, 17, 100] {
+            let range = 3..3 + count;
+            assert_eq!(runtime.install(|| written(range.clone())), in_order(range.clone()));
+            // From a thread that is no worker, with and without a runtime.
+            let _entered = (count % 2 == 0).then(|| runtime.enter());
+            assert_eq!(written(range.clone()), in_order(range));
+        }
+    }
+}
+
+#[test]
+fn all_calls_of_a_fork_reduce_can_run_at_once() {
+    let runtime = multi(4);
+    for _ in 0..50 {
+        let barrier = Barrier::new(4);
+        let threads = runtime.install(|| {
+            let meet = |_| vec![meet(&barrier)];
+            fork_reduce(0..4, meet, |left, right| [left, right].concat()).unwrap()
+        });
+        for (i, thread) in threads.iter().enumerate() {
+            assert!(!threads[..i].contains(thread));
+        }
+    }
+}
+
+#[test]
+fn a_fork_reduce_makes_every_call_and_rethrows_the_first_panic() {
+    for (workers, is_foreign) in [(1, false), (1, true), (2, false), (4, false)] {
+        let runtime = multi(workers);
+        for count in [1, 2, 9, 16, 40] {
+            for bad in 0..count {
+                let calls = AtomicUsize::new(0);
+                let map = |n: usize| {
+                    // Something to be stolen, before and after.
+                    assert_eq!(fib(4), 3);
+                    calls.fetch_add(1, SeqCst);
+                    if n == bad || n == bad + 3 {
+                        panic_any(n);
+                    }
+                };
+                let work = || fork_reduce(0..count, map, |(), ()| ());
+                let caught = catch_unwind(AssertUnwindSafe(|| {
+                    if is_foreign { work() } else { runtime.install(work) }
+                }));
+                assert_eq!(*caught.unwrap_err().downcast::<usize>().unwrap(), bad);
+                assert_eq!(calls.load(SeqCst), count);
+            }
+        }
+        // The deque is whole.
+        assert_eq!(runtime.install(|| fib(15)), 610);
+    }
+}
+
+#[test]
+fn a_panic_in_the_reduction_comes_after_all_calls() {
+    for workers in [1, 2] {
+        let runtime = multi(workers);
+        let calls = AtomicUsize::new(0);
+        let map = |_| {
+            calls.fetch_add(1, SeqCst);
+        };
+        let work = || fork_reduce(0..10, map, |(), ()| panic_any("reduced"));
+        let caught = catch_unwind(AssertUnwindSafe(|| runtime.install(work)));
+        assert_eq!(*caught.unwrap_err().downcast::<&str>().unwrap(), "reduced");
+        assert_eq!(calls.load(SeqCst), 10);
+    }
 }
 
 #[test]

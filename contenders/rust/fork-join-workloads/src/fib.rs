@@ -32,18 +32,18 @@ pub fn unpack(packed: u64) -> Iteration {
     Iteration { answer: value, ops: forks, work: Some(forks) }
 }
 
-fn fib<J: ForkJoin>(n: u32) -> u64 {
+fn fib<J: ForkJoin>(frame: &mut J::Frame<'_>, n: u32) -> u64 {
     if n < 2 {
         return n.into();
     }
-    let (left, right) = J::join(|| fib::<J>(n - 1), || fib::<J>(n - 2));
+    let (left, right) = J::join(frame, move |f| fib::<J>(f, n - 1), move |f| fib::<J>(f, n - 2));
     left + right + FORK
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || unpack(pool.install(|| fib::<J>(black_box(n))))))
+    Ok(Work::new(move || unpack(pool.install(|frame| fib::<J>(frame, black_box(n))))))
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
         // Fibonacci numbers by addition; the forks are fib(n + 1) - 1.
         let (mut value, mut next) = (0, 1);
         for n in 0..25 {
-            let done = unpack(fib::<PlainCalls>(n));
+            let done = unpack(fib::<PlainCalls>(&mut (), n));
             assert_eq!((done.answer, done.work), (value, Some(next - 1)), "n = {n}");
             (value, next) = (next, value + next);
         }

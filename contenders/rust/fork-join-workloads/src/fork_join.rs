@@ -8,32 +8,44 @@ use crate::Tally;
 ///
 /// Every method is generic over the closures, so that after monomorphisation nothing of this trait is left: a
 /// contender calls its framework's `join` with the workload's own closures.
-/// A framework that hands its worker from frame to frame (chili's `Scope`) needs one more parameter here.
 pub trait ForkJoin: Sized + 'static {
+    /// What every frame hands to the frames that it forks: chili's `Scope`.
+    ///
+    /// Frameworks that find their worker by themselves say `()`, and make a new one for each closure: then nobody reads
+    /// what is handed over, and the compiler leaves it out.
+    type Frame<'f>;
+
     /// Starts exactly `threads` workers.
     fn start(threads: usize) -> Self;
 
-    /// Runs `work` on the workers; the calling thread only waits.
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R;
+    /// Runs `work` on the workers, of which the calling thread may be one.
+    fn install<R: Send>(&self, work: impl FnOnce(&mut Self::Frame<'_>) -> R + Send) -> R;
 
     /// Runs both, in parallel if a worker is idle.
     fn join<RA: Send, RB: Send>(
-        a: impl FnOnce() -> RA + Send,
-        b: impl FnOnce() -> RB + Send,
+        frame: &mut Self::Frame<'_>,
+        a: impl FnOnce(&mut Self::Frame<'_>) -> RA + Send,
+        b: impl FnOnce(&mut Self::Frame<'_>) -> RB + Send,
     ) -> (RA, RB);
 
     /// Forks `child(i)` for every `i`, each of them a job of its own, joins them all and adds up what they return.
     ///
     /// With a binary join that is halving down to one child: k children are k leaves of k - 1 joins.
-    fn fork_each(children: Range<usize>, child: &(impl Fn(usize) -> Tally + Sync)) -> Tally {
-        match children.len() {
+    fn fork_each(
+        frame: &mut Self::Frame<'_>,
+        children: Range<usize>,
+        child: &(impl Fn(&mut Self::Frame<'_>, usize) -> Tally + Sync),
+    ) -> Tally {
+        let Range { start, end } = children;
+        match end - start {
             0 => Tally::default(),
-            1 => child(children.start),
+            1 => child(frame, start),
             count => {
-                let middle = children.start + count / 2;
+                let middle = start + count / 2;
                 let (left, right) = Self::join(
-                    || Self::fork_each(children.start..middle, child),
-                    || Self::fork_each(middle..children.end, child),
+                    frame,
+                    move |frame| Self::fork_each(frame, start..middle, child),
+                    move |frame| Self::fork_each(frame, middle..end, child),
                 );
                 left + right
             }
@@ -48,19 +60,22 @@ pub(crate) struct PlainCalls;
 
 #[cfg(test)]
 impl ForkJoin for PlainCalls {
+    type Frame<'f> = ();
+
     fn start(_threads: usize) -> Self {
         Self
     }
 
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        work()
+    fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
+        work(&mut ())
     }
 
     fn join<RA: Send, RB: Send>(
-        a: impl FnOnce() -> RA + Send,
-        b: impl FnOnce() -> RB + Send,
+        _: &mut (),
+        a: impl FnOnce(&mut ()) -> RA + Send,
+        b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
-        (a(), b())
+        (a(&mut ()), b(&mut ()))
     }
 }
 
@@ -71,8 +86,8 @@ mod tests {
     #[test]
     fn every_child_runs_once() {
         for count in 0..20_u32 {
-            let child = |i: usize| Tally { answer: 1 << i, work: 1 };
-            let tally = PlainCalls::fork_each(0..count as usize, &child);
+            let child = |_: &mut (), i: usize| Tally { answer: 1 << i, work: 1 };
+            let tally = PlainCalls::fork_each(&mut (), 0..count as usize, &child);
             assert_eq!(tally, Tally { answer: (1 << count) - 1, work: count.into() });
         }
     }

@@ -86,16 +86,20 @@ pub fn n(request: &mut Request) -> Result<u8, Refusal> {
     Ok(n)
 }
 
-fn solve<J: ForkJoin>(placement: Placement) -> Tally {
+fn solve<J: ForkJoin>(frame: &mut J::Frame<'_>, placement: Placement) -> Tally {
     let columns = placement.legal_columns();
     placement.own()
-        + J::fork_each(0..columns.count.into(), &|i| solve::<J>(placement.with(columns.legal[i])))
+        + J::fork_each(frame, 0..columns.count.into(), &|frame: &mut J::Frame<'_>, i| {
+            solve::<J>(frame, placement.with(columns.legal[i]))
+        })
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || pool.install(|| solve::<J>(Placement::empty(black_box(n)))).into()))
+    Ok(Work::new(move || {
+        pool.install(|frame| solve::<J>(frame, Placement::empty(black_box(n)))).into()
+    }))
 }
 
 #[cfg(test)]
@@ -106,15 +110,19 @@ mod tests {
     #[test]
     fn solutions_are_the_known_ones() {
         for (n, solutions) in [(1, 1), (2, 0), (3, 0), (4, 2), (5, 10), (6, 4), (7, 40), (8, 92)] {
-            assert_eq!(solve::<PlainCalls>(Placement::empty(n)).answer, solutions, "n = {n}");
+            assert_eq!(
+                solve::<PlainCalls>(&mut (), Placement::empty(n)).answer,
+                solutions,
+                "n = {n}"
+            );
         }
     }
 
     #[test]
     fn placements_are_those_of_a_search_by_hand() {
         // 3 rows: 3 queens in the first; (0,2), (2,0) and none under the middle one in the second; none in the third.
-        assert_eq!(solve::<PlainCalls>(Placement::empty(3)).work, 3 + 2);
-        assert_eq!(solve::<PlainCalls>(Placement::empty(1)).work, 1);
+        assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(3)).work, 3 + 2);
+        assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(1)).work, 1);
     }
 
     #[test]

@@ -51,17 +51,24 @@ pub fn leaves(request: &mut Request) -> Result<u64, Refusal> {
     Ok(leaves)
 }
 
-fn skynet<J: ForkJoin>(span: Span) -> Tally {
+fn skynet<J: ForkJoin>(frame: &mut J::Frame<'_>, span: Span) -> Tally {
     match span.leaf() {
         Some(leaf) => leaf,
-        None => span.inner() + J::fork_each(0..CHILDREN, &|i| skynet::<J>(span.child(i))),
+        None => {
+            span.inner()
+                + J::fork_each(frame, 0..CHILDREN, &|frame: &mut J::Frame<'_>, i| {
+                    skynet::<J>(frame, span.child(i))
+                })
+        }
     }
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let leaves = leaves(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || pool.install(|| skynet::<J>(Span::whole(black_box(leaves)))).into()))
+    Ok(Work::new(move || {
+        pool.install(|frame| skynet::<J>(frame, Span::whole(black_box(leaves)))).into()
+    }))
 }
 
 #[cfg(test)]
@@ -72,7 +79,7 @@ mod tests {
     #[test]
     fn the_tree_is_full() {
         for (leaves, tasks) in [(1, 1), (10, 11), (100, 111), (10_000, 11_111)] {
-            let tally = skynet::<PlainCalls>(Span::whole(leaves));
+            let tally = skynet::<PlainCalls>(&mut (), Span::whole(leaves));
             assert_eq!(tally, Tally { answer: leaves * (leaves - 1) / 2, work: tasks });
         }
     }

@@ -9,19 +9,23 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 struct Rayon(ThreadPool);
 
 impl ForkJoin for Rayon {
+    type Frame<'f> = ();
+
     fn start(threads: usize) -> Self {
         Self(ThreadPoolBuilder::new().num_threads(threads).build().expect("the pool starts"))
     }
 
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.0.install(work)
+    fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
+        self.0.install(|| work(&mut ()))
     }
 
+    #[inline]
     fn join<RA: Send, RB: Send>(
-        a: impl FnOnce() -> RA + Send,
-        b: impl FnOnce() -> RB + Send,
+        _: &mut (),
+        a: impl FnOnce(&mut ()) -> RA + Send,
+        b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
-        rayon::join(a, b)
+        rayon::join(|| a(&mut ()), || b(&mut ()))
     }
 }
 

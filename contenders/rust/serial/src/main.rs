@@ -9,24 +9,32 @@ use fork_join_workloads::{ForkJoin, Tally};
 struct Serial;
 
 impl ForkJoin for Serial {
+    type Frame<'f> = ();
+
     fn start(_threads: usize) -> Self {
         Self
     }
 
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        work()
+    fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
+        work(&mut ())
     }
 
+    #[inline]
     fn join<RA: Send, RB: Send>(
-        a: impl FnOnce() -> RA + Send,
-        b: impl FnOnce() -> RB + Send,
+        _: &mut (),
+        a: impl FnOnce(&mut ()) -> RA + Send,
+        b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
-        (a(), b())
+        (a(&mut ()), b(&mut ()))
     }
 
     /// A loop: without a join there is nothing to halve for.
-    fn fork_each(children: Range<usize>, child: &(impl Fn(usize) -> Tally + Sync)) -> Tally {
-        children.map(child).sum()
+    fn fork_each(
+        _: &mut (),
+        children: Range<usize>,
+        child: &(impl Fn(&mut (), usize) -> Tally + Sync),
+    ) -> Tally {
+        children.map(|i| child(&mut (), i)).sum()
     }
 }
 

@@ -2,12 +2,13 @@
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;
+use std::ops::{Add, Range};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_workloads::{AsyncRuntime, TimedTask};
-use fork_join_workloads::ForkJoin;
+use fork_join_workloads::{ForkJoin, Tally};
 pub use trefoil::runtime::Builder;
 use trefoil::runtime::{Handle, Runtime};
 use trefoil::task::JoinHandle;
@@ -136,19 +137,34 @@ impl<S: Scheduler> AsyncRuntime for Trefoil<S> {
 
 /// Fork-join on the same workers: a closure that the sampling thread installs, and `join` inside of it.
 impl<S: Scheduler> ForkJoin for Trefoil<S> {
+    type Frame<'f> = ();
+
     fn start(threads: usize) -> Self {
         let runtime = S::fork_builder(threads).build().expect("the runtime starts");
         Self { runtime, scheduler: PhantomData }
     }
 
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.runtime.install(work)
+    fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
+        self.runtime.install(|| work(&mut ()))
     }
 
+    #[inline]
     fn join<RA: Send, RB: Send>(
-        a: impl FnOnce() -> RA + Send,
-        b: impl FnOnce() -> RB + Send,
+        _: &mut (),
+        a: impl FnOnce(&mut ()) -> RA + Send,
+        b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
-        trefoil::fork_join::join(a, b)
+        trefoil::fork_join::join(|| a(&mut ()), || b(&mut ()))
+    }
+
+    /// All children from one frame, each a job of its own.
+    #[inline]
+    fn fork_each(
+        _: &mut (),
+        children: Range<usize>,
+        child: &(impl Fn(&mut (), usize) -> Tally + Sync),
+    ) -> Tally {
+        let child = |i| child(&mut (), i);
+        trefoil::fork_join::fork_reduce(children, child, Tally::add).unwrap_or_default()
     }
 }

@@ -11,9 +11,11 @@ use crate::sync::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, 
 use crate::sync::{Line, UnsafeCell};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Jobs that one worker can have outstanding. With the latches: 24 KiB.
+/// Jobs of one worker that can be public or stolen at once. With the latches:
+/// 24 KiB.
 #[cfg(not(loom))]
 pub(crate) const CAPACITY: usize = 2048;
 #[cfg(loom)]
@@ -33,7 +35,7 @@ pub(crate) struct Deque {
     /// be had, which keeps thieves from writing.
     public: Line<AtomicU64>,
     asides: Line<Asides>,
-    /// Filled below `head`. Written by the owner; read by the thief that has
+    /// Filled below `split`. Written by the owner; read by the thief that has
     /// claimed the slot.
     jobs: [UnsafeCell<Option<NonNull<Header>>>; CAPACITY],
     /// Of the stolen jobs; 0 from the first that is not stolen on.
@@ -43,11 +45,16 @@ pub(crate) struct Deque {
 /// Only touched by the owner.
 #[derive(Debug)]
 struct Own {
-    /// Where the next job goes.
-    head: Cell<usize>,
-    /// The first private job: end of the public ones, or `head`.
+    /// The youngest private job, from where each leads to the next older one;
+    /// `END` if there are none.
+    head: Cell<NonNull<Header>>,
+    /// How many slots are taken, by public and by stolen jobs.
     split: Cell<usize>,
 }
+
+/// What the oldest private job leads to. Compared, and never followed; not
+/// null, because null in a job says that it is public.
+const END: NonNull<Header> = NonNull::dangling();
 
 /// What is seldom looked at.
 #[derive(Debug)]
@@ -76,16 +83,21 @@ pub(crate) struct Owner<'a> {
     _thread: PhantomData<*const ()>,
 }
 
-/// There is no room for another job.
-#[derive(Debug)]
-pub(crate) struct Full;
+/// Which of the private jobs are published.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Share {
+    /// The older half.
+    Half,
+    All,
+}
 
 /// Whose a job is that was public.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reclaimed {
     Ours,
-    Stolen,
+    /// Its slot is this one.
+    Stolen(usize),
 }
 
 /// A job in the hands of its thief.
@@ -108,7 +120,7 @@ impl Deque {
     /// An empty one. Without thieves (`is_solo`), nothing is ever published.
     pub(crate) fn new(id: u32, is_solo: bool) -> Self {
         Self {
-            own: Line(Own { head: Cell::new(0), split: Cell::new(0) }),
+            own: Line(Own { head: Cell::new(END), split: Cell::new(0) }),
             // A solo deque pretends to have a public job, so that its owner
             // never feels obliged to publish one.
             public: Line(AtomicU64::new(pack(0, usize::from(is_solo)))),
@@ -206,30 +218,41 @@ impl<'a> Owner<'a> {
 
     /// Whether no job is outstanding.
     pub(crate) fn is_empty(self) -> bool {
-        self.own().head.get() == 0
+        let own = self.own();
+        own.head.get() == END && own.split.get() == 0
     }
 
-    /// Pushes a job into the private part, and returns its index.
-    ///
-    /// # Errors
-    /// The deque is full.
+    /// Pushes a job into the private part.
     ///
     /// # Safety
-    /// 1. The job stays live, and its closure untouched, until `pop` or
-    ///    `reclaim` says that it is the caller's, or its latch is settled.
+    /// 1. The job stays live, in its place, and its closure untouched, until
+    ///    `pop` or `reclaim` says that it is the caller's, or its latch is
+    ///    settled.
     /// 2. It may be executed on another thread.
+    /// 3. It is not in a deque.
     #[inline(always)]
-    pub(crate) unsafe fn push(self, job: NonNull<Header>) -> Result<usize, Full> {
+    pub(crate) unsafe fn push(self, job: NonNull<Header>) {
         let own = self.own();
-        let index = own.head.get();
-        let Some(slot) = self.deque.jobs.get(index) else { return Err(Full) };
-        slot.with_mut(|slot| {
-            // SAFETY: thieves read below the split only, after the publication
-            // of what they read; this slot is above it.
-            unsafe { *slot = Some(job) };
-        });
-        own.head.set(index + 1);
-        Ok(index)
+        // SAFETY: live by 1.
+        unsafe { job.as_ref() }.set_older(Some(own.head.get()));
+        own.head.set(job);
+    }
+
+    /// As `push` for every job, the oldest first.
+    ///
+    /// # Safety
+    /// 1 to 3: as for `push`.
+    /// 4. `jobs` does nothing with this deque, and does not panic.
+    #[inline(always)]
+    pub(crate) unsafe fn push_all(self, jobs: impl Iterator<Item = NonNull<Header>>) {
+        let own = self.own();
+        let mut head = own.head.get();
+        for job in jobs {
+            // SAFETY: live by 1.
+            unsafe { job.as_ref() }.set_older(Some(head));
+            head = job;
+        }
+        own.head.set(head);
     }
 
     /// Whether thieves find nothing here, so that the owner should publish.
@@ -242,23 +265,65 @@ impl<'a> Owner<'a> {
         self.deque.public.load(Relaxed) as u32 == 0
     }
 
-    /// Publishes the older half of the private jobs, at least one; false if
-    /// there are none, or no thieves. It is a full fence, so that the caller may then look
-    /// whether somebody sleeps.
-    pub(crate) fn publish(self) -> bool {
+    /// Publishes private jobs, at least one; false if there are none, or no
+    /// slots for them, or no thieves. It is a full fence, so that the caller
+    /// may then look whether somebody sleeps.
+    pub(crate) fn publish(self, share: Share) -> bool {
         let own = self.own();
-        let private = own.head.get() - own.split.get();
-        if private == 0 || self.deque.asides.is_solo {
+        let split = own.split.get();
+        if self.deque.asides.is_solo || split == CAPACITY {
             return false;
         }
-        let count = private.div_ceil(2);
-        own.split.set(own.split.get() + count);
-        debug_assert!(own.split.get() <= own.head.get());
+        let private = self.count_private();
+        if private == 0 {
+            return false;
+        }
+        let count = match share {
+            Share::Half => private.div_ceil(2),
+            Share::All => private,
+        };
+        let count = count.min(CAPACITY - split);
+        let (mut job, mut last_kept) = (own.head.get(), None);
+        for _ in count..private {
+            // SAFETY: of the `private` jobs that there are, not the last.
+            let header = unsafe { job.as_ref() };
+            last_kept = Some(header);
+            job = header.older().expect("a job on the list is private");
+        }
+        match last_kept {
+            Some(header) => header.set_older(Some(END)),
+            None => own.head.set(END),
+        }
+        for index in (split..split + count).rev() {
+            self.deque.jobs[index].with_mut(|slot| {
+                // SAFETY: thieves read below the split only, after the
+                // publication of what they read; this slot is above it.
+                unsafe { *slot = Some(job) };
+            });
+            // SAFETY: of the `private` jobs that there are, live until they
+            // are popped by 1 of `push`.
+            let header = unsafe { job.as_ref() };
+            job = header.older().expect("a job on the list is private");
+            header.set_older(None);
+        }
+        debug_assert_eq!(job, END);
+        own.split.set(split + count);
         // Release: pairs with `steal`; publishes slots and jobs. Acquire: for
         // the fence.
         self.deque.public.fetch_add(pack(0, count), AcqRel);
         fence_after_rmw();
         true
+    }
+
+    fn count_private(self) -> usize {
+        let (mut count, mut job) = (0, self.own().head.get());
+        while job != END {
+            // SAFETY: on the list, so live by 1 of `push`.
+            let header = unsafe { job.as_ref() };
+            job = header.older().expect("a job on the list is private");
+            count += 1;
+        }
+        count
     }
 
     /// Who asked to be woken for a publication; the caller has just made one.
@@ -272,38 +337,44 @@ impl<'a> Owner<'a> {
         helper.swap(0, AcqRel).checked_sub(1)
     }
 
-    /// Takes the job with this index back, if it is private: no thief ever
-    /// looks there, so this is two plain accesses. Otherwise (false), `reclaim`
-    /// must follow.
+    /// Takes a job back, if it is private: no thief ever looks there, so this
+    /// is two plain accesses. Otherwise (false), `reclaim` must follow.
     ///
     /// # Safety
-    /// `index` is that of the youngest job, which is not popped yet.
+    /// `job` is the youngest that was pushed here and is not popped yet.
     #[inline(always)]
     #[must_use]
-    pub(crate) unsafe fn pop(self, index: usize) -> bool {
+    pub(crate) unsafe fn pop(self, job: &Header) -> bool {
         let own = self.own();
-        debug_assert_eq!(own.head.get(), index + 1, "jobs are popped in reverse order");
-        own.head.set(index);
-        index >= own.split.get()
+        match job.older() {
+            Some(older) => {
+                debug_assert_eq!(own.head.get(), job.into(), "jobs are popped in reverse order");
+                own.head.set(older);
+                true
+            }
+            None => {
+                debug_assert_eq!(own.head.get(), END, "jobs are popped in reverse order");
+                false
+            }
+        }
     }
 
     /// Takes a public job back, and half of the other public ones with it.
     ///
     /// # Safety
-    /// `pop` has just returned false for this index.
-    pub(crate) unsafe fn reclaim(self, index: usize) -> Reclaimed {
+    /// `pop` has just returned false for this job: the youngest that is public.
+    pub(crate) unsafe fn reclaim(self) -> Reclaimed {
         let own = self.own();
-        debug_assert_eq!(own.split.get(), index + 1);
+        let index = own.split.get() - 1;
         // Relaxed: confirmed by the exchange, or by the latch.
         let mut public = self.deque.public.load(Relaxed);
         loop {
             let (oldest, available) = unpack(public);
             debug_assert_eq!(oldest + available, own.split.get());
             if available == 0 {
-                // The slot stays taken: what the owner runs while it waits is
-                // pushed above it.
-                own.head.set(index + 1);
-                return Reclaimed::Stolen;
+                // The slot stays taken: what the owner publishes while it waits
+                // comes above it.
+                return Reclaimed::Stolen(index);
             }
             let keep = (available - 1) / 2;
             // Release and Acquire: nothing is passed on, but claims of what is
@@ -316,12 +387,30 @@ impl<'a> Owner<'a> {
                 Relaxed,
             ) {
                 Ok(_) => {
+                    self.make_private(oldest + keep..index);
                     own.split.set(oldest + keep);
                     return Reclaimed::Ours;
                 }
                 Err(now) => public = now,
             }
         }
+    }
+
+    /// Puts reclaimed jobs on the list, which is empty, as it is whenever a
+    /// public job is the youngest.
+    fn make_private(self, indices: Range<usize>) {
+        let mut head = END;
+        for index in indices {
+            let job = self.deque.jobs[index].with(|slot| {
+                // SAFETY: only the owner writes slots.
+                unsafe { *slot }
+            });
+            let job = job.expect("a public slot is filled");
+            // SAFETY: neither stolen nor popped, so live by 1 of `push`.
+            unsafe { job.as_ref() }.set_older(Some(head));
+            head = job;
+        }
+        self.own().head.set(head);
     }
 
     /// The latch of a job that `reclaim` said is stolen.
@@ -337,8 +426,7 @@ impl<'a> Owner<'a> {
     pub(crate) unsafe fn release(self, index: usize) {
         self.deque.latches[index].reset();
         let own = self.own();
-        debug_assert_eq!(own.head.get(), index + 1);
-        own.head.set(index);
+        debug_assert_eq!((own.head.get(), own.split.get()), (END, index + 1));
         own.split.set(index);
         // Relaxed: it says, as before, that nothing is to be had; the next
         // publication heads a new chain.

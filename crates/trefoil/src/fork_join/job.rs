@@ -3,6 +3,7 @@
 
 use crate::sync::UnsafeCell;
 use std::any::Any;
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -20,7 +21,7 @@ pub(super) enum Where {
     Stolen,
 }
 
-/// The start of every job: how a thief runs it.
+/// The start of every job: how a thief runs it, and its place in the deque.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Header {
@@ -28,13 +29,25 @@ pub(crate) struct Header {
     /// 1. The job is live until this returns. 2. It is called at most once,
     ///    and nothing else is done with the job's closure.
     execute: unsafe fn(NonNull<Header>),
+    /// While the job is private: the next older private one. None while it is
+    /// public. Only the owner of the deque looks at this.
+    older: Cell<Option<NonNull<Header>>>,
 }
 
 impl Header {
-    /// For jobs of the deque's own tests.
-    #[cfg(all(test, loom))]
+    #[inline(always)]
     pub(super) fn new(execute: unsafe fn(NonNull<Header>)) -> Self {
-        Self { execute }
+        Self { execute, older: Cell::new(None) }
+    }
+
+    #[inline(always)]
+    pub(super) fn older(&self) -> Option<NonNull<Header>> {
+        self.older.get()
+    }
+
+    #[inline(always)]
+    pub(super) fn set_older(&self, older: Option<NonNull<Header>>) {
+        self.older.set(older);
     }
 
     /// # Safety
@@ -67,7 +80,7 @@ where
     #[inline(always)]
     pub(super) fn new(closure: F) -> Self {
         Self {
-            header: Header { execute: Self::execute },
+            header: Header::new(Self::execute),
             body: UnsafeCell::new(Body { closure: ManuallyDrop::new(closure) }),
         }
     }
@@ -76,6 +89,11 @@ where
     #[inline(always)]
     pub(super) fn header(&self) -> NonNull<Header> {
         NonNull::from(self).cast()
+    }
+
+    #[inline(always)]
+    pub(super) fn own_header(&self) -> &Header {
+        &self.header
     }
 
     /// Takes the closure out.

@@ -89,17 +89,15 @@ where
     // SAFETY: 1: this frame is not left, nor the closure touched, before the
     // fork is joined: below, or by `pending` when `a` panics. 2: the bounds of
     // `join` say so.
-    let Ok(index) = (unsafe { fork.push(job.header()) }) else {
-        // SAFETY: it was not pushed.
-        return one_by_one(a, unsafe { job.take_closure() });
-    };
-    let pending = Pending { fork, job: &job, index };
+    // 3: it is new.
+    unsafe { fork.push(job.header()) };
+    let pending = Pending { fork, job: &job };
     let result_a = a();
     std::mem::forget(pending);
     // SAFETY: the youngest job, since `a` has joined whatever it forked.
-    if !unsafe { fork.owner.pop(index) } {
+    if !unsafe { fork.owner.pop(job.own_header()) } {
         // SAFETY: `pop` has just said no.
-        match unsafe { join_public(fork, &job, index) } {
+        match unsafe { join_public(fork, &job) } {
             Joined::Ours => {}
             Joined::Theirs(Ok(result_b)) => return (result_a, result_b),
             Joined::Theirs(Err(payload)) => resume_unwind(payload),
@@ -113,7 +111,7 @@ where
 
 /// What came of a job that was public.
 #[must_use]
-enum Joined<R> {
+pub(super) enum Joined<R> {
     /// It has to be run here.
     Ours,
     /// It was run elsewhere.
@@ -121,18 +119,18 @@ enum Joined<R> {
 }
 
 /// # Safety
-/// `pop` has just returned false for `index`, where `job` was pushed.
+/// `pop` has just returned false for `job`.
 #[cold]
 #[inline(never)]
-unsafe fn join_public<F, R>(fork: Fork<'_>, job: &StackJob<F, R>, index: usize) -> Joined<R>
+pub(super) unsafe fn join_public<F, R>(fork: Fork<'_>, job: &StackJob<F, R>) -> Joined<R>
 where
     F: FnOnce(Where) -> R,
 {
     // SAFETY: the caller's promise.
-    match unsafe { fork.owner.reclaim(index) } {
+    let index = match unsafe { fork.owner.reclaim() } {
         Reclaimed::Ours => return Joined::Ours,
-        Reclaimed::Stolen => {}
-    }
+        Reclaimed::Stolen(index) => index,
+    };
     let waited = wait(fork, fork.owner.latch(index));
     // SAFETY: stolen, as `reclaim` said, and settled, as `wait` said.
     unsafe { fork.owner.release(index) };
@@ -150,7 +148,6 @@ where
 {
     fork: Fork<'a>,
     job: &'a StackJob<F, R>,
-    index: usize,
 }
 
 impl<F, R> Drop for Pending<'_, F, R>
@@ -161,29 +158,29 @@ where
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: of the youngest job: what `a` forked was joined as it unwound.
-        unsafe { join_in_panic(self.fork, self.job, self.index) }
+        unsafe { join_in_panic(self.fork, self.job) }
     }
 }
 
 /// Joins a fork whose first closure has panicked.
 ///
 /// # Safety
-/// `job` is the youngest, and `index` its own.
+/// `job` is the youngest.
 #[cold]
 #[inline(never)]
-unsafe fn join_in_panic<F, R>(fork: Fork<'_>, job: &StackJob<F, R>, index: usize)
+pub(super) unsafe fn join_in_panic<F, R>(fork: Fork<'_>, job: &StackJob<F, R>)
 where
     F: FnOnce(Where) -> R,
 {
     // The panic under way came first: what comes of this one is dropped.
     // SAFETY: the caller's promise.
-    if unsafe { fork.owner.pop(index) } {
+    if unsafe { fork.owner.pop(job.own_header()) } {
         // SAFETY: private, so nobody else can reach it; not taken before.
         let b = unsafe { job.take_closure() };
         return discard(|| b(Where::Here));
     }
     // SAFETY: `pop` has just said no.
-    match unsafe { join_public(fork, job, index) } {
+    match unsafe { join_public(fork, job) } {
         Joined::Ours => {
             // SAFETY: reclaimed or given back.
             let b = unsafe { job.take_closure() };
@@ -194,7 +191,7 @@ where
 }
 
 /// Calls a closure for its effects only, while a panic is under way.
-fn discard<R>(closure: impl FnOnce() -> R) {
+pub(super) fn discard<R>(closure: impl FnOnce() -> R) {
     // The result is dropped inside as well: its destructor may panic, too. A
     // payload whose destructor panics ends the process, as in any unwinding.
     drop(catch_unwind(AssertUnwindSafe(|| drop(closure()))));

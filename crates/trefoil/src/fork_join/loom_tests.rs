@@ -1,7 +1,7 @@
 //! The deque, its latches and the sleep of those that wait, in all
 //! interleavings.
 
-use super::deque::{CAPACITY, Deque, Owner, Reclaimed};
+use super::deque::{CAPACITY, Deque, Owner, Reclaimed, Share};
 use super::job::Header;
 use super::latch::Progress;
 use crate::sync::UnsafeCell;
@@ -68,15 +68,15 @@ impl Job {
 }
 
 /// What `join` does after its first closure, with a wait that only sleeps.
-fn join(owner: Owner<'_>, index: usize, job: &Job) {
+fn join(owner: Owner<'_>, job: &Job) {
     // SAFETY: the tests pop in reverse order.
-    if unsafe { owner.pop(index) } {
+    if unsafe { owner.pop(&job.header) } {
         return job.run();
     }
     // SAFETY: `pop` has said no.
-    match unsafe { owner.reclaim(index) } {
+    match unsafe { owner.reclaim() } {
         Reclaimed::Ours => job.run(),
-        Reclaimed::Stolen => {
+        Reclaimed::Stolen(index) => {
             let latch = owner.latch(index);
             let progress = loop {
                 let progress = latch.progress();
@@ -98,13 +98,12 @@ fn join(owner: Owner<'_>, index: usize, job: &Job) {
 
 /// # Safety
 /// The job outlives its stay in the deque.
-unsafe fn push(owner: Owner<'_>, job: &Job) -> usize {
+unsafe fn push(owner: Owner<'_>, job: &Job) {
     // SAFETY: the caller's promise; jobs are `Sync`.
-    let index = unsafe { owner.push(job.header()) }.expect("there is room");
+    unsafe { owner.push(job.header()) };
     if owner.is_starved() {
-        owner.publish();
+        owner.publish(Share::Half);
     }
-    index
 }
 
 fn deque() -> Arc<Deque> {
@@ -135,9 +134,11 @@ fn two_forks(thieves: usize, give_back: bool) {
         for round in 0..2 {
             let (outer, inner) = (Job::new(round), Job::new(10 + round));
             // SAFETY: both are joined before they go.
-            let (first, second) = unsafe { (push(owner, &outer), push(owner, &inner)) };
-            join(owner, second, &inner);
-            join(owner, first, &outer);
+            unsafe { push(owner, &outer) };
+            // SAFETY: as above.
+            unsafe { push(owner, &inner) };
+            join(owner, &inner);
+            join(owner, &outer);
             assert_eq!((outer.output(), inner.output()), (round + 1, round + 11));
         }
         assert!(owner.is_empty());
@@ -160,9 +161,8 @@ fn two_forks_against_a_thief_that_gives_back() {
 
 /// Three jobs, so that there is something to publish and to reclaim in halves,
 /// against two thieves.
-#[test]
-fn two_thieves() {
-    loom::model(|| {
+fn two_thieves(at_once: bool) {
+    loom::model(move || {
         let deque = deque();
         let others: Vec<_> = (1..3)
             .map(|name| {
@@ -177,10 +177,18 @@ fn two_thieves() {
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&deque) };
         let jobs = [Job::new(0), Job::new(10), Job::new(20)];
-        // SAFETY: all are joined before they go.
-        let indices = jobs.each_ref().map(|job| unsafe { push(owner, job) });
-        for (index, job) in indices.into_iter().zip(&jobs).rev() {
-            join(owner, index, job);
+        if at_once {
+            // SAFETY: all are joined before they go.
+            unsafe { owner.push_all(jobs.iter().map(Job::header)) };
+            if owner.is_starved() {
+                owner.publish(Share::All);
+            }
+        } else {
+            // SAFETY: as above.
+            jobs.iter().for_each(|job| unsafe { push(owner, job) });
+        }
+        for job in jobs.iter().rev() {
+            join(owner, job);
         }
         assert_eq!(jobs.each_ref().map(Job::output), [1, 11, 21]);
         for other in others {
@@ -189,7 +197,17 @@ fn two_thieves() {
     });
 }
 
-/// What the owner runs while it waits is pushed above the slot it waits for.
+#[test]
+fn two_thieves_of_three_jobs() {
+    two_thieves(false);
+}
+
+#[test]
+fn two_thieves_of_three_jobs_pushed_at_once() {
+    two_thieves(true);
+}
+
+/// What the owner runs while it waits is published above the slot it waits for.
 #[test]
 fn a_waiting_owner_forks_again() {
     loom::model(|| {
@@ -208,18 +226,17 @@ fn a_waiting_owner_forks_again() {
         let owner = unsafe { Owner::new(&deque) };
         let (outer, inner) = (Job::new(0), Job::new(10));
         // SAFETY: joined below.
-        let first = unsafe { push(owner, &outer) };
+        unsafe { push(owner, &outer) };
         // SAFETY: the youngest.
-        let is_private = unsafe { owner.pop(first) };
+        let is_private = unsafe { owner.pop(&outer.header) };
         assert!(!is_private, "the first job is public");
         // SAFETY: `pop` has said no.
-        match unsafe { owner.reclaim(first) } {
+        match unsafe { owner.reclaim() } {
             Reclaimed::Ours => outer.run(),
-            Reclaimed::Stolen => {
+            Reclaimed::Stolen(first) => {
                 // SAFETY: joined in the next line.
-                let second = unsafe { push(owner, &inner) };
-                assert_ne!(first, second);
-                join(owner, second, &inner);
+                unsafe { push(owner, &inner) };
+                join(owner, &inner);
                 assert_eq!(inner.output(), 11);
                 let latch = owner.latch(first);
                 while !latch.progress().is_settled() {
@@ -257,12 +274,12 @@ fn an_offer_of_help_is_not_missed() {
         let owner = unsafe { Owner::new(&deque) };
         let job = Job::new(0);
         // SAFETY: joined below.
-        let index = unsafe { owner.push(job.header()) }.expect("there is room");
-        assert!(owner.publish());
+        unsafe { owner.push(job.header()) };
+        assert!(owner.publish(Share::Half));
         let is_woken = owner.take_helper() == Some(6);
         let has_stolen = helper.join().unwrap();
         assert!(is_woken || has_stolen, "it sleeps beside a public job");
-        join(owner, index, &job);
+        join(owner, &job);
     });
 }
 
@@ -275,7 +292,7 @@ fn what_is_taken_from_a_thief_is_known_to_be_related() {
         let owner = unsafe { Owner::new(&mine) };
         let job = Job::new(0);
         // SAFETY: joined below.
-        let index = unsafe { push(owner, &job) };
+        unsafe { push(owner, &job) };
         let thief = {
             let (mine, its) = (Arc::clone(&mine), Arc::clone(&its));
             thread::spawn(move || {
@@ -287,37 +304,46 @@ fn what_is_taken_from_a_thief_is_known_to_be_related() {
                 // What it does next has nothing to do with that.
                 let unrelated = Job::new(5);
                 // SAFETY: joined in the next line.
-                let index = unsafe { push(owner, &unrelated) };
-                join(owner, index, &unrelated);
+                unsafe { push(owner, &unrelated) };
+                join(owner, &unrelated);
                 assert_eq!(unrelated.output(), 6);
             })
         };
         if let Some(stolen) = its.steal(0) {
-            assert!(owner.latch(index).progress().is_settled(), "taken for a part of our job");
+            // The first slot is that of our job.
+            assert!(owner.latch(0).progress().is_settled(), "taken for a part of our job");
             stolen.give_back();
         }
-        join(owner, index, &job);
+        join(owner, &job);
         assert_eq!(job.output(), 1);
         thief.join().unwrap();
     });
 }
 
-/// A deque that is full says so, and is whole afterwards.
+/// With all slots taken by stolen jobs, younger ones stay private.
 #[test]
-fn a_full_deque_refuses() {
+fn a_full_deque_publishes_no_more() {
     loom::model(|| {
         let deque = deque();
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&deque) };
-        let jobs: Vec<_> = (0..CAPACITY as u32).map(Job::new).collect();
+        let jobs: Vec<_> = (0..CAPACITY as u32 + 2).map(Job::new).collect();
         // SAFETY: all are joined before they go.
-        let indices: Vec<_> = jobs.iter().map(|job| unsafe { push(owner, job) }).collect();
-        let one_more = Job::new(0);
-        // SAFETY: refused.
-        assert!(unsafe { owner.push(one_more.header()) }.is_err());
-        for (&index, job) in indices.iter().zip(&jobs).rev() {
-            join(owner, index, job);
+        unsafe { owner.push_all(jobs.iter().map(Job::header)) };
+        let mut stolen = Vec::new();
+        assert!(owner.publish(Share::All));
+        while let Some(job) = deque.steal(1) {
+            stolen.push(job);
+        }
+        assert_eq!(stolen.len(), CAPACITY);
+        assert!(owner.is_starved() && !owner.publish(Share::Half));
+        for job in stolen {
+            job.run();
+        }
+        for job in jobs.iter().rev() {
+            join(owner, job);
         }
         assert!(owner.is_empty());
+        assert!(jobs.iter().enumerate().all(|(i, job)| job.output() == i as u32 + 1));
     });
 }

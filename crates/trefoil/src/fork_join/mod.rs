@@ -2,8 +2,8 @@
 //! run the asynchronous tasks.
 //!
 //! [`join`](fn@join) is the primitive: two closures. [`fork_all`](fn@fork_all) takes an array of
-//! them, [`scope`](fn@scope) lets them be spawned one by one, and [`for_each`] and
-//! [`map_reduce`] are loops over ranges and slices. All of them may be called
+//! them, [`fork_reduce`] one for each number of a range, [`scope`](fn@scope) lets them be spawned
+//! one by one, and [`for_each`] and [`map_reduce`] are loops over ranges and slices. All of them may be called
 //! inside of tasks, where they use the worker that runs the task, and idle ones
 //! beside it; from other threads,
 //! [`Runtime::install`](crate::runtime::Runtime::install) leads to the workers.
@@ -47,7 +47,7 @@ mod wait;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-pub use fork_all::fork_all;
+pub use fork_all::{fork_all, fork_reduce};
 pub use join::join;
 pub use loops::{Chunks, ChunksMut, Divisible, Grained, chunks, chunks_mut, for_each, map_reduce};
 pub use scope::{Scope, scope};
@@ -58,7 +58,7 @@ pub(crate) use install::install;
 
 use crate::runtime::context::{self, Context};
 use crate::runtime::multi::WorkerThread;
-use deque::Full;
+use deque::Share;
 use job::Header;
 use std::ptr::NonNull;
 
@@ -93,44 +93,37 @@ impl<'a> Fork<'a> {
         context::with(|context| f(context.worker().expect("only workers have deques")))
     }
 
-    /// # Errors
-    /// There is no room for another job.
-    ///
     /// # Safety
     /// As for [`Owner::push`].
     #[inline(always)]
-    unsafe fn push(self, job: NonNull<Header>) -> Result<usize, Full> {
+    unsafe fn push(self, job: NonNull<Header>) {
         // SAFETY: the caller's promise.
-        let index = unsafe { self.owner.push(job) }?;
+        unsafe { self.owner.push(job) };
         if self.owner.is_starved() {
-            self.publish();
+            self.publish(Share::Half);
         }
-        Ok(index)
+    }
+
+    /// # Safety
+    /// As for [`Owner::push_all`].
+    #[inline(always)]
+    unsafe fn push_all(self, jobs: impl Iterator<Item = NonNull<Header>>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.owner.push_all(jobs) };
+        if self.owner.is_starved() {
+            // With everything: the caller may not fork again for long, and
+            // there may be as many workers idle as it has jobs.
+            self.publish(Share::All);
+        }
     }
 
     /// Makes jobs public, and has those woken who may want them.
     #[cold]
     #[inline(never)]
-    fn publish(self) {
-        if !self.owner.publish() {
+    fn publish(self, share: Share) {
+        if !self.owner.publish(share) {
             return;
         }
-        self.announce();
-    }
-
-    /// As `publish`, for an owner that is about to sleep.
-    #[cold]
-    fn publish_all(self) {
-        let mut any = false;
-        while self.owner.publish() {
-            any = true;
-        }
-        if any {
-            self.announce();
-        }
-    }
-
-    fn announce(self) {
         let helper = self.owner.take_helper();
         self.with_worker(|worker| {
             worker.has_forked();

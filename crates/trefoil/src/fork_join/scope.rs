@@ -8,6 +8,7 @@
 //! their stacks run a scope's jobs.
 
 use super::Fork;
+use super::deque::Share;
 use super::install::{foreign_pool, install};
 use super::job::Payload;
 use crate::runtime::parker::Parker;
@@ -210,7 +211,7 @@ impl State {
                 // What waits below this frame may be done by others meanwhile.
                 // SAFETY: gone at the end of the block.
                 if let Some(fork) = unsafe { Fork::current() } {
-                    fork.publish_all();
+                    fork.publish(Share::All);
                 }
                 self.parker.park();
             }

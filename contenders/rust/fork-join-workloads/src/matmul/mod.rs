@@ -34,6 +34,7 @@ pub fn n(request: &mut Request) -> Result<usize, Refusal> {
 
 /// Returns the number of base cases.
 fn multiply<J: ForkJoin>(
+    frame: &mut J::Frame<'_>,
     a: Block<&Matrix>,
     b: Block<&Matrix>,
     mut c: BlockMut<&[Cell<f32>]>,
@@ -45,14 +46,16 @@ fn multiply<J: ForkJoin>(
     let ([a11, a12, a21, a22], [b11, b12, b21, b22]) = (a.quadrants(), b.quadrants());
     let [c11, c12, c21, c22] = c.quadrants();
     let ((blocks11, blocks12), (blocks21, blocks22)) = J::join(
-        || J::join(|| multiply::<J>(a11, b11, c11), || multiply::<J>(a11, b12, c12)),
-        || J::join(|| multiply::<J>(a21, b11, c21), || multiply::<J>(a21, b12, c22)),
+        frame,
+        |f| J::join(f, |f| multiply::<J>(f, a11, b11, c11), |f| multiply::<J>(f, a11, b12, c12)),
+        |f| J::join(f, |f| multiply::<J>(f, a21, b11, c21), |f| multiply::<J>(f, a21, b12, c22)),
     );
     let first = blocks11 + blocks12 + blocks21 + blocks22;
     let [c11, c12, c21, c22] = c.quadrants();
     let ((blocks11, blocks12), (blocks21, blocks22)) = J::join(
-        || J::join(|| multiply::<J>(a12, b21, c11), || multiply::<J>(a12, b22, c12)),
-        || J::join(|| multiply::<J>(a22, b21, c21), || multiply::<J>(a22, b22, c22)),
+        frame,
+        |f| J::join(f, |f| multiply::<J>(f, a12, b21, c11), |f| multiply::<J>(f, a12, b22, c12)),
+        |f| J::join(f, |f| multiply::<J>(f, a22, b21, c21), |f| multiply::<J>(f, a22, b22, c22)),
     );
     first + blocks11 + blocks12 + blocks21 + blocks22
 }
@@ -73,7 +76,7 @@ impl<J: ForkJoin> Staged for Stages<J> {
 
     fn run(&mut self) {
         let (a, b, c) = (Block::of(&self.a), Block::of(&self.b), BlockMut::borrowed(&mut self.c));
-        self.blocks = self.pool.install(|| multiply::<J>(a, b, c));
+        self.blocks = self.pool.install(|frame| multiply::<J>(frame, a, b, c));
     }
 
     fn finish(&mut self) -> Iteration {

@@ -154,7 +154,9 @@ impl Context {
         }
         // SAFETY: set by `enter_block_on` for as long as the frame lives.
         if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
-            frame.deferred.borrow_mut().push(waker.clone());
+            // The clone is foreign code, and nothing may be borrowed meanwhile.
+            let waker = waker.clone();
+            frame.deferred.borrow_mut().push(waker);
             return true;
         }
         false

@@ -32,7 +32,7 @@ pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};
 
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, discard};
 use crate::time::Clock;
 use context::Entered;
 use std::fmt;
@@ -143,8 +143,10 @@ impl Hooks {
 /// tasks; its message has been printed.
 #[inline]
 fn call(hook: &Hook) {
-    if let Some(hook) = hook {
-        let _ = catch_unwind(AssertUnwindSafe(|| hook()));
+    if let Some(hook) = hook
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook()))
+    {
+        discard(payload);
     }
 }
 

@@ -232,8 +232,10 @@ impl WorkerThread {
 
     /// Keeps a waker until the ring was served once; false without a core.
     pub(crate) fn defer(&self, waker: &Waker) -> bool {
+        // First of all: the clone is foreign code, which may give the core away.
+        let waker = waker.clone();
         let Some(core) = self.core_after_fork() else { return false };
-        core.deferred.borrow_mut().push(waker.clone());
+        core.deferred.borrow_mut().push(waker);
         true
     }
 
@@ -578,14 +580,42 @@ impl WorkerThread {
         true
     }
 
+    /// Whether what runs on this thread can go on without the core: one of the
+    /// scheduler's tasks, which is put on the list as if it had rested, or a
+    /// stolen job. Everything else that may call for this is foreign code in the
+    /// midst of the worker's own affairs (wakers, hooks, destructors, sets of
+    /// local tasks that go), which hold on to the core.
+    pub(super) fn can_part(&self) -> bool {
+        let Some(task) = context::with(|context| context.task.get()) else {
+            return self.in_job.get();
+        };
+        if !task::is_under_way(task, Arc::as_ptr(&self.shared)) {
+            return false;
+        }
+        settle(task, self);
+        true
+    }
+
+    /// The core stays here while foreign code blocks: lets others take what
+    /// they can, now and of what that code wakes.
+    fn open_up(&self, core: &Core) {
+        core.batch.set(false);
+        core.forked.set(true);
+        if let Some(task) = core.lifo.take() {
+            self.push(core, task.into_item());
+        }
+        self.announce_quiet(core);
+    }
+
     /// Gives the core to another thread, because this one is about to block.
-    /// False if there is no core to give, or no thread to give it to.
+    /// False if there is no core to give, if it cannot be given now, or if there
+    /// is no thread to give it to.
     pub(crate) fn hand_over(&self) -> bool {
         self.reclaim();
         let Some(core) = self.core() else { return false };
-        let current = context::with(|context| context.task.get());
-        if let Some(task) = current {
-            settle(task, self);
+        if !self.can_part() {
+            self.open_up(core);
+            return false;
         }
         // It goes on, if it is woken, in the place where others can see it.
         if let Some(task) = core.lifo.take() {

@@ -41,13 +41,8 @@ impl WorkerThread {
         if self.shared.workers() == 1 || !context::local().is_null() {
             return;
         }
-        match context::with(|context| context.task.get()) {
-            // A destructor that forks, after its task has ended.
-            Some(task) if task::is_complete(task) => return,
-            Some(task) => settle(task, self),
-            None if self.in_job.get() => {}
-            // Foreign code in the midst of the worker's own affairs.
-            None => return,
+        if !self.can_part() {
+            return;
         }
         let remote = self.remote(core);
         let has_work = core.has_work();

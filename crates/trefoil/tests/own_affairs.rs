@@ -66,6 +66,18 @@ impl Drop for OnDrop {
     }
 }
 
+/// Tries to block and forks when it is dropped, with a set of local tasks.
+struct ForksOnDrop(Blocks);
+
+impl Drop for ForksOnDrop {
+    fn drop(&mut self) {
+        let blocks = || task::block_in_place(|| ());
+        assert!(std::panic::catch_unwind(blocks).is_err(), "a set of local tasks may not block");
+        assert_eq!(fork_join::join(|| 1, || 2), (1, 2));
+        self.0.done.fetch_add(1, SeqCst);
+    }
+}
+
 /// The runtime still does all that it should.
 fn still_works(runtime: &Runtime) {
     let sum = runtime.block_on(async {
@@ -197,6 +209,7 @@ fn hooks_block() {
             .enable_all()
             .on_thread_start(move || {
                 started.fetch_add(1, SeqCst);
+                assert_eq!(fork_join::join(|| 1, || 2), (1, 2));
             })
             .on_thread_park(hook(&calls))
             .on_thread_unpark(hook(&calls))
@@ -274,7 +287,7 @@ fn the_destructor_of_a_future_blocks() {
 }
 
 #[test]
-fn the_destructor_of_a_local_task_blocks() {
+fn the_destructor_of_a_local_task_forks() {
     for runtime in runtimes() {
         let blocks = Blocks::new(&runtime);
         for polled in [false, true] {
@@ -283,7 +296,7 @@ fn the_destructor_of_a_local_task_blocks() {
             let task = runtime.spawn(async move {
                 poll_fn(|cx| {
                     let set = LocalSet::new();
-                    let guard = OnDrop(its.clone());
+                    let guard = ForksOnDrop(its.clone());
                     let local = set.spawn_local(async move {
                         let _guard = guard;
                         pending::<()>().await;
@@ -342,4 +355,24 @@ fn a_name_that_panics_is_replaced() {
         task::spawn_blocking(|| std::thread::current().name().map(String::from)).await.unwrap()
     });
     assert!(runtime.block_on(name).unwrap().is_some());
+}
+
+#[test]
+fn what_was_deferred_is_woken_before_its_worker_blocks() {
+    for runtime in runtimes() {
+        let (woken, is_woken) = mpsc::channel();
+        struct Tells(mpsc::Sender<()>);
+        impl Wake for Tells {
+            fn wake(self: Arc<Self>) {
+                self.0.send(()).unwrap();
+            }
+        }
+        let task = runtime.spawn(async move {
+            let waker = Waker::from(Arc::new(Tells(woken)));
+            let mut yielding = pin!(task::yield_now());
+            assert!(poll_with(yielding.as_mut(), &waker).is_pending());
+            task::block_in_place(|| is_woken.try_recv().unwrap());
+        });
+        runtime.block_on(task).unwrap();
+    }
 }

@@ -154,7 +154,9 @@ impl Builder {
         self
     }
 
-    /// Runs `f` on each thread that ends, after its last task.
+    /// Runs `f` on each thread that ends, after its last task, and before the
+    /// drop of the runtime returns. Tasks that are left at the runtime's end may
+    /// be dropped after it.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self

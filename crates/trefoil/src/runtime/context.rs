@@ -40,6 +40,8 @@ pub(crate) struct Context {
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
     local: Cell<*const crate::task::LocalShared>,
+    /// A set of local tasks goes, and drops them.
+    local_goes: Cell<bool>,
     rng: Cell<u32>,
 }
 
@@ -68,6 +70,7 @@ thread_local! {
             current: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
             local: Cell::new(std::ptr::null()),
+            local_goes: Cell::new(false),
             rng: Cell::new(0),
         }
     };
@@ -390,6 +393,27 @@ pub(crate) struct LocalGuard {
 /// this thread, for as long as the guard.
 pub(crate) fn set_local(local: *const crate::task::LocalShared) -> LocalGuard {
     LocalGuard { _local: Restore::set(|context| &context.local, local) }
+}
+
+/// As none is the current one, but the thread is as little at anybody's
+/// disposal as if one was.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct LocalGoesGuard {
+    _local: LocalGuard,
+    _goes: Restore<bool>,
+}
+
+pub(crate) fn local_goes() -> LocalGoesGuard {
+    LocalGoesGuard {
+        _local: set_local(std::ptr::null()),
+        _goes: Restore::set(|context| &context.local_goes, true),
+    }
+}
+
+/// Whether code of a set of local tasks runs.
+pub(crate) fn is_in_local() -> bool {
+    with(|context| context.local_goes.get() || !context.local.get().is_null())
 }
 
 /// The current set of local tasks; null if there is none.

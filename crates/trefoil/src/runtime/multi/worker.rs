@@ -184,17 +184,24 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     let _handle = context::enter_handle(handle(&shared));
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
-    shared.common.hooks.thread_start();
     {
         // The deque is the thread's and stays with it when the core goes.
         let lease = shared.deques.lease();
         let owner = lease.as_ref().map(|lease| lease.owner());
-        context::enter_worker(&worker, || context::enter_fork(owner, || worker.work()));
+        context::enter_worker(&worker, || {
+            context::enter_fork(owner, || {
+                // As a worker: what a hook forks would wait for one elsewhere,
+                // and there may be no other.
+                shared.common.hooks.thread_start();
+                worker.work();
+                // Before the runtime can be over: who waits for that finds it done.
+                shared.common.hooks.thread_stop();
+            });
+        });
     }
     let core = worker.take_core();
     // Without a core, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(core));
-    shared.common.hooks.thread_stop();
 }
 
 impl WorkerThread {
@@ -356,7 +363,15 @@ impl WorkerThread {
                         self.about_to_poll(core);
                         self.run(item);
                     }
-                    Some(Found::Job(job)) => self.run_job(core, job),
+                    Some(Found::Job(job)) => {
+                        if core.searching.get() {
+                            self.found_work(core);
+                        }
+                        self.announce_quiet(core);
+                        // Tasks that it wakes are better off where others see them.
+                        core.forked.set(true);
+                        self.run_job(job);
+                    }
                     None if self.park(core) => {}
                     None => return,
                 }
@@ -612,6 +627,10 @@ impl WorkerThread {
     /// is no thread to give it to.
     pub(crate) fn hand_over(&self) -> bool {
         self.reclaim();
+        let Some(core) = self.core() else { return false };
+        // They wait for a turn that may not come for as long as this blocks.
+        core.deferred.take().into_iter().for_each(task::wake_guarded);
+        // One of them may have blocked in turn, and given the core away.
         let Some(core) = self.core() else { return false };
         if !self.can_part() {
             self.open_up(core);

@@ -38,7 +38,7 @@ impl WorkerThread {
     /// `watch.rs`. As after `hand_over`, this thread goes on without.
     pub(super) fn lend(&self) {
         let Some(core) = self.core() else { return };
-        if self.shared.workers() == 1 || !context::local().is_null() {
+        if self.shared.workers() == 1 || context::is_in_local() {
             return;
         }
         if !self.can_part() {
@@ -98,14 +98,9 @@ impl WorkerThread {
         }
     }
 
-    /// A job from another worker's deque, on an empty stack.
-    pub(super) fn run_job(&self, core: &Core, job: Stolen<'_>) {
-        if core.searching.get() {
-            self.found_work(core);
-        }
-        self.announce_quiet(core);
-        // Tasks that it wakes are better off where others see them.
-        core.forked.set(true);
+    /// A job from another worker's deque, on an empty stack. As for `run`, no
+    /// reference to the core is an argument.
+    pub(super) fn run_job(&self, job: Stolen<'_>) {
         self.in_job.set(true);
         self.lend();
         job.run_apart();

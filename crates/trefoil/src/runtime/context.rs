@@ -55,9 +55,9 @@ pub(crate) enum Entered {
     Allowed,
 }
 
-thread_local! {
-    static CONTEXT: Context = const {
-        Context {
+impl Context {
+    const fn new() -> Self {
+        Self {
             next_id: Cell::new(0),
             task: Cell::new(None),
             yielded: Cell::new(false),
@@ -73,7 +73,18 @@ thread_local! {
             local_goes: Cell::new(false),
             rng: Cell::new(0),
         }
-    };
+    }
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static CONTEXT: Context = const { Context::new() };
+}
+
+// A model's threads share one of the system's.
+#[cfg(loom)]
+loom::thread_local! {
+    static CONTEXT: Context = Context::new();
 }
 
 #[inline(always)]

@@ -248,7 +248,7 @@ fn a_future_whose_destructor_panics_in_a_chain_is_dropped_once() {
         assert_eq!(payloads.load(SeqCst), 1);
         // The same for one that nobody joins, and for an output.
         drop(runtime.spawn(Once(dropped.clone(), payloads.clone())));
-        let output = Once(dropped.clone(), payloads.clone());
+        let output = (Once(dropped.clone(), payloads.clone()),);
         drop(runtime.spawn(async move { output }));
         while dropped.load(SeqCst) < 3 {
             runtime.block_on(task::yield_now());

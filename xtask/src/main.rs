@@ -154,7 +154,8 @@ fn tsan(root: &Path, tests: &[String]) -> bool {
     let mut command = Command::new("cargo");
     // The pinned toolchain's own `cargo` may be what runs this: without this, it would be nightly's `rustc` too.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
-    command.args(&args).env("RUSTFLAGS", flags).current_dir(root);
+    // Tests panic by the hundred, and a backtrace takes seconds there.
+    command.args(&args).env("RUSTFLAGS", flags).env("RUST_BACKTRACE", "0").current_dir(root);
     match command.status() {
         Ok(status) if status.success() => true,
         Ok(_) => {

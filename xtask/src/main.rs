@@ -14,7 +14,8 @@ cargo xtask <habit>
   test     every test that this machine can run; ends with `N passed, N failed`
   verify   build every contender that this machine can, and check its answers
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
-  stress [--seconds N]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
+  tsan [TEST...]        Trefoil's tests, or these files of them, under ThreadSanitizer (nightly with rust-src)
+  stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
 ";
 
 fn main() -> ExitCode {
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         "check" => check(&root),
         "test" => tests::run(&root),
         "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
+        "tsan" => tsan(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "stress" => stress(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "verify" => run(
             &root,
@@ -120,6 +122,53 @@ fn loom(root: &Path, name: &str) -> bool {
         return false;
     }
     command().status().is_ok_and(|status| status.success())
+}
+
+/// With a standard library that is built for it: races on what a mutex of another one guards would be false
+/// alarms, since its slow path and the fences of its `Arc` are not seen.
+fn tsan(root: &Path, tests: &[String]) -> bool {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    let mut args = vec![
+        "+nightly",
+        "test",
+        "--locked",
+        "--no-fail-fast",
+        "-Zbuild-std",
+        "--target",
+        TARGET,
+        "--target-dir",
+        "target/tsan",
+        "--package",
+        "trefoil",
+    ];
+    if tests.is_empty() {
+        args.extend(["--lib", "--tests"]);
+    }
+    for test in tests {
+        args.extend(["--test", test]);
+    }
+    // Its shadow of the call stack ends at 65,536 frames, and the process with it.
+    args.extend(["--", "--skip", "recursion_deeper_than_the_deque_runs_inline"]);
+    let flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
+    eprintln!("+ RUSTFLAGS={flags:?} cargo {}", args.join(" "));
+    let mut command = Command::new("cargo");
+    // The pinned toolchain's own `cargo` may be what runs this: without this, it would be nightly's `rustc` too.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    // Tests panic by the hundred, and a backtrace takes seconds there.
+    command.args(&args).env("RUSTFLAGS", flags).env("RUST_BACKTRACE", "0").current_dir(root);
+    match command.status() {
+        Ok(status) if status.success() => true,
+        Ok(_) => {
+            eprintln!(
+                "if it did not build: rustup toolchain install nightly --profile minimal --component rust-src"
+            );
+            false
+        }
+        Err(error) => {
+            eprintln!("cargo cannot be started: {error}");
+            false
+        }
+    }
 }
 
 /// Tasks first, then forks; the options go to both.

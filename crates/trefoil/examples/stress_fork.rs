@@ -1,7 +1,7 @@
 //! Random fork trees with panics, locks, blocking legs, scopes and loops, mixed
 //! with storms of tasks, on runtimes of all sizes that come and go.
 //!
-//! `cargo run --release -p trefoil --example stress_fork -- [--seconds N] [--seed N]`
+//! `cargo run --release -p trefoil --example stress_fork -- [--seconds N] [--seed N] [--workers W]`
 //!
 //! Every tree's result and every panic is accounted for, and a watchdog aborts
 //! the process when nothing moves any more.
@@ -154,8 +154,8 @@ fn check(world: &World, seed: u64, depth: u64) {
     ROUNDS.fetch_add(1, Relaxed);
 }
 
-fn round(rng: &mut Rng) {
-    let workers = [1, 2, 2, 3, 8, 64][rng.below(6) as usize];
+fn round(rng: &mut Rng, workers: Option<usize>) {
+    let workers = workers.unwrap_or([1, 2, 2, 3, 8, 64][rng.below(6) as usize]);
     let lends = rng.below(3) > 0;
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(workers).lend_workers(lends).enable_all();
@@ -231,13 +231,15 @@ fn watchdog() {
 }
 
 fn main() {
-    let (mut seconds, mut seed) = (10, 1);
+    let (mut seconds, mut seed, mut workers) = (10, 1, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value: u64 = arguments.next().and_then(|v| v.parse().ok()).expect("a number");
         match argument.as_str() {
             "--seconds" => seconds = value,
             "--seed" => seed = value,
+            // A single-threaded runtime forks nothing.
+            "--workers" => workers = Some(value.max(1) as usize),
             other => panic!("what is {other}?"),
         }
     }
@@ -252,7 +254,7 @@ fn main() {
     let mut rng = Rng(seed);
     let mut runtimes = 0;
     while Instant::now() < end {
-        round(&mut rng);
+        round(&mut rng, workers);
         runtimes += 1;
     }
     println!(

@@ -189,12 +189,22 @@ mod blocking {
         }
     }
 
+    /// Loom has no clock: a timed wait is a wait, until a model says that the
+    /// time has come.
     #[derive(Debug)]
-    pub(crate) struct Condvar(loom::sync::Condvar);
+    pub(crate) struct Condvar(loom::sync::Condvar, std::sync::atomic::AtomicBool);
 
     impl Condvar {
         pub(crate) fn new() -> Self {
-            Self(loom::sync::Condvar::new())
+            Self(loom::sync::Condvar::new(), std::sync::atomic::AtomicBool::new(false))
+        }
+
+        /// Ends all timed waits, now and later.
+        #[cfg(test)]
+        pub(crate) fn expire(&self) {
+            // Not loom's: it is part of the model, and orders nothing.
+            self.1.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.0.notify_all();
         }
 
         pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
@@ -206,7 +216,12 @@ mod blocking {
             guard: MutexGuard<'a, T>,
             _timeout: Duration,
         ) -> (MutexGuard<'a, T>, bool) {
-            (self.wait(guard), false)
+            let has_expired = || self.1.load(std::sync::atomic::Ordering::Relaxed);
+            if has_expired() {
+                return (guard, true);
+            }
+            let guard = self.wait(guard);
+            (guard, has_expired())
         }
 
         pub(crate) fn notify_one(&self) {

@@ -3,7 +3,7 @@
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
@@ -209,5 +209,85 @@ fn block_on_passes_panics_on_and_stays_usable() {
         }));
         assert!(result.is_err());
         assert_eq!(runtime.block_on(async { trefoil::spawn(async { 2 }).await.unwrap() }), 2);
+    }
+}
+
+/// A panic's payload whose own destructor panics, as often as told.
+struct Chain(u32, Arc<AtomicUsize>);
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, SeqCst);
+        if let Some(left) = self.0.checked_sub(1) {
+            std::panic::resume_unwind(Box::new(Chain(left, self.1.clone())));
+        }
+    }
+}
+
+#[test]
+fn a_future_whose_destructor_panics_in_a_chain_is_dropped_once() {
+    struct Once(Arc<AtomicUsize>, Arc<AtomicUsize>);
+    impl Future for Once {
+        type Output = u32;
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u32> {
+            Poll::Ready(7)
+        }
+    }
+    impl Drop for Once {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+            std::panic::resume_unwind(Box::new(Chain(2, self.1.clone())));
+        }
+    }
+    for runtime in runtimes() {
+        let (dropped, payloads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let handle = runtime.spawn(Once(dropped.clone(), payloads.clone()));
+        assert_eq!(runtime.block_on(handle).unwrap(), 7);
+        assert_eq!(dropped.load(SeqCst), 1);
+        // The payload, and the one that its destructor threw, which is leaked.
+        assert_eq!(payloads.load(SeqCst), 1);
+        // The same for one that nobody joins, and for an output.
+        drop(runtime.spawn(Once(dropped.clone(), payloads.clone())));
+        let output = (Once(dropped.clone(), payloads.clone()),);
+        drop(runtime.spawn(async move { output }));
+        while dropped.load(SeqCst) < 3 {
+            runtime.block_on(task::yield_now());
+        }
+        drop(runtime);
+        assert_eq!(dropped.load(SeqCst), 3);
+        assert_eq!(payloads.load(SeqCst), 3);
+    }
+}
+
+#[test]
+fn wakers_and_hooks_may_panic_with_a_chain() {
+    struct Bad(Arc<AtomicUsize>);
+    impl Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new(Chain(2, self.0.clone())));
+        }
+    }
+    for workers in [1, 2] {
+        let payloads = Arc::new(AtomicUsize::new(0));
+        let its = payloads.clone();
+        let hook = move || std::panic::resume_unwind(Box::new(Chain(1, its.clone())));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(workers)
+            .on_thread_start(hook.clone())
+            .on_thread_park(hook.clone())
+            .on_thread_stop(hook)
+            .enable_all()
+            .build()
+            .unwrap();
+        let bad = Waker::from(Arc::new(Bad(payloads.clone())));
+        let task = runtime.spawn(async move {
+            let mut sleep = Box::pin(trefoil::time::sleep(std::time::Duration::from_millis(1)));
+            assert!(sleep.as_mut().poll(&mut Context::from_waker(&bad)).is_pending());
+            trefoil::time::sleep(std::time::Duration::from_millis(2)).await;
+            task::spawn_blocking(|| 4).await.unwrap()
+        });
+        assert_eq!(runtime.block_on(task).unwrap(), 4);
+        drop(runtime);
+        assert!(payloads.load(SeqCst) > 2 * workers);
     }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
-use trefoil::runtime::{Builder, Runtime};
+use trefoil::runtime::{Builder, LocalRuntime, Runtime};
 use trefoil::sync::{Notify, oneshot};
 use trefoil::task::{self, JoinSet, LocalSet};
 
@@ -309,4 +309,18 @@ fn oneshot_sides_see_each_other_go() {
         waiting.await.unwrap();
         assert!(receiver.await.is_err());
     });
+}
+
+#[test]
+fn the_context_of_a_local_runtime_takes_local_tasks() {
+    let runtime = LocalRuntime::new().unwrap();
+    let task = {
+        let _context = runtime.enter();
+        let value = Rc::new(3);
+        task::spawn_local(async move {
+            task::yield_now().await;
+            *value
+        })
+    };
+    assert_eq!(runtime.block_on(task).unwrap(), 3);
 }

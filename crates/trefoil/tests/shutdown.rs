@@ -232,3 +232,25 @@ fn foreign_wakes_race_with_the_end() {
         aborting.join().unwrap();
     }
 }
+
+#[test]
+fn thread_stop_hooks_are_over_when_the_drop_returns() {
+    for round in 0..200 {
+        let (started, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (starts, stops) = (started.clone(), stopped.clone());
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1 + round % 4)
+            .on_thread_start(move || {
+                starts.fetch_add(1, SeqCst);
+            })
+            .on_thread_stop(move || {
+                std::thread::yield_now();
+                stops.fetch_add(1, SeqCst);
+            })
+            .build()
+            .unwrap();
+        runtime.spawn(pending::<()>());
+        drop(runtime);
+        assert_eq!(started.load(SeqCst), stopped.load(SeqCst));
+    }
+}

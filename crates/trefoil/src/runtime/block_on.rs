@@ -4,6 +4,7 @@ use super::context::{self, BlockOn};
 use super::handle::Handle;
 use super::parker;
 use crate::task::coop::{self, Budget};
+use crate::task::wake_guarded;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,9 +32,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = polled {
                 return output;
             }
-            for deferred in frame.0.deferred.take() {
-                deferred.wake();
-            }
+            frame.0.deferred.take().into_iter().for_each(wake_guarded);
             match frame.0.made_timers() {
                 None => parker.park(),
                 Some(timers) => {
@@ -56,8 +55,6 @@ impl Drop for Frame {
         if let Some(timers) = self.0.made_timers() {
             timers.close();
         }
-        for deferred in self.0.deferred.take() {
-            deferred.wake();
-        }
+        self.0.deferred.take().into_iter().for_each(wake_guarded);
     }
 }

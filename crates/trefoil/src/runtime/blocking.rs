@@ -27,6 +27,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 pub(crate) struct Config {
     pub(crate) max_threads: usize,
     pub(crate) keep_alive: Duration,

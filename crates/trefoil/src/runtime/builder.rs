@@ -3,11 +3,16 @@ use super::handle::{Handle, Scheduler};
 use super::histogram::{HistogramConfiguration, Histograms};
 use super::local::{LocalOptions, LocalRuntime};
 use super::{Common, Hook, Hooks, Knobs, Runtime, blocking, current, multi};
+use crate::task::discard;
 use crate::time::Clock;
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The name of all threads, unless the user has another.
+const DEFAULT_NAME: &str = "trefoil-worker";
 
 /// Configures and makes a [`Runtime`].
 ///
@@ -59,7 +64,7 @@ impl Builder {
             worker_affinity: None,
             max_blocking_threads: 512,
             thread_keep_alive: Duration::from_secs(10),
-            thread_name: Arc::new(|| "trefoil-worker".into()),
+            thread_name: Arc::new(|| DEFAULT_NAME.into()),
             thread_stack_bytes: None,
             hooks: Hooks::default(),
             knobs: Knobs {
@@ -177,12 +182,20 @@ impl Builder {
         self.thread_name_fn(move || name.clone())
     }
 
-    /// A function for the names of threads.
+    /// A function for the names of threads. Where it panics, the thread gets
+    /// the default name.
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
     {
-        self.thread_name = Arc::new(f);
+        // It is called where a thread has to be started to keep a promise, and
+        // a core, or an entry in somebody's count, would be lost on the way.
+        self.thread_name = Arc::new(move || {
+            catch_unwind(AssertUnwindSafe(&f)).unwrap_or_else(|payload| {
+                discard(payload);
+                DEFAULT_NAME.into()
+            })
+        });
         self
     }
 
@@ -198,8 +211,9 @@ impl Builder {
         self
     }
 
-    /// Runs `f` on each thread that ends, after its last task. Dropping the
-    /// runtime waits for it.
+    /// Runs `f` on each thread that ends, after its last task, and before the
+    /// drop of the runtime returns. Tasks that are left at the runtime's end may
+    /// be dropped after it.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self

@@ -41,6 +41,8 @@ pub(crate) struct Context {
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
     local: Cell<*const crate::task::LocalShared>,
+    /// A set of local tasks goes, and drops them.
+    local_goes: Cell<bool>,
     rng: Cell<u32>,
 }
 
@@ -54,9 +56,9 @@ pub(crate) enum Entered {
     Allowed,
 }
 
-thread_local! {
-    static CONTEXT: Context = const {
-        Context {
+impl Context {
+    const fn new() -> Self {
+        Self {
             next_id: Cell::new(0),
             task: Cell::new(None),
             yielded: Cell::new(false),
@@ -69,9 +71,21 @@ thread_local! {
             current: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
             local: Cell::new(std::ptr::null()),
+            local_goes: Cell::new(false),
             rng: Cell::new(0),
         }
-    };
+    }
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static CONTEXT: Context = const { Context::new() };
+}
+
+// A model's threads share one of the system's.
+#[cfg(loom)]
+loom::thread_local! {
+    static CONTEXT: Context = Context::new();
 }
 
 #[inline(always)]
@@ -168,7 +182,9 @@ impl Context {
         }
         // SAFETY: set by `enter_block_on` for as long as the frame lives.
         if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
-            frame.deferred.borrow_mut().push(waker.clone());
+            // The clone is foreign code, and nothing may be borrowed meanwhile.
+            let waker = waker.clone();
+            frame.deferred.borrow_mut().push(waker);
             return true;
         }
         false
@@ -396,6 +412,27 @@ pub(crate) struct LocalGuard {
 /// this thread, for as long as the guard.
 pub(crate) fn set_local(local: *const crate::task::LocalShared) -> LocalGuard {
     LocalGuard { _local: Restore::set(|context| &context.local, local) }
+}
+
+/// As none is the current one, but the thread is as little at anybody's
+/// disposal as if one was.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct LocalGoesGuard {
+    _local: LocalGuard,
+    _goes: Restore<bool>,
+}
+
+pub(crate) fn local_goes() -> LocalGoesGuard {
+    LocalGoesGuard {
+        _local: set_local(std::ptr::null()),
+        _goes: Restore::set(|context| &context.local_goes, true),
+    }
+}
+
+/// Whether code of a set of local tasks runs.
+pub(crate) fn is_in_local() -> bool {
+    with(|context| context.local_goes.get() || !context.local.get().is_null())
 }
 
 /// The current set of local tasks; null if there is none.

@@ -264,16 +264,46 @@ impl Drop for Seated<'_> {
 
 /// Wakes the future given to `block_on`.
 struct MainWaker {
-    /// It was woken and has not been polled since.
+    /// Woken from elsewhere, and not polled since. RMW only: a plain store in
+    /// between would break the chain from an earlier wake-up to the poll.
     woken: AtomicBool,
+    /// The same for wake-ups by the driving thread itself, which need no RMW.
+    /// Only touched by the thread that drives the scheduler; who that is
+    /// changes under the lock of `Shared::seat`.
+    woken_here: Cell<bool>,
     shared: *const Shared,
     parker: Arc<Parker>,
 }
 
-// SAFETY: the pointer is only compared.
+// SAFETY: the pointer is only compared; the cell says who may touch it.
 unsafe impl Send for MainWaker {}
 // SAFETY: as above.
 unsafe impl Sync for MainWaker {}
+
+impl MainWaker {
+    /// For a future that was not polled yet.
+    fn new(shared: *const Shared, parker: Arc<Parker>) -> Self {
+        Self { woken: AtomicBool::new(false), woken_here: Cell::new(true), shared, parker }
+    }
+
+    /// Whether it was woken and not polled since. Asked by the driving thread.
+    fn is_woken(&self) -> bool {
+        // Relaxed: `take` is what the poll relies on. If this misses a wake-up,
+        // the parker's token is still to come.
+        self.woken_here.get() || self.woken.load(Relaxed)
+    }
+
+    /// As `is_woken`; and it is not any more. What the wakers did before is
+    /// visible to the poll that follows.
+    fn take(&self) -> bool {
+        let woken_here = self.woken_here.replace(false);
+        // Relaxed: as above. Acquire: pairs with the Release in `wake_by_ref`.
+        // Were this a plain store, it could come after a wake-up, and the poll
+        // before what that was for.
+        let woken = self.woken.load(Relaxed) && self.woken.swap(false, Acquire);
+        woken_here || woken
+    }
+}
 
 impl Wake for MainWaker {
     fn wake(self: Arc<Self>) {
@@ -281,13 +311,15 @@ impl Wake for MainWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Release: pairs with the Acquire in `drive`.
-        self.woken.store(true, Release);
         let is_driving = context::with(|context| {
             context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self.shared))
         });
-        // The driving thread itself looks before it parks.
-        if !is_driving {
+        if is_driving {
+            // This thread itself looks before it parks.
+            self.woken_here.set(true);
+        } else {
+            // Release: pairs with the Acquire in `take`.
+            self.woken.swap(true, Release);
             self.parker.unpark();
         }
     }
@@ -305,30 +337,24 @@ impl Driver {
     }
 
     pub(crate) fn defer(&self, waker: &Waker) {
-        self.deferred.borrow_mut().push(waker.clone());
+        // The clone is foreign code, and nothing may be borrowed meanwhile.
+        let waker = waker.clone();
+        self.deferred.borrow_mut().push(waker);
     }
 
     fn drive<F: Future>(&self, shared: &Arc<Shared>, mut future: Pin<&mut F>) -> F::Output {
-        let main = Arc::new(MainWaker {
-            woken: AtomicBool::new(true),
-            shared: Arc::as_ptr(shared),
-            parker: Arc::clone(&shared.parker),
-        });
+        let main = Arc::new(MainWaker::new(Arc::as_ptr(shared), Arc::clone(&shared.parker)));
         let waker = Waker::from(Arc::clone(&main));
         let mut cx = Context::from_waker(&waker);
         context::enter_current(Some(self), || {
             loop {
-                // Acquire: pairs with the Release in `wake_by_ref`. Whatever
-                // sets it between the two lines has the future polled again.
-                if main.woken.load(Acquire) {
-                    // Relaxed: cleared by this thread only.
-                    main.woken.store(false, Relaxed);
+                if main.take() {
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
                         return output;
                     }
                 }
-                if !self.run_some(shared) && !main.woken.load(Acquire) {
+                if !self.run_some(shared) && !main.is_woken() {
                     self.rest(shared, &main);
                 }
                 self.wake_deferred();
@@ -386,14 +412,13 @@ impl Driver {
             return;
         }
         self.timers().fire();
-        // Acquire: as in `drive`.
-        if self.queue.borrow().len() > 0 || main.woken.load(Acquire) {
+        if self.queue.borrow().len() > 0 || main.is_woken() {
             return;
         }
         shared.common.hooks.thread_park();
-        // The hook may have woken something. Acquire: as in `drive`.
+        // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
-        if is_idle && !main.woken.load(Acquire) {
+        if is_idle && !main.is_woken() {
             shared.counters.parks.add(1);
             self.count_busy();
             self.park(shared);
@@ -466,4 +491,47 @@ pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
         cancel_all(shared, &*driver);
         driver.timers().close();
     });
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::atomic::AtomicU32;
+    use loom::thread;
+
+    /// Two wakers leave something for the future, which parks until it has
+    /// seen both. A lost wake-up is a deadlock, which loom reports.
+    #[test]
+    fn loom_the_future_of_block_on_sees_what_it_was_woken_for() {
+        let mut model = loom::model::Builder::new();
+        // With more, loom's own `park` trips over two that unpark.
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let parker = Arc::new(Parker::new());
+            parker.adopt();
+            let main = Arc::new(MainWaker::new(std::ptr::null(), parker));
+            let left: Arc<[AtomicU32; 2]> = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+            let wakers: Vec<_> = (0..2)
+                .map(|index| {
+                    let (main, left) = (Arc::clone(&main), Arc::clone(&left));
+                    thread::spawn(move || {
+                        // Relaxed: the wake-up is to publish it.
+                        left[index].store(1, Relaxed);
+                        main.wake();
+                    })
+                })
+                .collect();
+            loop {
+                if main.take() && left.iter().all(|left| left.load(Relaxed) == 1) {
+                    break;
+                }
+                if !main.is_woken() {
+                    main.parker.park();
+                }
+            }
+            for waker in wakers {
+                waker.join().unwrap();
+            }
+        });
+    }
 }

@@ -1,6 +1,6 @@
 use super::{Common, RuntimeMetrics, blocking, context, current, multi};
 use crate::runtime::metrics::WorkerCounters;
-use crate::task::{Id, JoinHandle, Runnable, allocate};
+use crate::task::{Id, JoinHandle, LocalEnterGuard, Runnable, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
@@ -25,6 +25,8 @@ pub(crate) enum Scheduler {
 #[must_use = "the context is left again when the guard is dropped"]
 pub struct EnterGuard<'a> {
     _guard: context::HandleGuard,
+    /// Of a `LocalRuntime`.
+    _local: Option<LocalEnterGuard>,
     _handle: std::marker::PhantomData<&'a Handle>,
     /// Guards belong to their thread.
     _thread: std::marker::PhantomData<*const ()>,
@@ -117,8 +119,13 @@ impl Handle {
     /// Guards must be dropped in the reverse order of their making; the drop of
     /// one that is not panics.
     pub fn enter(&self) -> EnterGuard<'_> {
+        self.enter_with(None)
+    }
+
+    pub(super) fn enter_with(&self, local: Option<LocalEnterGuard>) -> EnterGuard<'_> {
         EnterGuard {
             _guard: context::enter_handle(self.clone()),
+            _local: local,
             _handle: std::marker::PhantomData,
             _thread: std::marker::PhantomData,
         }

@@ -80,9 +80,9 @@ impl LocalRuntime {
         self.runtime.metrics()
     }
 
-    /// As [`Handle::enter`].
+    /// As [`Handle::enter`]; and `spawn_local` spawns into this runtime.
     pub fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.enter()
+        self.runtime.handle().enter_with(Some(self.set().enter()))
     }
 
     /// As [`Runtime::shutdown_timeout`].

@@ -38,7 +38,7 @@ pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};
 
 use crate::sync::Line;
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, discard};
 use crate::time::Clock;
 use affinity::Affinity;
 use context::Entered;
@@ -162,8 +162,10 @@ impl Hooks {
 /// tasks; its message has been printed.
 #[inline]
 fn call(hook: &Hook) {
-    if let Some(hook) = hook {
-        let _ = catch_unwind(AssertUnwindSafe(|| hook()));
+    if let Some(hook) = hook
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook()))
+    {
+        discard(payload);
     }
 }
 

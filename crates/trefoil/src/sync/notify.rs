@@ -12,6 +12,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// Nobody waits, and no permit is stored.
 const EMPTY: usize = 0;
 /// Somebody waits: the list is not empty. Entered and left under the lock.

@@ -13,10 +13,14 @@ use std::task::{Context, Poll, Waker, ready};
 
 use error::{RecvError, TryRecvError};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// The sender is done: the value is there, or never will be. Set by the
-/// sender, after which the value is the receiver's.
+/// sender, unless `CLOSED` is; after that, the value is the receiver's.
 const DONE: u32 = 1;
-/// The receiver takes no value any more. Set by the receiver.
+/// The receiver takes no value that is not there yet. Set by the receiver. If
+/// `DONE` is not set by then, it never will be, and the value is the sender's.
 const CLOSED: u32 = 1 << 1;
 /// The receiver's waker is in its cell. Changed by the receiver; the sender
 /// reads the cell if it sees this when it sets `DONE`.
@@ -77,9 +81,17 @@ impl<T> Shared<T> {
 
     /// The sender is done. False if the receiver has closed before.
     fn finish(&self) -> bool {
-        let before = self.state.fetch_or(DONE, AcqRel);
-        if before & CLOSED != 0 {
-            return false;
+        // Were both bits set whatever came first, nobody could tell any more
+        // whose the value is.
+        let mut before = self.load();
+        loop {
+            if before & CLOSED != 0 {
+                return false;
+            }
+            match self.state.compare_exchange(before, before | DONE, AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => before = now,
+            }
         }
         if before & RECEIVER_WAITS != 0 {
             self.receiver.with(|waker| {
@@ -95,7 +107,7 @@ impl<T> Shared<T> {
 
     /// # Safety
     /// The caller owns the value's cell: the receiver, once it has seen `DONE`;
-    /// the sender, before it sets that or when it was `CLOSED` before.
+    /// the sender, as long as it has not set that.
     unsafe fn take(&self) -> Option<T> {
         // SAFETY: the caller's promise.
         self.value.with_mut(|value| unsafe { Option::take(&mut *value) })

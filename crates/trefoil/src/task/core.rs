@@ -5,8 +5,9 @@ use super::list::OwnedTasks;
 use super::state::{Complete, Idle, Seize, Start, State, Undeliver};
 use super::{Id, waker};
 use crate::runtime::{Item, context};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
@@ -190,11 +191,12 @@ pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
     }
 }
 
-/// Whether a task that this thread is inside of has ended, so that only its
-/// output's destructor runs.
-pub(crate) fn is_complete(task: NonNull<Header>) -> bool {
+/// Whether a task that this thread is inside of is a scheduler's, and has not
+/// ended yet. If it has, only its output's destructor runs.
+pub(crate) fn is_under_way<S: Schedule>(task: NonNull<Header>, scheduler: *const S) -> bool {
     // SAFETY: being polled or dropped keeps a task live.
-    unsafe { header(task) }.state.is_complete()
+    let header = unsafe { header(task) };
+    ptr::eq(header.scheduler, scheduler.cast()) && !header.state.is_complete()
 }
 
 fn home_of(task: NonNull<Header>) -> u32 {
@@ -342,7 +344,17 @@ impl Drop for TaskRef {
 /// Wakes, and stops a panic: a foreign waker's is not the worker's business.
 pub(crate) fn wake_guarded(waker: Waker) {
     // Nothing of ours is under way in there, and the message has been printed.
-    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        discard(payload);
+    }
+}
+
+/// Drops a panic's payload, whose destructor may panic in turn.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // It could go on like this.
+        std::mem::forget(another);
+    }
 }
 
 /// The id of a task that this thread is inside of.

@@ -185,7 +185,7 @@ impl Drop for LocalSet {
     fn drop(&mut self) {
         // Whatever destructors wake or spawn goes to the inbox, which is
         // closed.
-        let _guard = context::set_local(std::ptr::null());
+        let _guard = context::local_goes();
         let mut items = self.shared.inbox.close();
         items.append(&mut self.shared.own.queue.borrow_mut());
         while let Some(item) = items.pop_front() {

@@ -3,10 +3,11 @@
 use super::header::{Header, NO_HOME, Neighbours, Stage, TaskCell, Trailer, Vtable, header};
 use super::stamp::{self, StampedTrailer};
 use super::state::{State, Undeliver};
-use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef};
+use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef, discard};
 use crate::runtime::Link;
 use crate::sync::UnsafeCell;
 use std::alloc::{Layout, alloc, handle_alloc_error};
+use std::any::Any;
 use std::future::Future;
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,7 +142,9 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         };
         // A panic of the future's destructor does not take the output away.
         // SAFETY: 2.
-        unsafe { replace_future(stage, |_| end) };
+        if let Some(payload) = unsafe { replace_future(stage, end) } {
+            discard(payload);
+        }
         Poll::Ready(())
     })
 }
@@ -153,30 +156,33 @@ unsafe fn cancel<F: Future>(task: NonNull<Header>) {
     let cell = unsafe { cell::<F>(task) };
     cell.stage.with_mut(|stage| {
         // SAFETY: 2 of `poll`.
-        unsafe {
-            replace_future(stage, |dropped| match dropped {
-                Ok(()) => Stage::Cancelled,
-                Err(panic) => Stage::Panicked(panic),
-            });
+        if let Some(payload) = unsafe { replace_future(stage, Stage::Cancelled) } {
+            // SAFETY: 2 of `poll`. There is nothing to drop in `Cancelled`.
+            unsafe { stage.write(Stage::Panicked(payload)) };
         }
     });
 }
 
-/// Drops the stage where it is, and stores another.
+/// Drops the stage where it is, and stores another. Returns the payload of the
+/// destructor's panic, which the caller must not drop just like that: its own
+/// destructor may panic.
 ///
 /// # Safety
 /// The caller has exclusive access to `stage`, which holds a value.
 unsafe fn replace_future<F: Future>(
     stage: *mut Stage<F>,
-    next: impl FnOnce(std::thread::Result<()>) -> Stage<F>,
-) {
+    next: Stage<F>,
+) -> Option<Box<dyn Any + Send>> {
     let dropped = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller's promise. Even if this unwinds, the value counts
         // as dropped, and is overwritten without another drop below.
         unsafe { ptr::drop_in_place(stage) }
     }));
+    // Nothing may come between the two: a stage that was dropped and is still
+    // there would be dropped again with the task.
     // SAFETY: the caller's promise; the old value is gone.
-    unsafe { stage.write(next(dropped)) };
+    unsafe { stage.write(next) };
+    dropped.err()
 }
 
 /// # Safety
@@ -210,7 +216,9 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
     cell.stage.with_mut(|stage| {
         // A destructor's panic ends here: there is nobody to tell.
         // SAFETY: 2 of `take_output`.
-        unsafe { replace_future(stage, |_| Stage::Taken) }
+        if let Some(payload) = unsafe { replace_future(stage, Stage::Taken) } {
+            discard(payload);
+        }
     });
 }
 

@@ -57,7 +57,8 @@ where
 /// give, the worker's other tasks wait until `f` returns.
 ///
 /// # Panics
-/// In a single-threaded runtime, whose other tasks no other thread may take.
+/// In a single-threaded runtime, or in a [`LocalSet`](super::LocalSet): no other
+/// thread may take the other tasks.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where
@@ -68,7 +69,7 @@ where
         if context.entered() != Entered::Yes {
             return;
         }
-        if context.current().is_some() || !context::local().is_null() {
+        if context.current().is_some() || context::is_in_local() {
             panic!("can call blocking only when running on the multi-threaded runtime");
         }
         if let Some(worker) = context.worker() {

@@ -46,17 +46,9 @@ pub(crate) struct Shared {
     /// The cores of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
     retired: Mutex<Vec<Box<Core>>>,
-    over: Mutex<Over>,
+    /// Set when the last rites are done.
+    over: Mutex<bool>,
     over_changed: Condvar,
-}
-
-/// How far the runtime's end has come.
-#[derive(Debug, Default)]
-struct Over {
-    /// The last rites are done.
-    is_done: bool,
-    /// Threads that became workers, and have not called the user's stop hook.
-    to_stop: usize,
 }
 
 /// What others may touch of a worker. The owner's own state is in its `Core`.
@@ -110,7 +102,7 @@ impl Shared {
             shutdown: Line(AtomicBool::new(false)),
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
-            over: Mutex::default(),
+            over: Mutex::new(false),
             over_changed: Condvar::new(),
         });
         for index in 0..workers {
@@ -250,25 +242,11 @@ impl Shared {
         self.watch.shut_down();
     }
 
-    /// A thread becomes a worker. It retires later than that, so that nobody
-    /// takes the runtime for over without it.
-    fn thread_starts(&self) {
-        self.over.lock().to_stop += 1;
-        self.common.hooks.thread_start();
-    }
-
-    /// A thread that was a worker, and has retired, ends.
-    fn thread_stops(&self) {
-        self.common.hooks.thread_stop();
-        self.over.lock().to_stop -= 1;
-        self.over_changed.notify_all();
-    }
-
-    /// Waits until all tasks are gone, and all workers have stopped; false if the time ran out first.
+    /// Waits until all tasks are gone; false if the time ran out first.
     pub(super) fn wait_over(&self, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut over = self.over.lock();
-        while !over.is_done || over.to_stop > 0 {
+        while !*over {
             match deadline {
                 None => over = self.over_changed.wait(over),
                 Some(deadline) => {
@@ -292,7 +270,7 @@ impl Shared {
         // last one. Acquire: so that it may be us.
         if self.threads.fetch_sub(1, AcqRel) == 1 {
             last_rites::perform(self);
-            self.over.lock().is_done = true;
+            *self.over.lock() = true;
             self.over_changed.notify_all();
         }
     }

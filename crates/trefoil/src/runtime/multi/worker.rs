@@ -193,17 +193,24 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
     shared.common.pin_worker(core.index);
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
-    shared.thread_starts();
     {
         // The deque is the thread's and stays with it when the core goes.
         let lease = shared.deques.lease();
         let owner = lease.as_ref().map(|lease| lease.owner());
-        context::enter_worker(&worker, || context::enter_fork(owner, || worker.work()));
+        context::enter_worker(&worker, || {
+            context::enter_fork(owner, || {
+                // As a worker: what a hook forks would wait for one elsewhere,
+                // and there may be no other.
+                shared.common.hooks.thread_start();
+                worker.work();
+                // Before the runtime can be over: who waits for that finds it done.
+                shared.common.hooks.thread_stop();
+            });
+        });
     }
     let core = worker.take_core();
     // Without a core, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(core));
-    shared.thread_stops();
 }
 
 impl WorkerThread {
@@ -261,8 +268,10 @@ impl WorkerThread {
 
     /// Keeps a waker until the ring was served once; false without a core.
     pub(crate) fn defer(&self, waker: &Waker) -> bool {
+        // First of all: the clone is foreign code, which may give the core away.
+        let waker = waker.clone();
         let Some(core) = self.core_after_fork() else { return false };
-        core.deferred.borrow_mut().push(waker.clone());
+        core.deferred.borrow_mut().push(waker);
         true
     }
 
@@ -383,7 +392,15 @@ impl WorkerThread {
                         self.about_to_poll(core);
                         self.run(item);
                     }
-                    Some(Found::Job(job)) => self.run_job(core, job),
+                    Some(Found::Job(job)) => {
+                        if core.searching.get() {
+                            self.found_work(core);
+                        }
+                        self.announce_quiet(core);
+                        // Tasks that it wakes are better off where others see them.
+                        core.forked.set(true);
+                        self.run_job(job);
+                    }
                     None if self.park(core) => {}
                     None => return,
                 }
@@ -613,14 +630,46 @@ impl WorkerThread {
         counters.unparks.add(1);
     }
 
+    /// Whether what runs on this thread can go on without the core: one of the
+    /// scheduler's tasks, which is put on the list as if it had rested, or a
+    /// stolen job. Everything else that may call for this is foreign code in the
+    /// midst of the worker's own affairs (wakers, hooks, destructors, sets of
+    /// local tasks that go), which hold on to the core.
+    pub(super) fn can_part(&self) -> bool {
+        let Some(task) = context::with(|context| context.task.get()) else {
+            return self.in_job.get();
+        };
+        if !task::is_under_way(task, Arc::as_ptr(&self.shared)) {
+            return false;
+        }
+        settle(task, self);
+        true
+    }
+
+    /// The core stays here while foreign code blocks: lets others take what
+    /// they can, now and of what that code wakes.
+    fn open_up(&self, core: &Core) {
+        core.batch.set(false);
+        core.forked.set(true);
+        if let Some(task) = core.lifo.take() {
+            self.push(core, task.into_item());
+        }
+        self.announce_quiet(core);
+    }
+
     /// Gives the core to another thread, because this one is about to block.
-    /// False if there is no core to give, or no thread to give it to.
+    /// False if there is no core to give, if it cannot be given now, or if there
+    /// is no thread to give it to.
     pub(crate) fn hand_over(&self) -> bool {
         self.reclaim();
         let Some(core) = self.core() else { return false };
-        let current = context::with(|context| context.task.get());
-        if let Some(task) = current {
-            settle(task, self);
+        // They wait for a turn that may not come for as long as this blocks.
+        core.deferred.take().into_iter().for_each(task::wake_guarded);
+        // One of them may have blocked in turn, and given the core away.
+        let Some(core) = self.core() else { return false };
+        if !self.can_part() {
+            self.open_up(core);
+            return false;
         }
         // It goes on, if it is woken, in the place where others can see it.
         if let Some(task) = core.lifo.take() {

@@ -39,16 +39,11 @@ impl WorkerThread {
     pub(super) fn lend(&self) {
         let Some(core) = self.core() else { return };
         let is_able = self.shared.knobs.lends_workers && self.shared.workers() > 1;
-        if !is_able || !context::local().is_null() {
+        if !is_able || context::is_in_local() {
             return;
         }
-        match context::with(|context| context.task.get()) {
-            // A destructor that forks, after its task has ended.
-            Some(task) if task::is_complete(task) => return,
-            Some(task) => settle(task, self),
-            None if self.in_job.get() => {}
-            // Foreign code in the midst of the worker's own affairs.
-            None => return,
+        if !self.can_part() {
+            return;
         }
         let remote = self.remote(core);
         let has_work = core.has_work();
@@ -107,14 +102,9 @@ impl WorkerThread {
         }
     }
 
-    /// A job from another worker's deque, on an empty stack.
-    pub(super) fn run_job(&self, core: &Core, job: Stolen<'_>) {
-        if core.searching.get() {
-            self.found_work(core);
-        }
-        self.announce_quiet(core);
-        // Tasks that it wakes are better off where others see them.
-        core.forked.set(true);
+    /// A job from another worker's deque, on an empty stack. As for `run`, no
+    /// reference to the core is an argument.
+    pub(super) fn run_job(&self, job: Stolen<'_>) {
         self.in_job.set(true);
         self.lend();
         job.run_apart();

@@ -1,0 +1,143 @@
+//! Those who wait, notify and give up, under loom.
+
+use super::*;
+use crate::sync::atomic::AtomicBool;
+use loom::thread;
+use std::pin::pin;
+
+fn poll(future: Pin<&mut impl Future>) -> bool {
+    future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+/// Whether a permit is stored, which is taken.
+fn has_permit(notify: &Notify) -> bool {
+    poll(pin!(notify.notified()))
+}
+
+#[test]
+fn loom_notify_one_is_not_lost_and_publishes() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let flag = Arc::new(AtomicBool::new(false));
+        let (its, there) = (Arc::clone(&notify), Arc::clone(&flag));
+        let notifying = thread::spawn(move || {
+            // Relaxed: the notification is to publish it.
+            there.store(true, Relaxed);
+            its.notify_one();
+        });
+        // A lost permit is a deadlock, which loom reports.
+        loom::future::block_on(notify.notified());
+        assert!(flag.load(Relaxed));
+        notifying.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_notify_passes_the_permit_of_one_that_gives_up() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let (mut first, mut second) =
+            (Box::pin(Arc::clone(&notify).notified_owned()), Box::pin(notify.notified()));
+        assert!(!poll(first.as_mut()));
+        assert!(!poll(second.as_mut()));
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_one());
+        drop(first);
+        notifying.join().unwrap();
+        assert!(poll(second.as_mut()));
+        assert!(!has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_keeps_the_permit_of_the_last_one_that_gives_up() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let mut only = Box::pin(Arc::clone(&notify).notified_owned());
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_one());
+        let ready = poll(only.as_mut());
+        drop(only);
+        notifying.join().unwrap();
+        assert_ne!(ready, has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_two_wake_two() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let (mut first, mut second) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        assert!(!first.as_mut().enable());
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_one());
+        notify.notify_one();
+        let early = poll(second.as_mut());
+        notifying.join().unwrap();
+        assert!(poll(first.as_mut()));
+        assert!(early || poll(second.as_mut()));
+        drop((first, second));
+        assert!(!has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_waiters_reaches_those_that_exist() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let flag = Arc::new(AtomicBool::new(false));
+        let (its, there) = (Arc::clone(&notify), Arc::clone(&flag));
+        let notifying = thread::spawn(move || {
+            // Relaxed: as above.
+            there.store(true, Relaxed);
+            its.notify_waiters();
+        });
+        let notified = notify.notified();
+        // Whoever was made before the call is woken by it; whoever was made
+        // after it sees what came before.
+        if !flag.load(Relaxed) {
+            loom::future::block_on(notified);
+            assert!(flag.load(Relaxed));
+        }
+        notifying.join().unwrap();
+        assert!(!has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_waiters_races_with_one_that_gives_up() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let (mut first, mut second) =
+            (Box::pin(Arc::clone(&notify).notified_owned()), Box::pin(notify.notified()));
+        assert!(!poll(first.as_mut()));
+        assert!(!poll(second.as_mut()));
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_waiters());
+        drop(first);
+        notifying.join().unwrap();
+        assert!(poll(second.as_mut()));
+        // No permit is made of what was for all.
+        assert!(!has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_one_beside_notify_waiters() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let mut only = Box::pin(notify.notified());
+        assert!(!poll(only.as_mut()));
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_waiters());
+        notify.notify_one();
+        let permit = has_permit(&notify);
+        notifying.join().unwrap();
+        assert!(poll(only.as_mut()));
+        drop(only);
+        // If the permit went to the one that waited, there is none; if all were
+        // notified before, it was stored.
+        let _ = permit;
+        assert!(!has_permit(&notify));
+    });
+}

@@ -254,3 +254,38 @@ fn thread_stop_hooks_are_over_when_the_drop_returns() {
         assert_eq!(started.load(SeqCst), stopped.load(SeqCst));
     }
 }
+
+/// Whoever blocks in place until some task goes is released, for the workers
+/// that leave drop their tasks without waiting for it.
+#[test]
+fn a_thread_that_blocks_until_a_task_goes_lets_the_runtime_end() {
+    for workers in [1, 2, 8] {
+        for queued in [false, true] {
+            let mut builder = Builder::new_multi_thread();
+            let runtime = builder.worker_threads(workers).enable_all().build().unwrap();
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            let (blocks, has_blocked) = std::sync::mpsc::channel();
+            let blocked = runtime.spawn(async move {
+                task::block_in_place(|| {
+                    blocks.send(()).unwrap();
+                    receiver.recv().unwrap_err();
+                });
+            });
+            has_blocked.recv().unwrap();
+            let holder = runtime.spawn(async move {
+                let _held = sender;
+                loop {
+                    if queued {
+                        task::yield_now().await;
+                    } else {
+                        pending::<()>().await;
+                    }
+                }
+            });
+            drop(runtime);
+            let other = Builder::new_current_thread().build().unwrap();
+            other.block_on(blocked).unwrap();
+            assert!(other.block_on(holder).unwrap_err().is_cancelled());
+        }
+    }
+}

@@ -273,6 +273,12 @@ pub(crate) fn current_handle() -> Option<Handle> {
     with(|context| context.handle().cloned())
 }
 
+/// Whether there is an innermost runtime, and it has timers.
+#[inline]
+pub(crate) fn has_time() -> bool {
+    with(|context| context.handle().is_some_and(|handle| handle.common().has_time))
+}
+
 /// A random number below `n`, for the fairness of `select!`.
 pub(crate) fn random(n: u32) -> u32 {
     with(|context| context.random(n))

@@ -260,6 +260,13 @@ pub(crate) unsafe fn bury(item: Item, tasks: &OwnedTasks) {
     unsafe { tasks.bury(item.into_link().cast()) };
 }
 
+/// Asks all tasks on a worker's list to stop, of which some may be queued, or
+/// run elsewhere.
+pub(crate) fn abort_all(worker: &impl Home) {
+    // All the references first: what is scheduled below is foreign code's turn.
+    worker.tasks().all().iter().for_each(TaskRef::abort);
+}
+
 /// Cancels all tasks on a list whose scheduler has closed and emptied its
 /// queues, and which no thread polls any more.
 pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
@@ -287,6 +294,14 @@ pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
 }
 
 impl TaskRef {
+    /// # Safety
+    /// The task is live.
+    pub(super) unsafe fn share(task: NonNull<Header>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { header(task) }.state.add_ref();
+        Self(task)
+    }
+
     /// # Safety
     /// The caller owns one reference to the live task, and gives it away.
     #[inline(always)]
@@ -324,8 +339,8 @@ impl TaskRef {
 
 impl Clone for TaskRef {
     fn clone(&self) -> Self {
-        self.header().state.add_ref();
-        Self(self.0)
+        // SAFETY: our own reference keeps the task live.
+        unsafe { Self::share(self.0) }
     }
 }
 

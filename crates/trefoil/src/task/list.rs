@@ -64,6 +64,23 @@ impl OwnedTasks {
         self.len.set(self.len.get() - 1);
     }
 
+    /// A reference to each.
+    pub(super) fn all(&self) -> Vec<TaskRef> {
+        let mut all = Vec::with_capacity(self.len());
+        let mut next = self.head.get();
+        while let Some(task) = next {
+            // SAFETY: what is on the list is live: the runtime's reference.
+            all.push(unsafe { TaskRef::share(task) });
+            // SAFETY: as above.
+            let trailer = unsafe { trailer(task) };
+            next = trailer.neighbours.with(|cell| {
+                // SAFETY: the list's owner is the only one to touch its links.
+                unsafe { (*cell).next }
+            });
+        }
+        all
+    }
+
     /// Unlinks a task that ended elsewhere, and gives up its reference.
     ///
     /// # Safety

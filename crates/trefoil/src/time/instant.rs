@@ -40,6 +40,7 @@ impl Instant {
     }
 
     /// The moment that is `duration` from now, or the far future.
+    #[inline]
     pub(crate) fn after(duration: Duration) -> Instant {
         Instant::now().checked_add(duration).unwrap_or_else(Instant::far_future)
     }

@@ -20,6 +20,7 @@ use std::task::{Context, Poll, Waker, ready};
 ///
 /// # Panics
 /// Outside of a runtime, and in one without `enable_time`.
+#[inline]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     Sleep::new(Instant::after(duration), !duration.is_zero())
@@ -39,6 +40,15 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 
 const NO_TIME: &str = "A Trefoil context was found, but timers are disabled. Call `enable_time` \
                        on the runtime builder to enable timers.";
+
+#[cold]
+#[track_caller]
+fn refuse() -> ! {
+    match context::with(|context| context.handle().is_some()) {
+        true => panic!("{NO_TIME}"),
+        false => panic!("{NO_RUNTIME}"),
+    }
+}
 
 /// The future of [`sleep`] and [`sleep_until`]. To keep one and
 /// [`reset`](Sleep::reset) it, pin it.
@@ -70,12 +80,11 @@ unsafe impl Send for Sleep {}
 unsafe impl Sync for Sleep {}
 
 impl Sleep {
+    #[inline]
     #[track_caller]
     fn new(deadline: Instant, ahead: bool) -> Self {
-        match context::with(|context| context.handle().map(|handle| handle.common().has_time)) {
-            Some(true) => {}
-            Some(false) => panic!("{NO_TIME}"),
-            None => panic!("{NO_RUNTIME}"),
+        if !context::has_time() {
+            refuse();
         }
         Self { deadline, phase: Phase::New { ahead }, _pinned: PhantomPinned }
     }
@@ -218,19 +227,25 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let Phase::Armed(entry) = self.phase else { return };
-        context::with(|context| {
-            // SAFETY: armed, so the entry is live.
-            match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
-                // SAFETY: of this queue, and it was ours.
-                Some(own) => unsafe { own.discard(entry) },
-                // SAFETY: it was ours.
-                None => drop(unsafe { TimerQueue::cancel(entry) }),
-            }
-        });
+        // One that was never armed costs no call.
+        if let Phase::Armed(entry) = self.phase {
+            discard(entry);
+        }
     }
+}
+
+fn discard(entry: NonNull<Entry>) {
+    context::with(|context| {
+        // SAFETY: armed, so the entry is live.
+        match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
+            // SAFETY: of this queue, and its holder is being dropped.
+            Some(own) => unsafe { own.discard(entry) },
+            // SAFETY: its holder is being dropped.
+            None => drop(unsafe { TimerQueue::cancel(entry) }),
+        }
+    });
 }
 
 impl fmt::Debug for Sleep {

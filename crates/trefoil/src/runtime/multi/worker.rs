@@ -35,7 +35,10 @@ const JOIN_REST: u8 = 4;
 
 /// How long the shared queue may wait for a worker that has other work, unless
 /// a single poll takes longer.
-const LOOK_EVERY_NS: u64 = 50_000;
+const LOOK_EVERY_NS: u64 = 10_000;
+
+/// How long the wake-up of a thread may be held back, and one poll more.
+const HOLD_FOR: Duration = Duration::from_micros(20);
 
 /// The rounds of a search that are made even if none has found anything lately.
 const PATIENCE_MIN: u32 = 3;
@@ -81,6 +84,10 @@ pub(super) struct Core {
     is_pinned_turn: Cell<bool>,
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
+    /// Threads to be woken, soon: see `wake_joiner`.
+    held: RefCell<Vec<Waker>>,
+    /// When there was last time to.
+    held_at: Cell<Instant>,
     /// How much the ring must hold for a push in the middle of a poll to wake
     /// a sleeper, the tick of the poll this is about, and when it last woke one.
     enough: Cell<usize>,
@@ -132,6 +139,8 @@ impl Core {
             is_pinned_turn: Cell::new(false),
             tasks: OwnedTasks::default(),
             deferred: RefCell::default(),
+            held: RefCell::default(),
+            held_at: Cell::new(Instant::now()),
             enough: Cell::new(1),
             enough_at: Cell::new(0),
             woke_at: Cell::new(Instant::now()),
@@ -163,6 +172,7 @@ impl Core {
         }
         drain(self.pinned.take(), f);
         self.deferred.take().into_iter().for_each(task::wake_guarded);
+        self.held.take().into_iter().for_each(task::wake_guarded);
     }
 }
 
@@ -203,6 +213,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
                 // and there may be no other.
                 shared.common.hooks.thread_start();
                 worker.work();
+                worker.disband();
                 // Before the runtime can be over: who waits for that finds it done.
                 shared.common.hooks.thread_stop();
             });
@@ -408,13 +419,37 @@ impl WorkerThread {
         }
     }
 
+    /// At the runtime's end: cancels this worker's tasks, queued and at rest.
+    /// Another thread may block for as long as one of them holds something, and
+    /// would never leave. What is left, the last one to leave finds.
+    fn disband(&self) {
+        if self.core().is_none() {
+            return;
+        }
+        task::abort_all(self);
+        // A destructor may give the core away, and with it the rest of this.
+        while let Some(core) = self.core() {
+            let item = self.next(core, core.tick.get()).or_else(|| self.take_injected(core));
+            match item {
+                // SAFETY: tasks are the only items so far.
+                Some(item) => unsafe { Runnable::from_item(item) }.cancel(self),
+                None if self.wake_deferred(core) => {}
+                None => return,
+            }
+        }
+    }
+
     /// What this worker has at hand.
     #[inline]
     fn next(&self, core: &Core, tick: u32) -> Option<Item> {
         let remote = self.remote(core);
         if tick.wrapping_sub(core.look_at.get()) as i32 >= 0 {
-            self.schedule_look(core, tick);
+            if self.schedule_look(core, tick) {
+                self.wake_held(core);
+            }
             if let Some(item) = self.take_injected(core) {
+                // What came with it has waited long enough, too.
+                core.lifo_rest.set(remote.ring.len().min(u8::MAX.into()) as u8);
                 return Some(item);
             }
         }
@@ -427,7 +462,14 @@ impl WorkerThread {
             }
             core.lifo_rest.set(0);
         }
-        if let Some(task) = core.lifo.take() {
+        let mut lifo = core.lifo.take();
+        if lifo.is_some() && !core.held.borrow().is_empty() {
+            // It is not one of many that were queued together, and may be long.
+            core.lifo.set(lifo);
+            self.wake_held(core);
+            lifo = core.lifo.take();
+        }
+        if let Some(task) = lifo {
             let streak = core.lifo_streak.get();
             if streak < LIFO_STREAK {
                 core.lifo_streak.set(streak + 1);
@@ -489,7 +531,8 @@ impl WorkerThread {
 
     /// Says when to look at the shared queue next: after so many polls, or
     /// fewer if they took long.
-    fn schedule_look(&self, core: &Core, tick: u32) {
+    /// Says whether it is time to wake those who were held back as well.
+    fn schedule_look(&self, core: &Core, tick: u32) -> bool {
         let now = Instant::now();
         let took = now.duration_since(core.looked.replace(now)).as_nanos() as u64;
         let most = self.shared.knobs.global_queue_interval;
@@ -497,6 +540,11 @@ impl WorkerThread {
         let interval = (LOOK_EVERY_NS / per_poll).clamp(1, u64::from(most)) as u32;
         core.look_interval.set(interval);
         core.look_at.set(tick.wrapping_add(interval));
+        if now.duration_since(core.held_at.get()) < HOLD_FOR {
+            return false;
+        }
+        core.held_at.set(now);
+        true
     }
 
     /// Polls a task. No reference to the core is an argument here, nor used by
@@ -536,8 +584,17 @@ impl WorkerThread {
         core.counters.polls.add(1);
     }
 
+    /// Wakes the threads whose wake-up was held back.
+    #[inline]
+    fn wake_held(&self, core: &Core) {
+        if !core.held.borrow().is_empty() {
+            core.held.take().into_iter().for_each(task::wake_guarded);
+        }
+    }
+
     /// Wakes what was deferred; false if there was nothing.
     fn wake_deferred(&self, core: &Core) -> bool {
+        self.wake_held(core);
         if core.deferred.borrow().is_empty() {
             return false;
         }
@@ -664,7 +721,7 @@ impl WorkerThread {
         self.reclaim();
         let Some(core) = self.core() else { return false };
         // They wait for a turn that may not come for as long as this blocks.
-        core.deferred.take().into_iter().for_each(task::wake_guarded);
+        self.wake_deferred(core);
         // One of them may have blocked in turn, and given the core away.
         let Some(core) = self.core() else { return false };
         if !self.can_part() {
@@ -718,10 +775,20 @@ impl Home for WorkerThread {
         &self.core().expect("a task came to rest on a thread without a core").tasks
     }
 
-    /// The joiner goes first, but not at once: it may well wait for the tasks
-    /// that are queued behind this one, and would be woken by each in turn.
+    /// A joiner may well wait for the tasks that are queued behind this one,
+    /// and would be woken by each in turn. So a task goes first, but not at
+    /// once; and a thread, whose wake-up is dear, and which may even push this
+    /// one off its CPU, is held back up to the next look at the shared queue,
+    /// if there is more to run here and all others are busy too.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
+        let Some(core) = self.core() else { return task::wake_guarded(joiner) };
+        if task::task_of(&joiner).is_none()
+            && !self.remote(core).ring.is_empty()
+            && self.shared.idle.counts() == (0, 0)
+        {
+            return core.held.borrow_mut().push(joiner);
+        }
         task::wake_guarded(joiner);
         if let Some(core) = self.core() {
             core.lifo_rest.set(core.lifo_rest.get().max(JOIN_REST));

@@ -15,6 +15,8 @@ impl WorkerThread {
             return;
         };
         self.announce(core);
+        self.wake_held(core);
+        let Some(core) = self.core() else { return };
         if !core.forked.replace(true)
             && let Some(task) = core.lifo.take()
         {

@@ -81,7 +81,10 @@ impl WorkerThread {
         // SAFETY: the core makes this thread the ring's owner.
         let room = unsafe { ring.room() };
         let mut batched = false;
-        let first = self.shared.injector.pop_batch(self.shared.workers(), room.min(128), |item| {
+        // Its part, if others are about to come. They can steal it anyway.
+        let (searching, sleeping) = self.shared.idle.counts();
+        let share = if searching + sleeping > 0 { self.shared.workers() } else { 1 };
+        let first = self.shared.injector.pop_batch(share, room, |item| {
             batched = true;
             // SAFETY: as above.
             let pushed = unsafe { ring.push(item) };

@@ -61,7 +61,9 @@ impl Home for Worker {
 
 /// Counts drops, of the future and of its output.
 #[derive(Clone)]
-struct Alive(Arc<std::sync::atomic::AtomicUsize>);
+struct Alive(
+    #[expect(dead_code, reason = "its count is read")] Arc<std::sync::atomic::AtomicUsize>,
+);
 
 impl Alive {
     fn new() -> (Self, Arc<std::sync::atomic::AtomicUsize>) {

@@ -87,7 +87,7 @@ pub(super) struct Core {
     deferred: RefCell<Vec<Waker>>,
     /// Threads to be woken, soon: see `wake_joiner`.
     held: RefCell<Vec<Waker>>,
-    /// When there was last time to.
+    /// Since when the first of them.
     held_at: Cell<Instant>,
     /// How much the ring must hold for a push in the middle of a poll to wake
     /// a sleeper, the tick of the poll this is about, and when it last woke one.
@@ -424,10 +424,11 @@ impl WorkerThread {
     #[inline]
     fn next(&self, core: &Core, tick: u32) -> Option<Item> {
         let remote = self.remote(core);
+        if !core.held.borrow().is_empty() && core.held_at.get().elapsed() >= HOLD_FOR {
+            self.wake_held(core);
+        }
         if tick.wrapping_sub(core.look_at.get()) as i32 >= 0 {
-            if self.schedule_look(core, tick) {
-                self.wake_held(core);
-            }
+            self.schedule_look(core, tick);
             if let Some(item) = self.take_injected(core) {
                 // What came with it has waited long enough, too.
                 core.lifo_rest.set(remote.ring.len().min(u8::MAX.into()) as u8);
@@ -512,8 +513,7 @@ impl WorkerThread {
 
     /// Says when to look at the shared queue next: after so many polls, or
     /// fewer if they took long.
-    /// Says whether it is time to wake those who were held back as well.
-    fn schedule_look(&self, core: &Core, tick: u32) -> bool {
+    fn schedule_look(&self, core: &Core, tick: u32) {
         let now = Instant::now();
         let took = now.duration_since(core.looked.replace(now)).as_nanos() as u64;
         let most = self.shared.knobs.global_queue_interval;
@@ -521,11 +521,6 @@ impl WorkerThread {
         let interval = (LOOK_EVERY_NS / per_poll).clamp(1, u64::from(most)) as u32;
         core.look_interval.set(interval);
         core.look_at.set(tick.wrapping_add(interval));
-        if now.duration_since(core.held_at.get()) < HOLD_FOR {
-            return false;
-        }
-        core.held_at.set(now);
-        true
     }
 
     /// Polls a task. No reference to the core is an argument here, nor used by
@@ -685,7 +680,7 @@ impl Home for WorkerThread {
     /// A joiner may well wait for the tasks that are queued behind this one,
     /// and would be woken by each in turn. So a task goes first, but not at
     /// once; and a thread, whose wake-up is dear, and which may even push this
-    /// one off its CPU, is held back up to the next look at the shared queue,
+    /// one off its CPU, is held back for `HOLD_FOR`, and one poll at most,
     /// if there is more to run here and all others are busy too.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
@@ -694,7 +689,11 @@ impl Home for WorkerThread {
             && !self.remote(core).ring.is_empty()
             && self.shared.idle.counts() == (0, 0)
         {
-            return core.held.borrow_mut().push(joiner);
+            let mut held = core.held.borrow_mut();
+            if held.is_empty() {
+                core.held_at.set(Instant::now());
+            }
+            return held.push(joiner);
         }
         task::wake_guarded(joiner);
         if let Some(core) = self.core() {

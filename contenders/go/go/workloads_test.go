@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"palio/contenders/go/harness"
 )
@@ -83,6 +84,12 @@ func TestMatmul(t *testing.T) {
 			}
 			bases := uint64(n / 32 * n / 32 * n / 32)
 			m := newMultiplication(n)
+			for _, matrix := range []block{m.a, m.b, m.c} {
+				// Go's allocator sees to it by its size classes; the definition demands it.
+				if start := uintptr(unsafe.Pointer(&matrix.elements[0])); start%64 != 0 {
+					t.Errorf("a matrix of %d rows starts at %#x, which is no multiple of 64", n, start)
+				}
+			}
 			// Twice, since C must have been cleared between.
 			for range 2 {
 				m.Prepare()

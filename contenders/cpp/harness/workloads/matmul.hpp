@@ -6,14 +6,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
-#include <vector>
 
 #include "palio.hpp"
 
 namespace palio::matmul {
 
 constexpr std::size_t base_size = 32;
+
+// A square matrix, row by row, which starts on a cache line, as in every language: where it does not, every load of a
+// whole vector touches two lines, and the kernel takes twice as long.
+class Matrix {
+public:
+    explicit Matrix(std::size_t n)
+        : n_(n), cells_(static_cast<float*>(::operator new[](n * n * sizeof(float), cache_line))) {
+        clear();
+    }
+
+    float* data() { return cells_.get(); }
+    float& at(std::size_t i, std::size_t j) { return cells_[i * n_ + j]; }
+    void clear() { std::uninitialized_fill_n(data(), n_ * n_, 0.0f); }
+
+private:
+    static constexpr std::align_val_t cache_line{64};
+    struct Free {
+        void operator()(float* cells) const { ::operator delete[](cells, cache_line); }
+    };
+
+    std::size_t n_;
+    std::unique_ptr<float[], Free> cells_;
+};
 
 // C += A * B for three square blocks, each inside a matrix whose rows are `stride` numbers apart.
 struct Product {
@@ -59,16 +82,16 @@ private:
 template <class Root>
 class Stages final : public Staged {
 public:
-    Stages(std::size_t n, Root root) : root_(std::move(root)), n_(n), a_(n * n), b_(n * n), c_(n * n) {
+    Stages(std::size_t n, Root root) : root_(std::move(root)), n_(n), a_(n), b_(n), c_(n) {
         for (std::size_t i = 0; i < n; ++i) {
             for (std::size_t j = 0; j < n; ++j) {
-                a_[i * n + j] = static_cast<float>((i + 2 * j) % 5);
-                b_[i * n + j] = static_cast<float>((3 * i + j) % 7);
+                a_.at(i, j) = static_cast<float>((i + 2 * j) % 5);
+                b_.at(i, j) = static_cast<float>((3 * i + j) % 7);
             }
         }
     }
 
-    void prepare() override { std::ranges::fill(c_, 0.0f); }
+    void prepare() override { c_.clear(); }
 
     void run() override {
         blocks_ = root_(Product{.a = a_.data(), .b = b_.data(), .c = c_.data(), .size = n_, .stride = n_});
@@ -78,7 +101,7 @@ public:
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < n_; ++i) {
             for (std::size_t j = 0; j < n_; ++j) {
-                sum += static_cast<std::uint64_t>(c_[i * n_ + j]) * (1 + (i + 3 * j) % 11);
+                sum += static_cast<std::uint64_t>(c_.at(i, j)) * (1 + (i + 3 * j) % 11);
             }
         }
         return {.answer = sum, .ops = blocks_, .work = blocks_};
@@ -87,9 +110,9 @@ public:
 private:
     Root root_;
     std::size_t n_;
-    std::vector<float> a_;
-    std::vector<float> b_;
-    std::vector<float> c_;
+    Matrix a_;
+    Matrix b_;
+    Matrix c_;
     std::uint64_t blocks_ = 0;
 };
 

@@ -70,7 +70,7 @@ impl<R: AsyncRuntime> Stages<R> {
             runtime: R::start(threads),
             a: Block::of(Arc::new(Matrix::a(n))),
             b: Block::of(Arc::new(Matrix::b(n))),
-            c: Some(BlockMut::owned(Matrix::zero(n))),
+            c: Some(BlockMut::zero(n)),
             blocks: 0,
         }
     }

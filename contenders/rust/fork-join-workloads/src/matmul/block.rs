@@ -5,11 +5,13 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
+use std::iter;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::kernel::BASE;
-use super::matrix::Matrix;
+use super::matrix::{Matrix, SPARE_CELLS, checksum, first_on_line};
 
 /// Where a block lies: `size` rows of `size` cells, each `stride` after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +58,35 @@ impl<M: Deref<Target = Matrix> + Clone> Block<M> {
         self.place.quadrants().map(|place| Self { matrix: self.matrix.clone(), place })
     }
 
-    /// Row `i` of a block of the base case's size.
-    pub(super) fn row(&self, i: usize) -> &[f32; BASE] {
-        let start = self.place.row(i);
-        let row = &self.matrix.cells()[start..start + self.place.size];
-        row.try_into().expect("only the base case is read")
+    /// The rows of a block of the base case's size.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        let Place { first, stride, size } = self.place;
+        assert_eq!(size, BASE, "only the base case is read");
+        let cells = &self.matrix.cells()[first..=self.place.row(BASE - 1) + (BASE - 1)];
+        Rows { cells: cells.as_ptr(), stride, borrowed: PhantomData }
+    }
+}
+
+/// The rows of a block of the base case's size, whose bounds were checked together: to look up a row is an addition.
+///
+/// **Invariant:** [`BASE`] rows of [`BASE`] cells, the first at `cells` and each `stride` after the one before, lie in
+/// one slice that is borrowed for `'a`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    cells: *const f32,
+    stride: usize,
+    borrowed: PhantomData<&'a [f32]>,
+}
+
+impl<'a> Rows<'a> {
+    #[inline]
+    pub(super) fn row(self, i: usize) -> &'a [f32; BASE] {
+        assert!(i < BASE);
+        // SAFETY: by the invariant, row `i` of `BASE` lies in the slice that `cells` points into.
+        let row = unsafe { self.cells.add(i * self.stride) };
+        // SAFETY: as above, `BASE` cells from here are one row of it, and it is borrowed for `'a`; an array is aligned
+        // as its cells are.
+        unsafe { &*row.cast() }
     }
 }
 
@@ -134,8 +160,6 @@ impl<K: Cells> BlockMut<K> {
     /// When these are not the four quadrants of one block, in their order.
     pub fn merge(quadrants: [Self; 4]) -> Self {
         let places = quadrants.each_ref().map(|quadrant| quadrant.place);
-        let place = Place { size: 2 * places[0].size, ..places[0] };
-        assert_eq!(places, place.quadrants(), "these are not the quadrants of one block");
         let [upper_left, others @ ..] = quadrants;
         for other in &others {
             assert!(
@@ -143,6 +167,8 @@ impl<K: Cells> BlockMut<K> {
                 "these are not quadrants of one matrix"
             );
         }
+        let place = Place { size: 2 * upper_left.place.size, ..upper_left.place };
+        assert_eq!(places, place.quadrants(), "these are not the quadrants of one block");
         Self { cells: upper_left.cells, place }
     }
 }
@@ -156,10 +182,11 @@ impl<'a> BlockMut<&'a [Cell<f32>]> {
 }
 
 impl BlockMut<Arc<[Cell<f32>]>> {
-    /// The whole of a matrix, owned.
-    pub fn owned(matrix: Matrix) -> Self {
-        let place = Place::whole(matrix.n());
-        Self { cells: matrix.into_cells().into_iter().map(Cell::new).collect(), place }
+    /// The whole of a matrix, owned, all zeros.
+    pub fn zero(n: usize) -> Self {
+        let cells: Arc<[_]> = iter::repeat_with(Cell::default).take(n * n + SPARE_CELLS).collect();
+        let place = Place { first: first_on_line(&cells), ..Place::whole(n) };
+        Self { cells, place }
     }
 
     /// Sets every cell of a whole matrix to zero.
@@ -167,9 +194,7 @@ impl BlockMut<Arc<[Cell<f32>]>> {
     /// # Panics
     /// When this is not the whole matrix.
     pub fn clear(&mut self) {
-        self.assert_whole();
-        // The block is whole, so by the invariant of `BlockMut` no other block covers any cell.
-        self.cells.iter().for_each(|cell| cell.set(0.0));
+        self.whole().iter().for_each(|cell| cell.set(0.0));
     }
 
     /// The answer of the workload, from a whole matrix.
@@ -177,14 +202,14 @@ impl BlockMut<Arc<[Cell<f32>]>> {
     /// # Panics
     /// When this is not the whole matrix.
     pub fn checksum(&mut self) -> u64 {
-        self.assert_whole();
-        let cells = self.cells.iter().map(Cell::get).collect();
-        Matrix::from_cells(self.place.size, cells).checksum()
+        checksum(self.place.size, self.whole().iter().map(Cell::get))
     }
 
-    fn assert_whole(&self) {
-        let cells = self.place.size * self.place.size;
-        assert_eq!(cells, self.cells.len(), "this is not the whole matrix");
+    /// All cells of a whole matrix. By the invariant of `BlockMut` no other block covers any of them.
+    fn whole(&mut self) -> &[Cell<f32>] {
+        let Place { first, stride, size } = self.place;
+        assert_eq!(stride, size, "this is not the whole matrix");
+        &self.cells[first..][..size * size]
     }
 }
 
@@ -208,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_block_is_put_together_as_it_was_cut() {
-        let whole = BlockMut::owned(Matrix::zero(64));
+        let whole = BlockMut::zero(64);
         let [first, second, third, fourth] = whole.split();
         let second = BlockMut::merge(second.split());
         let mut whole = BlockMut::merge([first, second, third, fourth]);
@@ -219,22 +244,22 @@ mod tests {
     #[test]
     #[should_panic(expected = "quadrants of one block")]
     fn quadrants_in_another_order_are_refused() {
-        let [first, second, third, fourth] = BlockMut::owned(Matrix::zero(64)).split();
+        let [first, second, third, fourth] = BlockMut::zero(64).split();
         BlockMut::merge([second, first, third, fourth]);
     }
 
     #[test]
     #[should_panic(expected = "quadrants of one matrix")]
     fn quadrants_of_two_matrices_are_refused() {
-        let [first, second, third, _] = BlockMut::owned(Matrix::zero(64)).split();
-        let [.., fourth] = BlockMut::owned(Matrix::zero(64)).split();
+        let [first, second, third, _] = BlockMut::zero(64).split();
+        let [.., fourth] = BlockMut::zero(64).split();
         BlockMut::merge([first, second, third, fourth]);
     }
 
     #[test]
     #[should_panic(expected = "not the whole matrix")]
     fn a_part_is_not_summed() {
-        let [mut first, ..] = BlockMut::owned(Matrix::zero(64)).split();
+        let [mut first, ..] = BlockMut::zero(64).split();
         first.checksum();
     }
 }

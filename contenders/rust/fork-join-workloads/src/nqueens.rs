@@ -60,6 +60,8 @@ impl Placement {
         self
     }
 
+    /// Never inlined, so that a contender's surroundings do not change the machine code of what is most of the work.
+    #[inline(never)]
     fn legal_columns(&self) -> Columns {
         let mut columns = Columns { legal: [0; N_MAX], count: 0 };
         if self.rows < self.n {

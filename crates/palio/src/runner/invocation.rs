@@ -287,11 +287,16 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
+/// A first iteration of so many budgets, and of a second at least, is long enough to know that a sample is one iteration.
+const LONG_BUDGETS: f64 = 10.0;
+const LONG_NS_MIN: f64 = 1e9;
 
 /// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will be asked for.
 ///
 /// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples fill the budget, but
 /// are at least 3 (1 when one alone overruns the budget) and at most 100; a tenth as many, at least 1, warm up.
+///
+/// An iteration much longer than the budget is not repeated: there are cells in which each takes a minute.
 pub fn pilot(
     race: &RaceRecord,
     cell: &CellRecord,
@@ -304,16 +309,22 @@ pub fn pilot(
         Err(result) => return (*result, None),
     };
     let mut schedule = None;
-    if conversation.run(1, 1, true).is_some() {
+    let long_ns = (LONG_BUDGETS * limits.budget_ms as f64 * 1e6).max(LONG_NS_MIN);
+    let first = conversation.run(1, 1, true);
+    if let Some(&[first_ns]) = first.as_deref() {
         let mut batch = 1_u32;
+        if first_ns > long_ns {
+            schedule = Some(fixed(first_ns, batch, limits.budget_ms));
+        }
         // The first iterations of a process are slow; a few rounds settle on its pace.
-        while let Some(times) = conversation.run(2, batch, true) {
+        while schedule.is_none()
+            && let Some(times) = conversation.run(2, batch, true)
+        {
             let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
             let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(BATCH_MAX)) as u32;
             let enough = enough.max(1).next_power_of_two();
             if enough <= batch {
                 schedule = Some(fixed(iteration_ns, enough, limits.budget_ms));
-                break;
             }
             batch = enough;
         }

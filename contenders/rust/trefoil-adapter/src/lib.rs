@@ -145,7 +145,7 @@ impl<S: Scheduler> ForkJoin for Trefoil<S> {
     }
 
     fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
-        self.runtime.install(|| work(&mut ()))
+        self.runtime.install_here(|| work(&mut ()))
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 //! | nested `join`s for more than two | [`fork_all([a, b, c])`](fn@super::fork_all), with all results in order |
 //! | `rayon::scope(\|s\| s.spawn(\|s\| …))` | [`scope(\|s\| s.spawn(\|s\| …))`](fn@super::scope) |
 //! | `pool.install(f)` | [`runtime.install(f)`](crate::runtime::Runtime::install), or the same of a [`Handle`](crate::runtime::Handle::install) |
+//! | `.use_current_thread()` | [`runtime.install_here(f)`](crate::runtime::Runtime::install_here), for one call at a time |
 //! | `ThreadPoolBuilder::new()` | [`Builder::new_multi_thread()`](crate::runtime::Builder::new_multi_thread) |
 //! | `.num_threads(n)`, `RAYON_NUM_THREADS` | [`.worker_threads(n)`](crate::runtime::Builder::worker_threads), `TREFOIL_WORKER_THREADS` |
 //! | `.stack_size(bytes)` | [`.thread_stack_size(bytes)`](crate::runtime::Builder::thread_stack_size) |

@@ -1,7 +1,7 @@
 //! The way into a runtime's workers from other threads.
 
 use super::job::{Header, StackJob, Where};
-use crate::runtime::{Handle, Scheduler, context, parker::Parker};
+use crate::runtime::{Handle, Scheduler, context, multi, parker::Parker};
 use crate::sync::atomic::{Acquire, AtomicU32, Release};
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -56,6 +56,27 @@ where
             let f = unsafe { job.take_closure() };
             f(Where::Here)
         }
+    }
+}
+
+/// Runs a closure on the calling thread in the place of a worker that sleeps, or else on a worker.
+pub(crate) fn install_here<F, R>(handle: &Handle, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    let Scheduler::Multi(shared) = &handle.scheduler else { return f() };
+    // A thread that has something to serve does not do so from inside of a fork.
+    let is_free =
+        context::with(|context| context.worker().is_none() && context.current().is_none())
+            && !context::is_in_local();
+    if !is_free {
+        return install(handle, f);
+    }
+    match multi::work_here(shared, f) {
+        Ok(Ok(result)) => result,
+        Ok(Err(payload)) => resume_unwind(payload),
+        Err(f) => install(handle, f),
     }
 }
 

@@ -6,7 +6,9 @@
 //! one by one, and [`for_each`] and [`map_reduce`] are loops over ranges and slices. All of them may be called
 //! inside of tasks, where they use the worker that runs the task, and idle ones
 //! beside it; from other threads,
-//! [`Runtime::install`](crate::runtime::Runtime::install) leads to the workers.
+//! [`Runtime::install`](crate::runtime::Runtime::install) leads to the workers, and
+//! [`Runtime::install_here`](crate::runtime::Runtime::install_here) makes the calling
+//! thread one of them for so long.
 //!
 //! A task that forks for long is not in the way of others: on two workers or
 //! more, what waits for its worker (tasks, timers, what is pinned there) is
@@ -54,7 +56,7 @@ pub use scope::{Scope, scope};
 
 pub(crate) use deque::{Deque, Owner, Stolen};
 pub(crate) use deques::Deques;
-pub(crate) use install::install;
+pub(crate) use install::{install, install_here};
 
 use crate::runtime::context::{self, Context};
 use crate::runtime::multi::WorkerThread;

@@ -43,6 +43,18 @@ impl Pool {
         self.work.fetch_update(Relaxed, Relaxed, |work| work.checked_sub(1)).is_ok()
     }
 
+    /// A guest comes and goes.
+    fn visit(&self) {
+        let Some(worker) = self.idle.relieve(|_| ()) else { return };
+        // Work that comes here is what the worker would have been woken for.
+        if self.idle.resume_sleep(worker, || ()) == Some(Asleep::LookAgain) {
+            fence(SeqCst);
+            if self.work.load(Relaxed) > 0 {
+                self.notify();
+            }
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.done.load(SeqCst) == self.total
     }
@@ -96,6 +108,25 @@ fn loom_idle_one_worker_and_a_foreign_pusher() {
         let worker = thread::spawn(move || theirs.work(0));
         pool.push();
         pool.push();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_idle_one_worker_a_guest_and_a_foreign_pusher() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let pool = Pool::new(1, 1);
+        let theirs = Arc::clone(&pool);
+        let worker = thread::spawn(move || theirs.work(0));
+        let theirs = Arc::clone(&pool);
+        let guest = thread::spawn(move || {
+            theirs.visit();
+            theirs.visit();
+        });
+        pool.push();
+        guest.join().unwrap();
         worker.join().unwrap();
     });
 }

@@ -19,10 +19,17 @@ pub(crate) struct Idle {
     /// Searching workers in the low half, sleeping ones in the high half.
     /// Written by any thread; RMW only, all `SeqCst`.
     counts: AtomicU64,
-    /// The sleepers, the one that fell asleep last at the end. It is woken
-    /// first: its caches are the warmest.
-    sleepers: Mutex<Vec<u32>>,
+    sleepers: Mutex<Sleepers>,
     workers: u32,
+}
+
+#[derive(Debug)]
+struct Sleepers {
+    /// Those that can be chosen, the one that fell asleep last at the end. It
+    /// is woken first: its caches are the warmest.
+    asleep: Vec<u32>,
+    /// Those that count as awake, because a guest works in their place.
+    relieved: Vec<u32>,
 }
 
 /// What a worker that went to sleep still has to do.
@@ -45,6 +52,12 @@ pub(crate) enum Awake {
     Plain,
 }
 
+/// Takes a worker off a list, on which it is likely to have come lately.
+fn take_out(list: &mut Vec<u32>, worker: u32) -> bool {
+    let index = list.iter().rposition(|&other| other == worker);
+    index.map(|index| list.remove(index)).is_some()
+}
+
 fn searching(counts: u64) -> u32 {
     counts as u32
 }
@@ -57,7 +70,10 @@ impl Idle {
     pub(crate) fn new(workers: u32) -> Self {
         Self {
             counts: AtomicU64::new(0),
-            sleepers: Mutex::new(Vec::with_capacity(workers as usize)),
+            sleepers: Mutex::new(Sleepers {
+                asleep: Vec::with_capacity(workers as usize),
+                relieved: Vec::with_capacity(workers as usize),
+            }),
             workers,
         }
     }
@@ -90,7 +106,7 @@ impl Idle {
         if searching(self.counts.load(SeqCst)) != 0 {
             return None;
         }
-        let worker = sleepers.pop()?;
+        let worker = sleepers.asleep.pop()?;
         self.counts.fetch_add(SEARCHING.wrapping_sub(SLEEPING), SeqCst);
         Some(worker)
     }
@@ -121,7 +137,7 @@ impl Idle {
         let change = if was_searching { SLEEPING.wrapping_sub(SEARCHING) } else { SLEEPING };
         // SeqCst: the sleeper's half of the Dekker duel with `choose`.
         let before = self.counts.fetch_add(change, SeqCst);
-        sleepers.push(worker);
+        sleepers.asleep.push(worker);
         // Also for a worker that was not searching itself, because it was turned
         // down by `start_searching`: whoever was searching then may have found
         // work and looked around before this worker counted as a sleeper.
@@ -135,13 +151,50 @@ impl Idle {
     /// Counts a worker that left its parker as awake.
     pub(crate) fn wake(&self, worker: u32) -> Awake {
         let mut sleepers = self.sleepers.lock();
-        // From the end: it is more likely to have come lately.
-        let Some(index) = sleepers.iter().rposition(|&sleeper| sleeper == worker) else {
+        if take_out(&mut sleepers.relieved, worker) {
+            // Awake it counted already. From here on it is, and the guest works
+            // beside it, and not in its place.
+            return Awake::Plain;
+        }
+        if !take_out(&mut sleepers.asleep, worker) {
             return Awake::Searching;
-        };
-        sleepers.remove(index);
+        }
         self.counts.fetch_sub(SLEEPING, SeqCst);
         Awake::Plain
+    }
+
+    /// Takes a sleeper's place: it sleeps on, but counts as awake and busy.
+    /// `seat` is told which, before the sleeper can wake.
+    #[must_use]
+    pub(crate) fn relieve(&self, seat: impl FnOnce(u32)) -> Option<u32> {
+        // A glance at the word, whose lock it need not take in vain. SeqCst:
+        // as everywhere; nothing depends on it.
+        if sleeping(self.counts.load(SeqCst)) == 0 {
+            return None;
+        }
+        let mut sleepers = self.sleepers.lock();
+        let worker = sleepers.asleep.pop()?;
+        sleepers.relieved.push(worker);
+        seat(worker);
+        // To all others, this is a sleeper that woke by itself.
+        self.counts.fetch_sub(SLEEPING, SeqCst);
+        Some(worker)
+    }
+
+    /// Gives a sleeper its place back; none if it has woken meanwhile. The
+    /// caller must then do for the worker what `sleep` would tell it, but park.
+    /// `unseat` is called before the sleeper can sleep anew.
+    #[must_use]
+    pub(crate) fn resume_sleep(&self, worker: u32, unseat: impl FnOnce()) -> Option<Asleep> {
+        let mut sleepers = self.sleepers.lock();
+        unseat();
+        if !take_out(&mut sleepers.relieved, worker) {
+            return None;
+        }
+        sleepers.asleep.push(worker);
+        // SeqCst: as in `sleep`.
+        let before = self.counts.fetch_add(SLEEPING, SeqCst);
+        Some(if searching(before) == 0 { Asleep::LookAgain } else { Asleep::Covered })
     }
 
     /// Workers that search and that sleep, at some moment.

@@ -254,6 +254,15 @@ impl Runtime {
         self.handle.install(f)
     }
 
+    /// As [`Handle::install_here`].
+    pub fn install_here<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        self.handle.install_here(f)
+    }
+
     /// Runs a future on the calling thread until it is done, with this runtime
     /// as its context.
     ///

@@ -28,10 +28,9 @@ where
 /// multiplications is within the noise.
 #[inline(never)]
 fn multiply_row(a: &[f32; BASE], b: Rows<'_>, c: &mut [f32; BASE]) {
-    for k in 0..BASE {
-        let b = b.row(k);
-        for j in 0..BASE {
-            c[j] = multiply_add(a[k], b[j], c[j]);
+    for (k, &factor) in a.iter().enumerate() {
+        for (c, &b) in c.iter_mut().zip(b.row(k)) {
+            *c = multiply_add(factor, b, *c);
         }
     }
 }

@@ -4,7 +4,7 @@ mod last_rites;
 mod watch;
 mod worker;
 
-pub(crate) use worker::WorkerThread;
+pub(crate) use worker::{WorkerThread, work_here};
 
 use super::inbox::Inbox;
 use super::injector::Injector;
@@ -259,6 +259,13 @@ impl Shared {
             }
         }
         true
+    }
+
+    /// Counts the calling thread as one of the scheduler's; false if none is left, and the runtime is over.
+    fn join_threads(&self) -> bool {
+        let join = |threads: usize| (threads > 0).then(|| threads + 1);
+        // SeqCst: it is rare, and no weaker one is argued for.
+        self.threads.fetch_update(SeqCst, SeqCst, join).is_ok()
     }
 
     /// A thread leaves, with its core if it has one. The last one cleans up.

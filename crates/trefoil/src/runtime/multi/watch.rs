@@ -17,7 +17,7 @@ use super::{Remote, Shared, handle};
 use crate::runtime::context;
 use crate::runtime::parker::Parker;
 use crate::sync::atomic::{
-    AcqRel, AtomicU32, AtomicU64, AtomicUsize, Relaxed, SeqCst, fence, fence_after_rmw,
+    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Relaxed, SeqCst, fence, fence_after_rmw,
 };
 use crate::sync::{UnsafeCell, thread};
 use std::ptr;
@@ -64,6 +64,9 @@ pub(super) struct Loan {
     /// long as there are any, the core's worker is only there for tasks: it
     /// steals no jobs, or there would be more and more threads that compute.
     forkers: AtomicU32,
+    /// A thread from outside forks in the place of the core's worker, which
+    /// sleeps: see `worker/guest.rs`. It is one of the `forkers`, too.
+    is_relieved: AtomicBool,
 }
 
 /// The core can be taken.
@@ -83,6 +86,7 @@ impl Loan {
             state: AtomicU64::new(0),
             core: UnsafeCell::new(ptr::null_mut()),
             forkers: AtomicU32::new(0),
+            is_relieved: AtomicBool::new(false),
         }
     }
 
@@ -123,6 +127,29 @@ impl Loan {
         self.forkers.load(Relaxed) != 0
     }
 
+    /// A guest takes the place of the core's worker. It is a full fence.
+    pub(super) fn seat_guest(&self) {
+        // Relaxed: as `has_forkers`.
+        self.forkers.fetch_add(1, Relaxed);
+        // AcqRel: for the fence.
+        self.is_relieved.swap(true, AcqRel);
+        fence_after_rmw();
+    }
+
+    /// The guest leaves.
+    pub(super) fn unseat_guest(&self) {
+        // Relaxed: as `has_forkers`. Guests come and go under the lock of the
+        // sleepers.
+        self.is_relieved.store(false, Relaxed);
+        self.forkers.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether there is something to watch.
+    fn needs_watch(&self) -> bool {
+        // Relaxed: as `available`.
+        self.available().is_some() || self.is_relieved.load(Relaxed)
+    }
+
     /// The state of the loan, if there is one.
     fn available(&self) -> Option<u64> {
         // Relaxed: a hint; see `Watch::rest` for where it must not be missed.
@@ -136,8 +163,8 @@ impl Watch {
         Self { state: AtomicU32::new(ABSENT), parker: Parker::new(), deputies: AtomicUsize::new(0) }
     }
 
-    /// Sees to it that somebody watches; the caller has lent a core before,
-    /// with a full fence in between.
+    /// Sees to it that somebody watches; the caller has lent a core before, or
+    /// seated a guest, with a full fence in between.
     #[inline]
     pub(super) fn ensure(&self, shared: &Arc<Shared>) {
         // Relaxed: the lender's half of the Dekker duel with `rest`.
@@ -182,7 +209,7 @@ impl Watch {
         // The watch's half of the Dekker duel with `ensure`: either the lender
         // sees that we sleep, or we see what it has lent.
         fence(SeqCst);
-        if shared.remotes.iter().any(|remote| remote.loan.available().is_some()) {
+        if shared.remotes.iter().any(|remote| remote.loan.needs_watch()) {
             // Relaxed: as `AcqRel` in `rouse`, but it changes nothing for us
             // who was first.
             let _ = self.state.compare_exchange(ASLEEP, AWAKE, Relaxed, Relaxed);
@@ -199,12 +226,22 @@ fn watch(shared: &Arc<Shared>) {
     shared.common.unpin();
     shared.watch.parker.adopt();
     let mut seen = vec![0; shared.workers()];
+    let mut seen_guest = vec![false; shared.workers()];
     let mut quiet = 0;
     loop {
         if shared.is_shut_down() {
             return;
         }
         let mut any = false;
+        for (remote, seen) in shared.remotes.iter().zip(&mut seen_guest) {
+            // Relaxed: as `available`.
+            let is_relieved = remote.loan.is_relieved.load(Relaxed);
+            any |= is_relieved;
+            // Its worker sleeps, and has all it needs to serve tasks.
+            if std::mem::replace(seen, is_relieved) && is_relieved && is_left(shared, remote) {
+                remote.parker.unpark();
+            }
+        }
         for (remote, seen) in shared.remotes.iter().zip(&mut seen) {
             let Some(loan) = remote.loan.available() else { continue };
             any = true;
@@ -215,7 +252,7 @@ fn watch(shared: &Arc<Shared>) {
                 // From here on, this thread is the worker, and another watches.
                 shared.watch.state.store(ABSENT, Relaxed);
                 fence(SeqCst);
-                if shared.remotes.iter().any(|remote| remote.loan.available().is_some()) {
+                if shared.remotes.iter().any(|remote| remote.loan.needs_watch()) {
                     shared.watch.ensure(shared);
                 }
                 return worker::run(Arc::clone(shared), core);
@@ -236,6 +273,11 @@ fn is_needed(shared: &Shared, remote: &Remote, loan: u64) -> bool {
     if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.needs_owner() {
         return true;
     }
+    is_left(shared, remote)
+}
+
+/// Whether there is work that everybody sees, and nobody comes for.
+fn is_left(shared: &Shared, remote: &Remote) -> bool {
     let (searching, sleeping) = shared.idle.counts();
     // What everybody sees is the others' business, if there are others.
     searching + sleeping == 0 && (!remote.ring.is_empty() || !shared.injector.is_empty())
@@ -250,10 +292,10 @@ fn take_over(shared: &Arc<Shared>, remote: &Remote, loan: u64) -> Option<Box<Cor
         return None;
     }
     // First of all become one of the scheduler's threads, so that the lender
-    // is not the last to leave. If none is left, the runtime is over.
-    // SeqCst: once per take-over, and no weaker one is argued for.
-    let join = |threads: usize| (threads > 0).then(|| threads + 1);
-    shared.threads.fetch_update(SeqCst, SeqCst, join).ok()?;
+    // is not the last to leave.
+    if !shared.join_threads() {
+        return None;
+    }
     watch.deputies.fetch_add(1, Relaxed);
     remote.loan.forkers.fetch_add(1, Relaxed);
     let Some(core) = remote.loan.take(loan) else {
@@ -268,7 +310,6 @@ fn take_over(shared: &Arc<Shared>, remote: &Remote, loan: u64) -> Option<Box<Cor
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::atomic::AtomicBool;
 
     /// The first lender comes back while its core is taken, used, and lent
     /// again: it must not get hold of that later loan, and the core has one
@@ -309,6 +350,30 @@ mod loom_tests {
                 drop(unsafe { Box::from_raw(core) });
             }
             assert_ne!(taker.join().unwrap(), back.is_some());
+        });
+    }
+
+    /// A guest comes while the watch goes to sleep: one of them sees the other.
+    #[test]
+    fn a_guest_is_not_slept_through() {
+        loom::model(|| {
+            let loan = Arc::new(Loan::new());
+            let watch = Arc::new(Watch::new());
+            watch.state.store(AWAKE, Relaxed);
+            let guest = {
+                let (loan, watch) = (Arc::clone(&loan), Arc::clone(&watch));
+                loom::thread::spawn(move || {
+                    loan.seat_guest();
+                    // As in `ensure`.
+                    watch.state.load(Relaxed) != AWAKE
+                })
+            };
+            // As in `rest`.
+            watch.state.store(ASLEEP, Relaxed);
+            fence(SeqCst);
+            let is_seen = loan.needs_watch();
+            let is_woken = guest.join().unwrap();
+            assert!(is_seen || is_woken);
         });
     }
 

@@ -1,8 +1,11 @@
 //! One worker: its loop, and what of the scheduler only its thread touches.
 
+mod guest;
 mod lending;
 mod parting;
 mod search;
+
+pub(crate) use guest::work_here;
 
 use super::watch::PERIOD;
 use super::{Remote, Shared, drain, handle};
@@ -117,6 +120,8 @@ pub(crate) struct WorkerThread {
     scopes: Cell<u32>,
     /// This thread is in a job that it has stolen with nothing on its stack.
     in_job: Cell<bool>,
+    /// The worker in whose place this thread forks, as a guest.
+    place: Cell<Option<u32>>,
 }
 
 impl Core {
@@ -196,6 +201,7 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
         lent: Cell::new(None),
         scopes: Cell::new(0),
         in_job: Cell::new(false),
+        place: Cell::new(None),
     };
     core.forked.set(false);
     let shared = Arc::clone(&worker.shared);

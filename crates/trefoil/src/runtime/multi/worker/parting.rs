@@ -34,6 +34,7 @@ impl WorkerThread {
     /// False if there is no core to give, if it cannot be given now, or if there
     /// is no thread to give it to.
     pub(crate) fn hand_over(&self) -> bool {
+        self.vacate();
         self.reclaim();
         let Some(core) = self.core() else { return false };
         // They wait for a turn that may not come for as long as this blocks.

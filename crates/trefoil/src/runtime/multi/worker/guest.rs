@@ -1,0 +1,66 @@
+//! A thread from outside, in the place of a worker that sleeps.
+//!
+//! To hand a closure to a worker, and what it returns back, takes two wake-ups of threads, which are microseconds each;
+//! a fork may take no longer. A guest forks itself: it has a deque, as every worker has, and nothing else of one: no
+//! core, no ring, no tasks. The worker whose place it takes sleeps on, so that no more threads compute than there are
+//! workers. Should that worker wake, for a timer or for a task that only it may run, it serves tasks and steals no
+//! jobs, like one whose core was taken from a fork (`watch.rs`).
+
+use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl WorkerThread {
+    /// Gives the place back, if this is a guest that has one.
+    pub(super) fn vacate(&self) {
+        let Some(place) = self.place.take() else { return };
+        // Under the sleepers' lock: had the worker woken, it would not be on the list of the relieved, and while it has
+        // forkers it does not sleep. So what is found there is this guest's entry, and no later one's.
+        let unseat = || self.shared.remotes[place as usize].loan.unseat_guest();
+        if self.shared.idle.resume_sleep(place, unseat) == Some(Asleep::LookAgain) {
+            fence(SeqCst);
+            if self.shared.has_work() {
+                self.shared.notify_fenced();
+            }
+        }
+    }
+}
+
+/// Runs `f` on the calling thread, as a guest. `Err` if that cannot be: no worker sleeps, there are too many deques, or
+/// the runtime is over.
+///
+/// The caller is neither a worker, of any runtime, nor does it drive one.
+pub(crate) fn work_here<F, R>(shared: &Arc<Shared>, f: F) -> Result<std::thread::Result<R>, F>
+where
+    F: FnOnce() -> R,
+{
+    let seat = |place: u32| shared.remotes[place as usize].loan.seat_guest();
+    let Some(place) = shared.idle.relieve(seat) else { return Err(f) };
+    let worker = WorkerThread {
+        shared: Arc::clone(shared),
+        core: Cell::new(ptr::null_mut()),
+        lent: Cell::new(None),
+        scopes: Cell::new(0),
+        in_job: Cell::new(false),
+        place: Cell::new(Some(place)),
+    };
+    // One of the scheduler's threads, so that it is not over before this leaves.
+    if !shared.join_threads() {
+        worker.vacate();
+        return Err(f);
+    }
+    if shared.knobs.lends_workers && shared.workers() > 1 {
+        shared.watch.ensure(shared);
+    }
+    let _handle = context::enter_handle(handle(shared));
+    let _entered = context::mark_entered(Entered::Yes);
+    let result = match shared.deques.lease() {
+        Some(lease) => Ok(context::enter_worker(&worker, || {
+            context::enter_fork(Some(lease.owner()), || catch_unwind(AssertUnwindSafe(f)))
+        })),
+        None => Err(f),
+    };
+    worker.vacate();
+    // As any thread that leaves, in the runtime's context: destructors may ask.
+    context::enter_worker(&worker, || shared.retire(None));
+    result
+}

@@ -205,6 +205,21 @@ impl Request {
             .map_err(|_| Refusal::Misuse(format!("--set {key}={text} has the wrong type")))
     }
 
+    /// Takes the contender's knob `key`, which has two positions, `[usual, other]`; whether it is in the other one.
+    ///
+    /// # Errors
+    /// Its value is neither.
+    pub fn is_turned(&mut self, key: &str, [usual, other]: [&str; 2]) -> Result<bool, Refusal> {
+        match self.knob::<String>(key)? {
+            None => Ok(false),
+            Some(text) if text == usual => Ok(false),
+            Some(text) if text == other => Ok(true),
+            Some(text) => {
+                Err(Refusal::Misuse(format!("--set {key}={text} is neither {usual} nor {other}")))
+            }
+        }
+    }
+
     fn refuse_what_is_left(&self) -> Result<(), Refusal> {
         match self.settings.keys().next() {
             Some(key) => Err(Refusal::Misuse(format!(

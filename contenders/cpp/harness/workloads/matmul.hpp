@@ -15,6 +15,9 @@ namespace palio::matmul {
 
 constexpr std::size_t base_size = 32;
 
+// Three matrices of this size take 3 GiB.
+constexpr std::size_t n_max = 16384;
+
 // A square matrix, row by row, which starts on a cache line, as in every language: where it does not, every load of a
 // whole vector touches two lines, and the kernel takes twice as long.
 class Matrix {
@@ -119,8 +122,8 @@ private:
 template <class Root>
 Work prepare(Request& request, Root root) {
     const auto n = request.param<std::size_t>("n");
-    if (n < base_size || !std::has_single_bit(n)) {
-        throw Refusal::misuse("--set n=" + std::to_string(n) + " is not a power of two of at least 32");
+    if (n < base_size || n > n_max || !std::has_single_bit(n)) {
+        throw Refusal::misuse("--set n=" + std::to_string(n) + " is not a power of two from 32 to 16384");
     }
     return Work::staged(std::make_unique<Stages<Root>>(n, std::move(root)));
 }

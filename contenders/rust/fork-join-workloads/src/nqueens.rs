@@ -43,8 +43,8 @@ impl Placement {
 
     /// Every legal placement with one more queen, in the order of the columns; none if the board is full.
     pub fn children(self) -> impl Iterator<Item = Self> {
-        let columns = if self.rows == self.n { 0..0 } else { 0..self.n };
-        columns.filter(move |&column| self.is_legal(column)).map(move |column| self.with(column))
+        let columns = self.legal_columns();
+        columns.legal.into_iter().take(columns.count.into()).map(move |column| self.with(column))
     }
 
     /// Checks a queen in the next row against every row above.
@@ -125,17 +125,5 @@ mod tests {
         // 3 rows: 3 queens in the first; (0,2), (2,0) and none under the middle one in the second; none in the third.
         assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(3)).work, 3 + 2);
         assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(1)).work, 1);
-    }
-
-    #[test]
-    fn both_ways_to_enumerate_children_agree() {
-        fn check(placement: Placement) {
-            let columns = placement.legal_columns();
-            let last: Vec<u8> =
-                placement.children().map(|c| c.board[usize::from(placement.rows)]).collect();
-            assert_eq!(last, &columns.legal[..columns.count.into()]);
-            placement.children().for_each(check);
-        }
-        check(Placement::empty(6));
     }
 }

@@ -2,9 +2,17 @@
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use fork_join_workloads::ForkJoin;
+use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// What `--set` accepts beside the parameters.
+const KNOBS: &[(&str, &str)] = &[("caller", "waits")];
+
+/// Whether the sampling thread is one of the pool's.
+static CALLER_WORKS: OnceLock<bool> = OnceLock::new();
 
 struct Rayon(ThreadPool);
 
@@ -12,7 +20,11 @@ impl ForkJoin for Rayon {
     type Frame<'f> = ();
 
     fn start(threads: usize) -> Self {
-        Self(ThreadPoolBuilder::new().num_threads(threads).build().expect("the pool starts"))
+        let mut builder = ThreadPoolBuilder::new().num_threads(threads);
+        if CALLER_WORKS.get() == Some(&true) {
+            builder = builder.use_current_thread();
+        }
+        Self(builder.build().expect("the pool starts"))
     }
 
     fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
@@ -29,10 +41,25 @@ impl ForkJoin for Rayon {
     }
 }
 
+/// Any row, after its knob was read.
+fn prepare(request: &mut Request) -> Result<Work, Refusal> {
+    let caller_works = request.is_turned("caller", ["waits", "works"])?;
+    CALLER_WORKS.set(caller_works).expect("a process prepares one row");
+    let rows = fork_join_workloads::rows::<Rayon>();
+    let row = rows.iter().find(|(name, _)| *name == request.workload);
+    let (_, prepare) = row.expect("only these rows come here");
+    prepare(request)
+}
+
+fn rows() -> [(&'static str, Prepare); 4] {
+    fork_join_workloads::rows::<Rayon>().map(|(name, _)| (name, prepare as Prepare))
+}
+
 fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "rayon",
         threads_max: usize::MAX,
-        workloads: &fork_join_workloads::rows::<Rayon>(),
+        workloads: &rows(),
+        knobs: KNOBS,
     }
 }

@@ -30,13 +30,7 @@ pub fn rows<S: Scheduler>() -> Vec<(&'static str, Prepare)> {
 
 /// Any row, after its knob was read.
 fn prepare_any<S: Scheduler>(request: &mut Request) -> Result<Work, Refusal> {
-    let has_io = match request.knob::<String>("io")?.as_deref() {
-        None | Some("on") => true,
-        Some("off") => false,
-        Some(other) => {
-            return Err(Refusal::Misuse(format!("--set io={other} is neither on nor off")));
-        }
-    };
+    let has_io = !request.is_turned("io", ["on", "off"])?;
     HAS_IO.set(has_io).expect("a process prepares one row");
     let rows = async_workloads::rows::<Tokio<S>, TokioChannels>();
     let row = rows.iter().find(|(name, _)| *name == request.workload);

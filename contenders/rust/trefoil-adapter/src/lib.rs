@@ -27,6 +27,11 @@ pub trait Scheduler: 'static {
         builder.enable_all();
         builder
     }
+
+    /// Whether the thread that forks takes a worker's place, instead of waiting for one.
+    fn caller_works() -> bool {
+        true
+    }
 }
 
 /// A Trefoil runtime with the scheduler `S`.
@@ -145,7 +150,8 @@ impl<S: Scheduler> ForkJoin for Trefoil<S> {
     }
 
     fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
-        self.runtime.install_here(|| work(&mut ()))
+        let work = || work(&mut ());
+        if S::caller_works() { self.runtime.install_here(work) } else { self.runtime.install(work) }
     }
 
     #[inline]

@@ -9,11 +9,14 @@ use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 use trefoil_adapter::{Builder, Scheduler, Trefoil};
 
 /// What `--set` accepts beside the parameters, in the rows that fork.
-const KNOBS: &[(&str, &str)] = &[("async", "on")];
+const KNOBS: &[(&str, &str)] = &[("async", "on"), ("caller", "works")];
 
 /// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the rows twice, and
 /// two copies of the same loop differ by where they lie.
 static SERVES_TASKS: OnceLock<bool> = OnceLock::new();
+
+/// Whether the sampling thread takes a worker's place. Not a second `Scheduler`, for the same reason.
+static CALLER_WORKS: OnceLock<bool> = OnceLock::new();
 
 struct MultiThread;
 
@@ -35,6 +38,10 @@ impl Scheduler for MultiThread {
         }
         builder
     }
+
+    fn caller_works() -> bool {
+        CALLER_WORKS.get() != Some(&false)
+    }
 }
 
 fn fork_rows() -> [(&'static str, Prepare); 4] {
@@ -43,14 +50,10 @@ fn fork_rows() -> [(&'static str, Prepare); 4] {
 
 /// Any row that forks, after its knob was read.
 fn prepare_forks(request: &mut Request) -> Result<Work, Refusal> {
-    let serves_tasks = match request.knob::<String>("async")?.as_deref() {
-        None | Some("on") => true,
-        Some("off") => false,
-        Some(other) => {
-            return Err(Refusal::Misuse(format!("--set async={other} is neither on nor off")));
-        }
-    };
+    let serves_tasks = !request.is_turned("async", ["on", "off"])?;
+    let caller_works = !request.is_turned("caller", ["works", "waits"])?;
     SERVES_TASKS.set(serves_tasks).expect("a process prepares one row");
+    CALLER_WORKS.set(caller_works).expect("a process prepares one row");
     let rows = fork_rows();
     let row = rows.iter().find(|(name, _)| *name == request.workload);
     let (_, prepare) = row.expect("only these rows come here");

@@ -287,7 +287,7 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
-/// A first iteration of so many budgets, and of a second at least, is long enough to know that a sample is one iteration.
+/// A first iteration longer than so many budgets, and than a second, settles it: a sample is one iteration.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
 

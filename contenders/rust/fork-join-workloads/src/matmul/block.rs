@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::kernel::BASE;
-use super::matrix::{Matrix, SPARE_CELLS, checksum, first_on_line};
+use super::matrix::{Matrix, allocated_cells, checksum, first_on_line};
 
 /// Where a block lies: `size` rows of `size` cells, each `stride` after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl<'a> BlockMut<&'a [Cell<f32>]> {
 impl BlockMut<Arc<[Cell<f32>]>> {
     /// The whole of a matrix, owned, all zeros.
     pub fn zero(n: usize) -> Self {
-        let cells: Arc<[_]> = iter::repeat_with(Cell::default).take(n * n + SPARE_CELLS).collect();
+        let cells: Arc<[_]> = iter::repeat_with(Cell::default).take(allocated_cells(n)).collect();
         let place = Place { first: first_on_line(&cells), ..Place::whole(n) };
         Self { cells, place }
     }
@@ -239,6 +239,18 @@ mod tests {
         let mut whole = BlockMut::merge([first, second, third, fourth]);
         whole.clear();
         assert_eq!(whole.size(), 64);
+    }
+
+    #[test]
+    fn matrices_start_on_a_cache_line() {
+        for n in [32, 64, 256] {
+            let mut written = BlockMut::zero(n);
+            assert_eq!(written.whole().as_ptr().addr() % 64, 0);
+            for matrix in [Matrix::zero(n), Matrix::a(n), Matrix::b(n)] {
+                assert_eq!(matrix.cells().as_ptr().addr() % 64, 0);
+                assert_eq!(matrix.cells().len(), n * n);
+            }
+        }
     }
 
     #[test]

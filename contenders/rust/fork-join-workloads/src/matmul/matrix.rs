@@ -5,14 +5,21 @@
 const LINE: usize = 64;
 
 /// How many cells more than its own a matrix allocates, so that one of the first starts a cache line.
-pub(super) const SPARE_CELLS: usize = LINE / size_of::<f32>() - 1;
+const SPARE_CELLS: usize = LINE / size_of::<f32>() - 1;
+
+/// Cells to allocate for a matrix of `n` rows, counted without overflow: that the blocks of a matrix do not overlap
+/// depends on it.
+pub(super) fn allocated_cells(n: usize) -> usize {
+    let cells = n.checked_mul(n).and_then(|cells| cells.checked_add(SPARE_CELLS));
+    cells.expect("a matrix fits the address space")
+}
 
 /// The first cell that starts a cache line.
 pub(super) fn first_on_line<T>(cells: &[T]) -> usize {
     cells.as_ptr().align_offset(LINE)
 }
 
-/// A square matrix.
+/// A square matrix. Not `Clone`: in a copy, another cell may be the first on a line.
 #[derive(Debug)]
 pub struct Matrix {
     n: usize,
@@ -23,7 +30,7 @@ pub struct Matrix {
 impl Matrix {
     /// All zeros.
     pub fn zero(n: usize) -> Self {
-        Self { n, allocated: vec![0.0; n * n + SPARE_CELLS] }
+        Self { n, allocated: vec![0.0; allocated_cells(n)] }
     }
 
     /// The left factor.

@@ -18,15 +18,18 @@ pub use matrix::Matrix;
 
 use crate::{ForkJoin, Tally};
 
+/// Three matrices of this size take 3 GiB.
+const N_MAX: usize = 1 << 14;
+
 /// Takes the parameter `n`.
 ///
 /// # Errors
-/// It is missing, no power of two, or smaller than the base case.
+/// It is missing, no power of two, smaller than the base case, or too large.
 pub fn n(request: &mut Request) -> Result<usize, Refusal> {
     let n: usize = request.param("n")?;
-    if !n.is_power_of_two() || n < BASE {
+    if !n.is_power_of_two() || !(BASE..=N_MAX).contains(&n) {
         return Err(Refusal::Misuse(format!(
-            "--set n={n} is not a power of two of at least {BASE}"
+            "--set n={n} is not a power of two from {BASE} to {N_MAX}"
         )));
     }
     Ok(n)

@@ -75,13 +75,25 @@ fn a_local_task_is_one_allocation() {
     assert_eq!(runtime.block_on(per_task(true)), (1, 1));
 }
 
-/// With one worker, so that all of it happens on one thread.
+/// With one worker, so that all of it happens on one thread. Workers keep the
+/// memory of tasks that are over.
 #[test]
-fn a_task_of_a_multi_thread_runtime_is_one_allocation() {
+fn a_task_of_a_multi_thread_runtime_is_one_allocation_or_none() {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
     for runtime in with_and_without_histograms(builder) {
-        let spawned = runtime.spawn(per_task(false));
-        assert_eq!(runtime.block_on(spawned).unwrap(), (1, 1));
+        let spawned = runtime.spawn(async {
+            // Each time twice as many at a time, of which half are there.
+            let mut counts = Vec::new();
+            for tasks in [100, 200, 400, 400] {
+                counts.push(allocations(tasks, false).await);
+            }
+            counts
+        });
+        let counts = runtime.block_on(spawned).unwrap();
+        let (first, same_again) = (counts[0], counts[3]);
+        assert_eq!(first / 100, 1, "{counts:?}");
+        assert_eq!((counts[2] - same_again) / 200, 1, "{counts:?}");
+        assert_eq!(same_again / 100, 0, "{counts:?}");
     }
 }

@@ -299,6 +299,28 @@ fn a_runtime_is_dropped_while_others_are_guests() {
     }
 }
 
+/// The end does not wait for it, and what it asks for then is refused, not awaited.
+#[test]
+fn a_guest_outlives_its_runtime() {
+    for workers in [1, 2] {
+        let runtime = multi(workers);
+        let handle = runtime.handle().clone();
+        let runtime = std::sync::Mutex::new(Some(runtime));
+        thread::scope(|scope| {
+            here(&handle, || {
+                let Some(runtime) = runtime.lock().unwrap().take() else { return };
+                scope.spawn(|| drop(runtime)).join().unwrap();
+                let task = block_in_place(|| handle.block_on(handle.spawn(async {})));
+                assert!(task.unwrap_err().is_cancelled());
+                assert_eq!(fib(12), 144);
+                assert_eq!(handle.install(|| fib(12)), 144);
+                trefoil::fork_join::scope(|scope| scope.spawn(|_| assert_eq!(fib(12), 144)));
+            });
+        });
+        assert_eq!(handle.install_here(|| fib(12)), 144);
+    }
+}
+
 /// Guests of each other's runtimes, and guests by the dozen.
 #[test]
 fn guests_of_many_kinds() {

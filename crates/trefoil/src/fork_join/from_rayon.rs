@@ -21,7 +21,8 @@
 //! | `.with_min_len(n)` | [`.with_grain(n)`](super::Divisible::with_grain) |
 //! | `.filter`, `.zip`, `.collect`, …, `par_sort` | none: see [below](self#loops) |
 //! | the global pool | none: see [below](self#there-is-no-global-pool) |
-//! | `broadcast`, `yield_now`, `in_place_scope`, `spawn_fifo` | none |
+//! | `in_place_scope` | [`install_here(\|\| scope(…))`](crate::runtime::Runtime::install_here), whose closure is `Send` |
+//! | `broadcast`, `yield_now`, `spawn_fifo` | none |
 //!
 //! # The same
 //!

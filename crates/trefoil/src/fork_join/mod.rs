@@ -21,7 +21,8 @@
 //!
 //! # Stack
 //!
-//! Closures run on the workers' stacks, those of std's threads: 2 MiB, unless
+//! Closures run on the workers' stacks (but what `install_here` runs itself is on
+//! its caller's, whatever its size), those of std's threads: 2 MiB, unless
 //! `RUST_MIN_STACK` or [`Builder::thread_stack_size`](crate::runtime::Builder::thread_stack_size)
 //! says otherwise. In an optimised build, one level of recursion takes 110 to 210
 //! bytes, `join` and a small function around it together (x86-64; the usual `fib`

@@ -33,25 +33,34 @@ impl Pool {
         self.notify();
     }
 
-    fn notify(&self) {
-        if let Some(worker) = self.idle.choose() {
-            self.parkers[worker as usize].unpark();
-        }
+    fn notify(&self) -> bool {
+        let Some(worker) = self.idle.choose() else { return false };
+        self.parkers[worker as usize].unpark();
+        true
     }
 
     fn take(&self) -> bool {
         self.work.fetch_update(Relaxed, Relaxed, |work| work.checked_sub(1)).is_ok()
     }
 
-    /// A guest comes and goes.
-    fn visit(&self) {
+    /// A guest comes and goes; meanwhile, its worker may get a message.
+    fn visit(&self, sends_message: bool) {
         let Some(worker) = self.idle.relieve(|_| ()) else { return };
         // Work that comes here is what the worker would have been woken for.
-        if self.idle.resume_sleep(worker, || ()) == Some(Asleep::LookAgain) {
-            fence(SeqCst);
-            if self.work.load(Relaxed) > 0 {
-                self.notify();
-            }
+        if sends_message {
+            self.parkers[worker as usize].unpark();
+        }
+        match self.idle.resume_sleep(worker, || ()) {
+            Some(Asleep::LookAgain) => self.look_again(worker),
+            Some(Asleep::Covered) => {}
+            None => drop(self.parkers[worker as usize].unpark()),
+        }
+    }
+
+    fn look_again(&self, worker: u32) {
+        fence(SeqCst);
+        if self.work.load(Relaxed) > 0 && !self.notify() {
+            self.parkers[worker as usize].unpark();
         }
     }
 
@@ -85,10 +94,7 @@ impl Pool {
                 continue;
             }
             if self.idle.sleep(worker, std::mem::take(&mut is_searching)) == Asleep::LookAgain {
-                fence(SeqCst);
-                if self.work.load(Relaxed) > 0 {
-                    self.notify();
-                }
+                self.look_again(worker);
             }
             if self.is_over() {
                 return;
@@ -122,8 +128,8 @@ fn loom_idle_one_worker_a_guest_and_a_foreign_pusher() {
         let worker = thread::spawn(move || theirs.work(0));
         let theirs = Arc::clone(&pool);
         let guest = thread::spawn(move || {
-            theirs.visit();
-            theirs.visit();
+            theirs.visit(true);
+            theirs.visit(false);
         });
         pool.push();
         guest.join().unwrap();

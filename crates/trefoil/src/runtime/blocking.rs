@@ -99,7 +99,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false);
+    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false, None);
     if let Err(error) = handle.common().blocking.push(handle, task.into_item()) {
         panic!("the blocking pool needs a thread, and the system gives none: {error}");
     }

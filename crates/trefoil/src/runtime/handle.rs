@@ -167,11 +167,11 @@ impl Handle {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(crate::task::NO_HOME, |n| (n % shared.workers()) as u32);
                 let is_measured = shared.common().is_measured;
-                allocate(future, Arc::as_ptr(shared), id, pinned, is_measured)
+                allocate(future, Arc::as_ptr(shared), id, pinned, is_measured, Some(shared.depot()))
             }
             Scheduler::Current(shared) => {
                 let is_measured = shared.common().is_measured;
-                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME, is_measured)
+                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME, is_measured, None)
             }
         };
         self.start(task);
@@ -237,19 +237,24 @@ impl Handle {
 
     /// Runs a closure on the calling thread, which takes the place of a worker
     /// that sleeps: as [`install`](Self::install), without handing anything
-    /// over, which is two wake-ups of threads. For forks that take no longer
-    /// than these, some tens of microseconds.
+    /// over, which is two wake-ups of threads. This pays for forks of less than
+    /// a millisecond; longer ones gain nothing by it.
     ///
     /// What the closure forks is taken by the other workers. The one whose
     /// place is taken sleeps on, so that no more threads compute than there are
-    /// workers; it wakes for its timers and for tasks that are pinned to it, and,
+    /// workers. It wakes for its timers and for tasks that are pinned to it, and,
     /// with two workers or more, for other tasks if all workers are busy for
-    /// some milliseconds.
+    /// some milliseconds. With one worker, or with
+    /// [`lend_workers(false)`](super::Builder::lend_workers) while all others are
+    /// busy, other tasks wait until the closure is done, or calls
+    /// [`block_in_place`](crate::task::block_in_place), which gives the place back
+    /// for good. The end of the runtime does not wait for it.
     ///
     /// The closure has the calling thread's stack and thread-locals:
     /// [`thread_stack_size`](super::Builder::thread_stack_size),
     /// [`worker_affinity`](super::Builder::worker_affinity) and
-    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it.
+    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it,
+    /// and no worker counts the time as its own.
     ///
     /// It is the same as `install` if no worker sleeps; on workers of this or
     /// another runtime, inside of a [`LocalSet`](crate::task::LocalSet) and on

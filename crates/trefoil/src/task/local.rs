@@ -205,7 +205,7 @@ impl LocalShared {
     {
         let is_measured = self.own.is_measured.get()
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
-        let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured);
+        let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured, None);
         self.push(task);
         join
     }

@@ -14,6 +14,7 @@ mod join_set;
 mod list;
 mod local;
 mod local_key;
+mod memory;
 mod raw;
 mod spawn;
 mod stamp;
@@ -41,6 +42,7 @@ pub(crate) use self::core::{
 };
 pub(crate) use header::{Header, NO_HOME};
 pub(crate) use list::OwnedTasks;
+pub(crate) use memory::{Depot, Memory};
 pub(crate) use raw::allocate;
 pub(crate) use waker::task_of;
 

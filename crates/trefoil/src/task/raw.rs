@@ -1,12 +1,13 @@
 //! The functions behind a task's vtable: the only code that knows its future.
 
 use super::header::{Header, NO_HOME, Neighbours, Stage, TaskCell, Trailer, Vtable, header};
+use super::memory::{self, Depot};
 use super::stamp::{self, StampedTrailer};
 use super::state::{State, Undeliver};
 use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef, discard};
 use crate::runtime::Link;
 use crate::sync::UnsafeCell;
-use std::alloc::{Layout, alloc, handle_alloc_error};
+use std::alloc::Layout;
 use std::any::Any;
 use std::future::Future;
 use std::mem::offset_of;
@@ -18,7 +19,7 @@ use std::task::{Context, Poll};
 
 /// Makes a task, in the state of one that was just queued. Only worker `pinned`
 /// may run it, unless that is [`NO_HOME`]. It gets a stamp if its times are to
-/// be measured.
+/// be measured. Its memory may come from a depot.
 ///
 /// The scheduler must outlive the task's completion: see [`Schedule`].
 /// Whether the future, the output and the scheduler may be used by the threads
@@ -31,6 +32,7 @@ pub(crate) fn allocate<F, S>(
     id: Id,
     pinned: u32,
     is_measured: bool,
+    depot: Option<&Depot>,
 ) -> (Runnable, JoinHandle<F::Output>)
 where
     F: Future,
@@ -43,9 +45,7 @@ where
     } else {
         (Layout::new::<TaskCell<F>>(), const { &vtable::<F, S>() })
     };
-    // SAFETY: a task is never empty.
-    let memory = unsafe { alloc(layout) };
-    let Some(task) = NonNull::new(memory.cast::<TaskCell<F>>()) else { handle_alloc_error(layout) };
+    let task = memory::acquire(layout, depot).cast::<TaskCell<F>>();
     let cell = TaskCell {
         header: Header {
             link: Link::new(),
@@ -226,10 +226,17 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
 /// The last reference to `task`, whose future and trailer are an `F` and a `T`,
 /// was given up.
 unsafe fn dealloc<F: Future, T>(task: NonNull<Header>) {
-    let cell = task.cast::<TaskCell<F, T>>();
-    // SAFETY: `allocate` had this memory from the global allocator, with the layout
-    // that `Box` gives it up with, and nobody refers to it any more.
-    drop(unsafe { Box::from_raw(cell.as_ptr()) });
+    /// Also when a destructor panics.
+    struct Release<C>(NonNull<C>);
+    impl<C> Drop for Release<C> {
+        fn drop(&mut self) {
+            // SAFETY: `allocate` had this memory for a `C`, which is dropped, and nobody refers to it any more.
+            unsafe { memory::release(self.0.cast(), Layout::new::<C>()) };
+        }
+    }
+    let cell = Release(task.cast::<TaskCell<F, T>>());
+    // SAFETY: the last reference is gone, and this is the one place that drops a cell.
+    unsafe { cell.0.drop_in_place() };
 }
 
 /// # Safety

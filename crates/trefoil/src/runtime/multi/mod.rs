@@ -17,7 +17,7 @@ use crate::fork_join::Deques;
 use crate::idle::Idle;
 use crate::sync::atomic::{AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence};
 use crate::sync::{Condvar, Line, Mutex, thread};
-use crate::task::{Home, OwnedTasks, Runnable, Schedule};
+use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     remotes: Box<[Line<Remote>]>,
     /// What the workers have forked.
     deques: Deques,
+    /// What the workers keep of tasks that are over.
+    depot: Arc<Depot>,
     /// Who looks after the cores of those that fork.
     watch: Line<Watch>,
     injector: Line<Injector>,
@@ -96,6 +98,7 @@ impl Shared {
             knobs,
             remotes,
             deques: Deques::new(workers),
+            depot: Arc::default(),
             watch: Line(Watch::new()),
             injector: Line(Injector::new()),
             idle: Line(Idle::new(workers as u32)),
@@ -130,6 +133,10 @@ impl Shared {
 
     pub(super) fn common(&self) -> &Common {
         &self.common
+    }
+
+    pub(super) fn depot(&self) -> &Depot {
+        &self.depot
     }
 
     pub(super) fn workers(&self) -> usize {
@@ -220,6 +227,16 @@ impl Shared {
         true
     }
 
+    /// A worker that counts as asleep from now on, or for which somebody else has counted it so, looks again.
+    fn look_again(&self, worker: u32) {
+        fence(SeqCst);
+        // It may well be this worker that is chosen. If nobody can be, because a guest has just taken its place, the
+        // work was there before the guest.
+        if self.has_work() && !self.notify_fenced() {
+            self.remotes[worker as usize].parker.unpark();
+        }
+    }
+
     /// Whether there is anything that any worker could run.
     fn has_work(&self) -> bool {
         !self.injector.is_empty()
@@ -259,13 +276,6 @@ impl Shared {
             }
         }
         true
-    }
-
-    /// Counts the calling thread as one of the scheduler's; false if none is left, and the runtime is over.
-    fn join_threads(&self) -> bool {
-        let join = |threads: usize| (threads > 0).then(|| threads + 1);
-        // SeqCst: it is rare, and no weaker one is argued for.
-        self.threads.fetch_update(SeqCst, SeqCst, join).is_ok()
     }
 
     /// A thread leaves, with its core if it has one. The last one cleans up.

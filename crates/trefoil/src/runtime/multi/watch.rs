@@ -233,19 +233,27 @@ fn watch(shared: &Arc<Shared>) {
             return;
         }
         let mut any = false;
+        // One more thread a round is enough for what everybody sees.
+        let mut is_served = false;
         for (remote, seen) in shared.remotes.iter().zip(&mut seen_guest) {
             // Relaxed: as `available`.
             let is_relieved = remote.loan.is_relieved.load(Relaxed);
             any |= is_relieved;
-            // Its worker sleeps, and has all it needs to serve tasks.
-            if std::mem::replace(seen, is_relieved) && is_relieved && is_left(shared, remote) {
+            if std::mem::replace(seen, is_relieved)
+                && is_relieved
+                && !is_served
+                && are_tasks_left(shared)
+            {
+                // Its worker sleeps, and has all it needs to serve tasks.
                 remote.parker.unpark();
+                is_served = true;
             }
         }
         for (remote, seen) in shared.remotes.iter().zip(&mut seen) {
             let Some(loan) = remote.loan.available() else { continue };
             any = true;
             if std::mem::replace(seen, loan) == loan
+                && !is_served
                 && is_needed(shared, remote, loan)
                 && let Some(core) = take_over(shared, remote, loan)
             {
@@ -273,14 +281,18 @@ fn is_needed(shared: &Shared, remote: &Remote, loan: u64) -> bool {
     if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.needs_owner() {
         return true;
     }
-    is_left(shared, remote)
+    // What everybody sees is the others' business, if there are others.
+    are_all_busy(shared) && (!remote.ring.is_empty() || !shared.injector.is_empty())
 }
 
-/// Whether there is work that everybody sees, and nobody comes for.
-fn is_left(shared: &Shared, remote: &Remote) -> bool {
-    let (searching, sleeping) = shared.idle.counts();
-    // What everybody sees is the others' business, if there are others.
-    searching + sleeping == 0 && (!remote.ring.is_empty() || !shared.injector.is_empty())
+/// Whether tasks wait that any worker would run, and none has time.
+fn are_tasks_left(shared: &Shared) -> bool {
+    let any = || !shared.injector.is_empty() || shared.remotes.iter().any(|r| !r.ring.is_empty());
+    are_all_busy(shared) && any()
+}
+
+fn are_all_busy(shared: &Shared) -> bool {
+    shared.idle.counts() == (0, 0)
 }
 
 /// Takes a lent core, if it is still there and this thread may become its
@@ -292,10 +304,10 @@ fn take_over(shared: &Arc<Shared>, remote: &Remote, loan: u64) -> Option<Box<Cor
         return None;
     }
     // First of all become one of the scheduler's threads, so that the lender
-    // is not the last to leave.
-    if !shared.join_threads() {
-        return None;
-    }
+    // is not the last to leave. If none is left, the runtime is over.
+    // SeqCst: once per take-over, and no weaker one is argued for.
+    let join = |threads: usize| (threads > 0).then(|| threads + 1);
+    shared.threads.fetch_update(SeqCst, SeqCst, join).ok()?;
     watch.deputies.fetch_add(1, Relaxed);
     remote.loan.forkers.fetch_add(1, Relaxed);
     let Some(core) = remote.loan.take(loan) else {

@@ -122,6 +122,8 @@ pub(crate) struct WorkerThread {
     in_job: Cell<bool>,
     /// The worker in whose place this thread forks, as a guest.
     place: Cell<Option<u32>>,
+    /// What it keeps of tasks that are over.
+    task_memory: task::Memory,
 }
 
 impl Core {
@@ -195,14 +197,7 @@ unsafe impl Send for Core {}
 
 /// The body of a worker's thread.
 pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
-    let worker = WorkerThread {
-        shared,
-        core: Cell::new(ptr::null_mut()),
-        lent: Cell::new(None),
-        scopes: Cell::new(0),
-        in_job: Cell::new(false),
-        place: Cell::new(None),
-    };
+    let worker = WorkerThread::new(shared, None);
     core.forked.set(false);
     let shared = Arc::clone(&worker.shared);
     let _entered = context::mark_entered(Entered::Yes);
@@ -232,6 +227,24 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
 }
 
 impl WorkerThread {
+    /// A thread that has no core yet.
+    fn new(shared: Arc<Shared>, place: Option<u32>) -> Self {
+        Self {
+            core: Cell::new(ptr::null_mut()),
+            lent: Cell::new(None),
+            scopes: Cell::new(0),
+            in_job: Cell::new(false),
+            place: Cell::new(place),
+            task_memory: task::Memory::new(Arc::clone(&shared.depot)),
+            shared,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn task_memory(&self) -> &task::Memory {
+        &self.task_memory
+    }
+
     #[inline(always)]
     pub(crate) fn is_of(&self, shared: *const Shared) -> bool {
         Arc::as_ptr(&self.shared) == shared
@@ -640,11 +653,7 @@ impl WorkerThread {
         }
         let asleep = shared.idle.sleep(core.index, core.searching.replace(false));
         if asleep == Asleep::LookAgain {
-            fence(SeqCst);
-            if shared.has_work() {
-                // It may well be this worker that is chosen.
-                shared.notify_fenced();
-            }
+            shared.look_again(core.index);
         }
         let timeout = self.own_timers(core).until_next();
         self.sleep(core, timeout);
@@ -724,5 +733,6 @@ impl Home for WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         debug_assert!(self.core.get().is_null(), "a core was lost");
+        self.vacate();
     }
 }

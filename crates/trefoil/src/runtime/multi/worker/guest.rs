@@ -16,17 +16,20 @@ impl WorkerThread {
         // Under the sleepers' lock: had the worker woken, it would not be on the list of the relieved, and while it has
         // forkers it does not sleep. So what is found there is this guest's entry, and no later one's.
         let unseat = || self.shared.remotes[place as usize].loan.unseat_guest();
-        if self.shared.idle.resume_sleep(place, unseat) == Some(Asleep::LookAgain) {
-            fence(SeqCst);
-            if self.shared.has_work() {
-                self.shared.notify_fenced();
-            }
+        match self.shared.idle.resume_sleep(place, unseat) {
+            Some(Asleep::LookAgain) => self.shared.look_again(place),
+            Some(Asleep::Covered) => {}
+            // It has woken, and naps where nobody chooses it, for as long as it takes it to see that the guest has gone.
+            None => drop(self.shared.remotes[place as usize].parker.unpark()),
         }
     }
 }
 
-/// Runs `f` on the calling thread, as a guest. `Err` if that cannot be: no worker sleeps, there are too many deques, or
-/// the runtime is over.
+/// Runs `f` on the calling thread, as a guest. `Err` if that cannot be: no worker sleeps, or there are too many deques.
+///
+/// A guest is not one of the threads that the runtime's end waits for: it has none of its tasks, and those last to leave
+/// run destructors, which have no business on a stack that they know nothing of. If the runtime ends meanwhile, the
+/// guest is on its own, and what it asks of the runtime is refused.
 ///
 /// The caller is neither a worker, of any runtime, nor does it drive one.
 pub(crate) fn work_here<F, R>(shared: &Arc<Shared>, f: F) -> Result<std::thread::Result<R>, F>
@@ -35,19 +38,7 @@ where
 {
     let seat = |place: u32| shared.remotes[place as usize].loan.seat_guest();
     let Some(place) = shared.idle.relieve(seat) else { return Err(f) };
-    let worker = WorkerThread {
-        shared: Arc::clone(shared),
-        core: Cell::new(ptr::null_mut()),
-        lent: Cell::new(None),
-        scopes: Cell::new(0),
-        in_job: Cell::new(false),
-        place: Cell::new(Some(place)),
-    };
-    // One of the scheduler's threads, so that it is not over before this leaves.
-    if !shared.join_threads() {
-        worker.vacate();
-        return Err(f);
-    }
+    let worker = WorkerThread::new(Arc::clone(shared), Some(place));
     if shared.knobs.lends_workers && shared.workers() > 1 {
         shared.watch.ensure(shared);
     }
@@ -60,7 +51,5 @@ where
         None => Err(f),
     };
     worker.vacate();
-    // As any thread that leaves, in the runtime's context: destructors may ask.
-    context::enter_worker(&worker, || shared.retire(None));
     result
 }

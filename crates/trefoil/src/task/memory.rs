@@ -1,0 +1,381 @@
+//! Memory of tasks that are over, kept for tasks to come.
+//!
+//! One worker makes a task, and often another one is the last to let go of it. Allocators give memory back to where it
+//! came from, under that place's lock, for which both then wait at every task. Here it stays where it was let go of, up
+//! to a magazine or two, and whole magazines go to whoever needs one through a depot, whose lock is taken once for
+//! `MAGAZINE` tasks. (Bonwick and Adams 2001, for kernels.)
+//!
+//! Only workers keep memory. All of it is the global allocator's, block by block, so any thread may give any block back.
+
+use crate::runtime::context;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Relaxed};
+use crate::sync::{Line, Mutex};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::array;
+use std::cell::Cell;
+use std::fmt;
+use std::mem;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// The sizes of the classes: the least, and from each to the next. With a word of its own, an allocator such as glibc's
+/// fills its steps of 16 bytes.
+const LEAST: usize = 24;
+const STEP: usize = 16;
+
+const CLASSES: usize = 32;
+
+/// Larger tasks are not kept.
+const LARGEST: usize = LEAST + (CLASSES - 1) * STEP;
+
+/// Blocks in a full magazine.
+const MAGAZINE: usize = 32;
+
+/// What a depot keeps at most.
+const DEPOT_BYTES: usize = 4 << 20;
+
+/// A block that nobody uses. Its first word is all that is ever written to it.
+struct Free {
+    next: Option<NonNull<Free>>,
+}
+
+/// Free blocks of one class.
+///
+/// **Invariant:** it has `len` blocks, each with the layout of the class, and they are this chain's alone.
+#[derive(Debug, Default)]
+struct Chain {
+    first: Option<NonNull<Free>>,
+    len: usize,
+}
+
+// SAFETY: the blocks are the chain's alone, and any thread may use or free them.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    /// # Safety
+    /// The block has the layout of the chain's class, and is given away.
+    #[inline]
+    unsafe fn push(&mut self, block: NonNull<u8>) {
+        let block = block.cast::<Free>();
+        // SAFETY: the caller's promise; every class has room for a word, and is aligned for it.
+        unsafe { block.write(Free { next: self.first }) };
+        self.first = Some(block);
+        self.len += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let block = self.first?;
+        // SAFETY: one of ours, in which `push` has left the link.
+        self.first = unsafe { block.as_ref() }.next;
+        self.len -= 1;
+        Some(block.cast())
+    }
+
+    fn free(mut self, class: usize) {
+        while let Some(block) = self.pop() {
+            // SAFETY: by the invariant it has this layout, and now nobody has it.
+            unsafe { dealloc(block.as_ptr(), layout_of(class)) };
+        }
+    }
+}
+
+/// The class of what is kept.
+#[inline]
+const fn class_of(layout: Layout) -> Option<usize> {
+    if layout.align() > STEP || layout.size() > LARGEST {
+        return None;
+    }
+    Some(layout.size().saturating_sub(LEAST).div_ceil(STEP))
+}
+
+#[inline]
+const fn layout_of(class: usize) -> Layout {
+    match Layout::from_size_align(LEAST + class * STEP, STEP) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    }
+}
+
+/// What a worker keeps of one class: two magazines, so that a worker that makes and drops one task at the edge of a
+/// magazine does not go to the depot each time.
+#[derive(Default)]
+struct Kept {
+    loaded: Cell<Chain>,
+    /// Full or empty, but for what came short from the depot.
+    spare: Cell<Chain>,
+}
+
+/// What a worker's thread keeps.
+pub(crate) struct Memory {
+    classes: [Kept; CLASSES],
+    depot: Arc<Depot>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(depot: Arc<Depot>) -> Self {
+        Self { classes: array::from_fn(|_| Kept::default()), depot }
+    }
+
+    #[inline]
+    fn take(&self, class: usize) -> Option<NonNull<u8>> {
+        let kept = &self.classes[class];
+        let mut loaded = kept.loaded.take();
+        if loaded.first.is_none() {
+            loaded = self.refill(class);
+        }
+        let block = loaded.pop();
+        kept.loaded.set(loaded);
+        block
+    }
+
+    #[cold]
+    fn refill(&self, class: usize) -> Chain {
+        let spare = self.classes[class].spare.take();
+        if spare.len > 0 { spare } else { self.depot.take(class) }
+    }
+
+    /// # Safety
+    /// The block has the class's layout, and is given away.
+    #[inline]
+    unsafe fn give(&self, class: usize, block: NonNull<u8>) {
+        let kept = &self.classes[class];
+        let mut loaded = kept.loaded.take();
+        if loaded.len >= MAGAZINE {
+            self.unload(class, mem::take(&mut loaded));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { loaded.push(block) };
+        kept.loaded.set(loaded);
+    }
+
+    #[cold]
+    fn unload(&self, class: usize, full: Chain) {
+        let spare = self.classes[class].spare.replace(full);
+        self.depot.give(class, spare);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for (class, kept) in self.classes.iter().enumerate() {
+            self.depot.give(class, kept.loaded.take());
+            self.depot.give(class, kept.spare.take());
+        }
+    }
+}
+
+/// Magazines that no worker has at present.
+#[derive(Debug, Default)]
+pub(crate) struct Depot {
+    classes: [Line<Class>; CLASSES],
+    /// In all magazines together, but for what is being moved. Written by RMW.
+    bytes: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Class {
+    shelf: Mutex<Shelf>,
+    /// Whether anything is on the shelf: a hint, written under its lock.
+    is_stocked: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    magazines: Vec<Chain>,
+    /// One that was opened for threads that are no workers.
+    opened: Chain,
+}
+
+impl Depot {
+    /// A magazine, which is empty if there is none.
+    fn take(&self, class: usize) -> Chain {
+        self.with_stock(class, |shelf| {
+            shelf.magazines.pop().unwrap_or_else(|| mem::take(&mut shelf.opened))
+        })
+        .inspect(|chain| self.count_out(class, chain.len))
+        .unwrap_or_default()
+    }
+
+    /// For threads that are no workers.
+    fn take_one(&self, class: usize) -> Option<NonNull<u8>> {
+        self.with_stock(class, |shelf| {
+            if shelf.opened.first.is_none() {
+                shelf.opened = shelf.magazines.pop().unwrap_or_default();
+            }
+            shelf.opened.pop()
+        })
+        .flatten()
+        .inspect(|_| self.count_out(class, 1))
+    }
+
+    /// Calls `f` with a shelf on which there may be something.
+    fn with_stock<R>(&self, class: usize, f: impl FnOnce(&mut Shelf) -> R) -> Option<R> {
+        let class = &self.classes[class];
+        // Relaxed: a hint. Who misses what has just come asks the allocator.
+        if !class.is_stocked.load(Relaxed) {
+            return None;
+        }
+        let mut shelf = class.shelf.lock();
+        let result = f(&mut shelf);
+        if shelf.magazines.is_empty() && shelf.opened.first.is_none() {
+            class.is_stocked.store(false, Relaxed);
+        }
+        Some(result)
+    }
+
+    fn count_out(&self, class: usize, blocks: usize) {
+        // Relaxed: it counts, and orders nothing.
+        self.bytes.fetch_sub(blocks * layout_of(class).size(), Relaxed);
+    }
+
+    fn give(&self, class: usize, chain: Chain) {
+        if chain.len == 0 {
+            return;
+        }
+        let bytes = chain.len * layout_of(class).size();
+        // Relaxed: as `count_out`.
+        if self.bytes.fetch_add(bytes, Relaxed) + bytes > DEPOT_BYTES {
+            self.bytes.fetch_sub(bytes, Relaxed);
+            return chain.free(class);
+        }
+        let class = &self.classes[class];
+        let mut shelf = class.shelf.lock();
+        shelf.magazines.push(chain);
+        class.is_stocked.store(true, Relaxed);
+    }
+}
+
+impl Drop for Depot {
+    fn drop(&mut self) {
+        for (index, class) in self.classes.iter().enumerate() {
+            let shelf = mem::take(&mut *class.shelf.lock());
+            shelf.opened.free(index);
+            shelf.magazines.into_iter().for_each(|chain| chain.free(index));
+        }
+    }
+}
+
+/// Memory for a task: what this thread keeps, if it is a worker; else from the depot, if the task's runtime has one.
+#[inline]
+pub(super) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
+    let Some(class) = class_of(layout) else { return from_system(layout) };
+    let kept = context::with(|context| match context.worker() {
+        Some(worker) => worker.task_memory().take(class),
+        None => depot?.take_one(class),
+    });
+    kept.unwrap_or_else(|| from_system(layout_of(class)))
+}
+
+#[inline]
+fn from_system(layout: Layout) -> NonNull<u8> {
+    assert!(layout.size() > 0);
+    // SAFETY: as just asserted.
+    let memory = unsafe { alloc(layout) };
+    NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// It came from [`acquire`] for this layout, and nobody refers to it any more.
+#[inline]
+pub(super) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
+    let Some(class) = class_of(layout) else {
+        // SAFETY: `acquire` had it from the system for this layout.
+        return unsafe { dealloc(memory.as_ptr(), layout) };
+    };
+    context::with(|context| match context.worker() {
+        // SAFETY: `acquire` had it with the layout of its class, and the caller gives it away.
+        Some(worker) => unsafe { worker.task_memory().give(class, memory) },
+        // SAFETY: as above.
+        None => unsafe { dealloc(memory.as_ptr(), layout_of(class)) },
+    });
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn block(class: usize) -> NonNull<u8> {
+        from_system(layout_of(class))
+    }
+
+    #[test]
+    fn classes_hold_what_belongs_to_them() {
+        for size in 1..=2 * LARGEST {
+            for align in [1, 8, 16, 32] {
+                let layout = Layout::from_size_align(size, align).unwrap();
+                match class_of(layout) {
+                    None => assert!(size > LARGEST || align > STEP),
+                    Some(class) => {
+                        let room = layout_of(class);
+                        assert!(room.size() >= size && room.size() < size.max(LEAST) + STEP);
+                        assert!(room.align() >= align && room.size() >= size_of::<Free>());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_go_round_and_none_is_lost() {
+        let depot = Arc::new(Depot::default());
+        let (one, other) = (Memory::new(Arc::clone(&depot)), Memory::new(Arc::clone(&depot)));
+        let mut blocks: Vec<_> = (0..5 * MAGAZINE).map(|_| block(3)).collect();
+        blocks.sort();
+        for &block in &blocks {
+            // SAFETY: of this class, and not used otherwise.
+            unsafe { one.give(3, block) };
+        }
+        // Two magazines stay, and the others are there for all.
+        let mut seen: Vec<_> = std::iter::from_fn(|| depot.take_one(3)).take(5).collect();
+        seen.extend(std::iter::from_fn(|| other.take(3)));
+        seen.extend(std::iter::from_fn(|| depot.take_one(3)));
+        assert_eq!(seen.len(), 3 * MAGAZINE);
+        assert!(other.take(4).is_none(), "another class");
+        drop(one);
+        seen.extend(std::iter::from_fn(|| other.take(3)));
+        seen.sort();
+        assert_eq!(seen, blocks);
+        for block in seen {
+            // SAFETY: as above.
+            unsafe { other.give(3, block) };
+        }
+    }
+
+    #[test]
+    fn at_the_edge_of_a_magazine_nobody_goes_to_the_depot() {
+        let depot = Arc::new(Depot::default());
+        let memory = Memory::new(Arc::clone(&depot));
+        for _ in 0..2 * MAGAZINE {
+            // SAFETY: of this class, and new.
+            unsafe { memory.give(0, block(0)) };
+        }
+        let _held = depot.classes[0].shelf.lock();
+        for _ in 0..3 * MAGAZINE {
+            let block = memory.take(0).unwrap();
+            // SAFETY: of this class, and just taken.
+            unsafe { memory.give(0, block) };
+        }
+    }
+
+    #[test]
+    fn a_depot_does_not_grow_without_end() {
+        let depot = Arc::new(Depot::default());
+        let memory = Memory::new(Arc::clone(&depot));
+        let class = CLASSES - 1;
+        for _ in 0..2 * DEPOT_BYTES / LARGEST {
+            // SAFETY: of this class, and new.
+            unsafe { memory.give(class, block(class)) };
+        }
+        let bytes = depot.bytes.load(Relaxed);
+        assert!(bytes <= DEPOT_BYTES && bytes > DEPOT_BYTES - (MAGAZINE + 1) * LARGEST);
+    }
+}

@@ -259,6 +259,32 @@ fn tasks_do_not_wait_for_a_guest_that_stays() {
     }
 }
 
+/// Two workers, each relieved by a guest that stays, and two tasks, the first of which waits for the second.
+#[test]
+fn tasks_do_not_wait_for_as_many_guests_as_there_are_workers() {
+    let runtime = multi(2);
+    for _ in 0..5 {
+        let (seated, done) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
+        thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                here(runtime.handle(), || {
+                    seated.wait();
+                    spin_until(&done);
+                });
+            });
+            here(runtime.handle(), || {
+                seated.wait();
+                let its = Arc::clone(&done);
+                drop(runtime.spawn(async move { spin_until(&its) }));
+                let its = Arc::clone(&done);
+                drop(runtime.spawn(async move { its.store(true, SeqCst) }));
+                spin_until(&done);
+            });
+            other.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn a_guest_that_blocks_in_place_gives_its_place_back() {
     let runtime = multi(1);

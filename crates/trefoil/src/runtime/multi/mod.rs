@@ -239,9 +239,12 @@ impl Shared {
 
     /// Whether there is anything that any worker could run.
     fn has_work(&self) -> bool {
-        !self.injector.is_empty()
-            || self.remotes.iter().any(|remote| !remote.ring.is_empty())
-            || self.deques.have_public()
+        self.has_queued_tasks() || self.deques.have_public()
+    }
+
+    /// Whether there are tasks that any worker could run.
+    fn has_queued_tasks(&self) -> bool {
+        !self.injector.is_empty() || self.remotes.iter().any(|remote| !remote.ring.is_empty())
     }
 
     fn is_shut_down(&self) -> bool {

@@ -245,16 +245,14 @@ fn watch(shared: &Arc<Shared>) {
                 && are_tasks_left(shared)
             {
                 // Its worker sleeps, and has all it needs to serve tasks.
-                remote.parker.unpark();
-                is_served = true;
+                is_served = remote.parker.unpark();
             }
         }
         for (remote, seen) in shared.remotes.iter().zip(&mut seen) {
             let Some(loan) = remote.loan.available() else { continue };
             any = true;
             if std::mem::replace(seen, loan) == loan
-                && !is_served
-                && is_needed(shared, remote, loan)
+                && is_needed(shared, remote, loan, is_served)
                 && let Some(core) = take_over(shared, remote, loan)
             {
                 // From here on, this thread is the worker, and another watches.
@@ -276,19 +274,19 @@ fn watch(shared: &Arc<Shared>) {
     }
 }
 
-/// Whether something waits that nobody but the lent core's worker will serve.
-fn is_needed(shared: &Shared, remote: &Remote, loan: u64) -> bool {
+/// Whether something waits that nobody but the lent core's worker will serve;
+/// `is_served` if a worker was just woken for what everybody sees.
+fn is_needed(shared: &Shared, remote: &Remote, loan: u64, is_served: bool) -> bool {
     if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.needs_owner() {
         return true;
     }
     // What everybody sees is the others' business, if there are others.
-    are_all_busy(shared) && (!remote.ring.is_empty() || !shared.injector.is_empty())
+    !is_served && are_all_busy(shared) && (!remote.ring.is_empty() || !shared.injector.is_empty())
 }
 
 /// Whether tasks wait that any worker would run, and none has time.
 fn are_tasks_left(shared: &Shared) -> bool {
-    let any = || !shared.injector.is_empty() || shared.remotes.iter().any(|r| !r.ring.is_empty());
-    are_all_busy(shared) && any()
+    are_all_busy(shared) && shared.has_queued_tasks()
 }
 
 fn are_all_busy(shared: &Shared) -> bool {

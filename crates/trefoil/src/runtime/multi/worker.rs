@@ -122,8 +122,8 @@ pub(crate) struct WorkerThread {
     in_job: Cell<bool>,
     /// The worker in whose place this thread forks, as a guest.
     place: Cell<Option<u32>>,
-    /// What it keeps of tasks that are over.
-    task_memory: task::Memory,
+    /// What it keeps of tasks that are over; nothing if it is a guest.
+    task_memory: Option<task::Memory>,
 }
 
 impl Core {
@@ -235,14 +235,14 @@ impl WorkerThread {
             scopes: Cell::new(0),
             in_job: Cell::new(false),
             place: Cell::new(place),
-            task_memory: task::Memory::new(Arc::clone(&shared.depot)),
+            task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
         }
     }
 
     #[inline(always)]
-    pub(crate) fn task_memory(&self) -> &task::Memory {
-        &self.task_memory
+    pub(crate) fn task_memory(&self) -> Option<&task::Memory> {
+        self.task_memory.as_ref()
     }
 
     #[inline(always)]

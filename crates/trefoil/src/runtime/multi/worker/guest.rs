@@ -39,6 +39,10 @@ where
     let seat = |place: u32| shared.remotes[place as usize].loan.seat_guest();
     let Some(place) = shared.idle.relieve(seat) else { return Err(f) };
     let worker = WorkerThread::new(Arc::clone(shared), Some(place));
+    // Who posted just before may have found the sleeper gone. `seat_guest` is the fence.
+    if shared.has_queued_tasks() {
+        shared.remotes[place as usize].parker.unpark();
+    }
     if shared.knobs.lends_workers && shared.workers() > 1 {
         shared.watch.ensure(shared);
     }

@@ -15,7 +15,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Operations per poll.
+/// Operations per poll. A task that has spent them is queued as one that was just woken, which on a worker of several
+/// means in the LIFO slot: it gets up to three budgets more before others go first. At some ten nanoseconds an operation,
+/// that is still less than what one of the others may take.
 const PER_POLL: u8 = 128;
 
 /// What is left of this poll's budget.
@@ -92,7 +94,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     context::with(|context| match context.budget.get() {
         Budget(None) => Poll::Ready(RestoreOnPending::new(Budget::UNLIMITED)),
         Budget(Some(0)) => {
-            super::yield_now::wake_later(cx.waker());
+            super::yield_now::wake_in_turn(cx.waker());
             Poll::Pending
         }
         before @ Budget(Some(left)) => {

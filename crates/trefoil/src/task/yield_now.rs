@@ -23,6 +23,18 @@ pub async fn yield_now() {
     .await
 }
 
+/// Wakes the task being polled as if somebody had woken it: it may go on at once, though not many times in a row, where
+/// `wake_later` has it wait for everything that is queued. Any other waker, whose owner might poll again at once and
+/// find nothing changed, is woken later.
+pub(crate) fn wake_in_turn(waker: &Waker) {
+    let current = context::with(|context| context.task.get());
+    if current.is_some() && current == task_of(waker) {
+        waker.wake_by_ref();
+    } else {
+        wake_later(waker);
+    }
+}
+
 /// Wakes after everything else that is ready had its turn.
 ///
 /// When the waker is that of the task being polled, a note to its worker is

@@ -2,7 +2,7 @@
 
 use std::future::{poll_fn, ready};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 use trefoil::runtime::Builder;
 use trefoil::task::{self, LocalSet, coop};
@@ -50,6 +50,31 @@ fn ready_futures_leave_others_their_turn_if_they_cooperate() {
         }
     }));
     assert_eq!((alone, cooperative, exempt), (0, 7, 0));
+}
+
+/// On a multi-thread runtime, a task with a spent budget goes on a few times before others, but no more.
+#[test]
+fn a_task_that_spends_all_its_budgets_leaves_others_their_turn() {
+    for workers in [1, 2] {
+        let runtime = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
+        for _ in 0..20 {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let endless: Vec<_> = (0..2 * workers)
+                .map(|_| {
+                    let is_over = Arc::clone(&is_over);
+                    runtime.spawn(async move {
+                        while !is_over.load(SeqCst) {
+                            task::consume_budget().await;
+                        }
+                    })
+                })
+                .collect();
+            runtime.block_on(runtime.spawn(async move { is_over.store(true, SeqCst) })).unwrap();
+            for task in endless {
+                runtime.block_on(task).unwrap();
+            }
+        }
+    }
 }
 
 #[test]

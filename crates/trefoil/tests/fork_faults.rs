@@ -1,26 +1,17 @@
 //! What goes wrong in a fork, and how it ends: stacks that are too small,
 //! panics at every depth, runtimes that are dropped.
 
+mod forks;
+
+use forks::{fib, multi};
 // Panics that say nothing: there are thousands.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 use trefoil::fork_join::{join, scope};
-use trefoil::runtime::{Builder, Runtime};
+use trefoil::runtime::Builder;
 use trefoil::task;
-
-fn multi(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
-}
-
-fn fib(n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
 
 #[cfg(unix)]
 mod stack {

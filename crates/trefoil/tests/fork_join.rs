@@ -1,5 +1,8 @@
 //! `join` from everywhere, with panics, locks and shutdowns.
 
+mod forks;
+
+use forks::{fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -10,18 +13,6 @@ use trefoil::fork_join::{
 };
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
-
-fn multi(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
-}
-
-fn fib(n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
 
 /// Lets one closure wait for the other to start, which proves that they run at
 /// the same time.

@@ -1,5 +1,8 @@
 //! Who is served, and who sleeps, while workers fork for long.
 
+mod forks;
+
+use forks::{fib, multi};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -9,18 +12,6 @@ use trefoil::runtime::{Builder, Runtime};
 
 /// After so long, a test that waits in vain fails instead of hanging.
 const GIVE_UP: Duration = Duration::from_secs(60);
-
-fn multi(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
-}
-
-fn fib(n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
 
 /// Keeps the thread busy, forking all the time or not at all.
 fn burn_while(forks: bool, goes_on: impl Fn() -> bool) {

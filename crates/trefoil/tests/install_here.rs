@@ -1,26 +1,17 @@
 //! Forking on a thread from outside, in the place of a worker that sleeps.
 
+mod forks;
+
+use forks::{fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 use trefoil::fork_join::{fork_all, join, scope};
-use trefoil::runtime::{Builder, Handle, Runtime};
+use trefoil::runtime::{Builder, Handle};
 use trefoil::task::block_in_place;
 use trefoil::time::sleep;
-
-fn multi(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
-}
-
-fn fib(n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
 
 fn id() -> ThreadId {
     thread::current().id()

@@ -309,13 +309,10 @@ pub fn pilot(
         Err(result) => return (*result, None),
     };
     let mut schedule = None;
-    let long_ns = (LONG_BUDGETS * limits.budget_ms as f64 * 1e6).max(LONG_NS_MIN);
     let first = conversation.run(1, 1, true);
     if let Some(&[first_ns]) = first.as_deref() {
+        schedule = settled(first_ns, limits.budget_ms);
         let mut batch = 1_u32;
-        if first_ns > long_ns {
-            schedule = Some(fixed(first_ns, batch, limits.budget_ms));
-        }
         // The first iterations of a process are slow; a few rounds settle on its pace.
         while schedule.is_none()
             && let Some(times) = conversation.run(2, batch, true)
@@ -332,6 +329,12 @@ pub fn pilot(
     let result = conversation.finish();
     let schedule = schedule.filter(|_| result.outcome == Outcome::Ok);
     (result, schedule)
+}
+
+/// What is asked for if the first iteration leaves no doubt.
+fn settled(first_ns: f64, budget_ms: u64) -> Option<Schedule> {
+    let long_ns = (LONG_BUDGETS * budget_ms as f64 * 1e6).max(LONG_NS_MIN);
+    (first_ns > long_ns).then(|| fixed(first_ns, 1, budget_ms))
 }
 
 fn fixed(iteration_ns: f64, batch: u32, budget_ms: u64) -> Schedule {
@@ -358,5 +361,13 @@ mod tests {
         assert_eq!(at(6e7, 1), Schedule { warm_ups: 1, samples: 3, batch: 1 });
         assert_eq!(at(2e8, 1), Schedule { warm_ups: 1, samples: 1, batch: 1 });
         assert_eq!(at(10.0, 131_072).samples, 76);
+    }
+
+    #[test]
+    fn only_a_first_iteration_beyond_doubt_settles_the_schedule() {
+        let one = Some(Schedule { warm_ups: 1, samples: 1, batch: 1 });
+        // Ten budgets of 1 s; a second at least.
+        assert_eq!((settled(1e10, 1000), settled(1.01e10, 1000)), (None, one));
+        assert_eq!((settled(9e8, 1), settled(1.1e9, 1)), (None, one));
     }
 }

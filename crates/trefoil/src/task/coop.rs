@@ -63,8 +63,9 @@ impl Drop for RestoreOnPending {
     }
 }
 
-/// Spends a unit of the budget, or says `Pending` and has the task polled again
-/// after others had their turn.
+/// Spends a unit of the budget, or says `Pending` and has the task polled again:
+/// after others had their turn, or, on a multi-thread runtime, up to three times
+/// before.
 ///
 /// For leaf futures of other crates. Outside of a runtime the budget has no end.
 ///

@@ -5,7 +5,7 @@
 //! to a magazine or two, and whole magazines go to whoever needs one through a depot, whose lock is taken once for
 //! `MAGAZINE` tasks. (Bonwick and Adams 2001, for kernels.)
 //!
-//! Only workers keep memory. All of it is the global allocator's, block by block, so any thread may give any block back.
+//! Only workers keep memory; other threads take a block at a time from the depot of the runtime that they spawn on. All of it is the global allocator's, block by block, so any thread may give any block back.
 
 use crate::runtime::context;
 use crate::runtime::multi::WorkerThread;

@@ -39,7 +39,9 @@ where
     let seat = |place: u32| shared.remotes[place as usize].loan.seat_guest();
     let Some(place) = shared.idle.relieve(seat) else { return Err(f) };
     let worker = WorkerThread::new(Arc::clone(shared), Some(place));
-    // Who posted just before may have found the sleeper gone. `seat_guest` is the fence.
+    // Who posted just before may have found the sleeper gone. The fence is the guest's half of a Dekker duel with
+    // `notify`: either the poster sees `counts` without the sleeper, or this sees what was posted.
+    fence(SeqCst);
     if shared.has_queued_tasks() {
         shared.remotes[place as usize].parker.unpark();
     }

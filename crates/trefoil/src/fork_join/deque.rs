@@ -4,8 +4,9 @@
 //! After Lace (T. van Dijk, J. van de Pol, 2014). The protocol stands in
 //! `README.md` beside this file.
 
-use super::job::{AbortIfPanic, Header};
+use super::job::Header;
 use super::latch::Latch;
+use crate::runtime::abort::AbortOnUnwind;
 use crate::runtime::parker::Parker;
 use crate::sync::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw};
 use crate::sync::{Line, UnsafeCell};
@@ -438,7 +439,7 @@ impl Stolen<'_> {
     /// Runs the job on this thread, and tells its owner.
     pub(crate) fn run(self) {
         let job = self.job();
-        let guard = AbortIfPanic("in the delivery of a stolen job's outcome");
+        let guard = AbortOnUnwind("in the delivery of a stolen job's outcome");
         // SAFETY: 1: the owner keeps the job until the latch is settled, below.
         // 2: the claim made it ours, and `self` is consumed.
         unsafe { Header::execute(job) };

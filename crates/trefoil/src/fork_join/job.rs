@@ -152,15 +152,3 @@ impl<F, R> std::fmt::Debug for StackJob<F, R> {
         f.debug_struct("StackJob").field("header", &self.header).finish_non_exhaustive()
     }
 }
-
-/// Ends the process if it is dropped by a panic: code that must not unwind is
-/// put between its making and its `forget`.
-#[derive(Debug)]
-pub(super) struct AbortIfPanic(pub(super) &'static str);
-
-impl Drop for AbortIfPanic {
-    fn drop(&mut self) {
-        eprintln!("trefoil: unexpected panic {}; aborting", self.0);
-        std::process::abort();
-    }
-}

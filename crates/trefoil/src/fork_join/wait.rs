@@ -5,8 +5,9 @@
 //! so cannot need anything that the waiting frames hold (a lock, say) without
 //! being bound to need it anyway.
 
+use super::Fork;
 use super::latch::{Latch, Progress};
-use super::{Deques, Fork};
+use crate::runtime::multi::WorkerThread;
 
 /// How often a waiting worker looks again before it sleeps. A wait that ends
 /// sooner than a sleeper could be woken should not put it to sleep.
@@ -25,10 +26,11 @@ pub(super) enum Waited {
 /// Waits until the youngest job of this thread, which is stolen, is settled.
 #[cold]
 pub(super) fn wait(fork: Fork<'_>, latch: &Latch) -> Waited {
-    fork.with_worker(|worker| wait_among(fork, latch, worker.deques()))
+    fork.with_worker(|worker| wait_as(worker, fork, latch))
 }
 
-fn wait_among(fork: Fork<'_>, latch: &Latch, deques: &Deques) -> Waited {
+fn wait_as(worker: &WorkerThread, fork: Fork<'_>, latch: &Latch) -> Waited {
+    let deques = worker.deques();
     let mut spins = 0;
     loop {
         let progress = latch.progress();
@@ -47,7 +49,7 @@ fn wait_among(fork: Fork<'_>, latch: &Latch, deques: &Deques) -> Waited {
                 // latch, so if it is not settled now, it was not then.
                 stolen.give_back();
             } else {
-                stolen.run_apart();
+                worker.leapfrog(stolen);
                 spins = 0;
             }
             continue;

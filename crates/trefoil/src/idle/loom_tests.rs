@@ -93,7 +93,9 @@ impl Pool {
                 }
                 continue;
             }
-            if self.idle.sleep(worker, std::mem::take(&mut is_searching)) == Asleep::LookAgain {
+            if self.idle.sleep(worker, std::mem::take(&mut is_searching), || ())
+                == Asleep::LookAgain
+            {
                 self.look_again(worker);
             }
             if self.is_over() {

@@ -131,9 +131,11 @@ impl Idle {
         searching(self.counts.fetch_sub(SEARCHING, SeqCst)) == 1
     }
 
-    /// Counts a worker as asleep. It must then do as told, and park.
-    pub(crate) fn sleep(&self, worker: u32, was_searching: bool) -> Asleep {
+    /// Counts a worker as asleep. It must then do as told, and park. `prepare`
+    /// is called before it can be chosen.
+    pub(crate) fn sleep(&self, worker: u32, was_searching: bool, prepare: impl FnOnce()) -> Asleep {
         let mut sleepers = self.sleepers.lock();
+        prepare();
         let change = if was_searching { SLEEPING.wrapping_sub(SEARCHING) } else { SLEEPING };
         // SeqCst: the sleeper's half of the Dekker duel with `choose`.
         let before = self.counts.fetch_add(change, SeqCst);
@@ -195,6 +197,12 @@ impl Idle {
         // SeqCst: as in `sleep`.
         let before = self.counts.fetch_add(SLEEPING, SeqCst);
         Some(if searching(before) == 0 { Asleep::LookAgain } else { Asleep::Covered })
+    }
+
+    /// Whether all workers sleep. The fence as for `choose`.
+    pub(crate) fn is_all_asleep(&self) -> bool {
+        // SeqCst: as everywhere.
+        sleeping(self.counts.load(SeqCst)) == self.workers
     }
 
     /// Workers that search and that sleep, at some moment.

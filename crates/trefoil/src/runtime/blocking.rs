@@ -1,7 +1,14 @@
-//! The pool of threads for closures that block.
+//! The pool of threads for closures that block, and for the workers.
 //!
 //! It grows while closures wait, up to a limit, and its idle threads go away
 //! after a while. One lock guards everything.
+//!
+//! A worker is a *body* that one of these threads runs until the worker's core
+//! goes to another thread, or the runtime ends. So a worker whose thread blocks
+//! goes on with an idle thread of the pool, if there is one, and the thread that
+//! blocked is one of the pool's when it is through: none is started or ended
+//! for that, and the limit holds for all of them together. Bodies go before
+//! closures, and are never cancelled: they hold what must be brought to an end.
 //!
 //! At most one thread at a time is *on its way*: being woken or started. It
 //! takes a closure when it arrives, and if there are more, it sends for the
@@ -20,6 +27,7 @@ use super::{Hooks, Scheduler};
 use crate::sync::{Condvar, Mutex, MutexGuard, thread};
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -30,7 +38,12 @@ use std::time::{Duration, Instant};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
+/// What a thread runs as a worker. The argument says whether the thread is new,
+/// so that `on_thread_start` is still to be called.
+pub(crate) type Body = Box<dyn FnOnce(bool) + Send>;
+
 pub(crate) struct Config {
+    /// Of all threads together.
     pub(crate) max_threads: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) hooks: Hooks,
@@ -47,8 +60,9 @@ pub(crate) struct Pool {
     gone: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
+    bodies: VecDeque<Body>,
     queue: Fifo,
     /// Threads that exist or are being started.
     threads: usize,
@@ -64,28 +78,34 @@ struct State {
 /// What has to be done for the queue, once the lock is released.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-enum Errand {
-    Nobody,
+enum Need {
+    Nothing,
     WakeOne,
     StartOne,
 }
 
 impl State {
-    /// Sends for a thread if closures wait and none is on its way.
-    fn send_for_one(&mut self, config: &Config) -> Errand {
-        if self.on_its_way || self.queue.len() == 0 {
-            return Errand::Nobody;
+    fn has_work(&self) -> bool {
+        self.queue.len() > 0 || !self.bodies.is_empty()
+    }
+
+    /// A thread is needed if something waits and none is on its way.
+    fn need_one(&mut self, config: &Config) -> Need {
+        if self.on_its_way || !self.has_work() {
+            return Need::Nothing;
         }
         if self.idle > 0 {
             self.on_its_way = true;
-            return Errand::WakeOne;
+            return Need::WakeOne;
         }
-        if self.threads < config.max_threads && !self.is_shut_down {
+        // At the runtime's end, what waits is cancelled; but not a body.
+        let is_wanted = !self.is_shut_down || !self.bodies.is_empty();
+        if self.threads < config.max_threads && is_wanted {
             self.on_its_way = true;
             self.threads += 1;
-            return Errand::StartOne;
+            return Need::StartOne;
         }
-        Errand::Nobody
+        Need::Nothing
     }
 }
 
@@ -127,9 +147,9 @@ impl Pool {
         }
         state.queue.push_back(item);
         state.outstanding += 1;
-        let send = state.send_for_one(&self.config);
+        let need = state.need_one(&self.config);
         drop(state);
-        let Err(error) = self.send(handle, send) else { return Ok(()) };
+        let Err(error) = self.meet(handle, need) else { return Ok(()) };
         let mut state = self.state.lock();
         if state.threads > 0 {
             // It waits until one of them is free.
@@ -144,14 +164,14 @@ impl Pool {
 
     /// # Errors
     /// The system has no thread to give.
-    fn send(self: &Arc<Self>, handle: &Handle, errand: Errand) -> std::io::Result<()> {
-        match errand {
-            Errand::Nobody => Ok(()),
-            Errand::WakeOne => {
+    fn meet(self: &Arc<Self>, handle: &Handle, need: Need) -> std::io::Result<()> {
+        match need {
+            Need::Nothing => Ok(()),
+            Need::WakeOne => {
                 self.work.notify_one();
                 Ok(())
             }
-            Errand::StartOne => {
+            Need::StartOne => {
                 let pool = Arc::clone(self);
                 let handle = handle.clone();
                 let name = (self.config.thread_name)();
@@ -162,25 +182,82 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
+                    // Whoever waits for the threads to go may have seen this one.
+                    self.gone.notify_all();
                 }
                 started
             }
         }
     }
 
-    /// The body of a thread.
+    /// Runs a worker's body on a thread of its own, as one that starts with it.
+    /// For the workers that a runtime begins with.
+    ///
+    /// # Errors
+    /// The system has no thread to give. The body was dropped.
+    pub(super) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
+        self.state.lock().threads += 1;
+        let pool = Arc::clone(self);
+        let name = (self.config.thread_name)();
+        let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
+            body(true);
+            pool.serve(&handle);
+        });
+        if started.is_err() {
+            self.state.lock().threads -= 1;
+            self.gone.notify_all();
+        }
+        started
+    }
+
+    /// Has a worker's body run, on an idle thread, on a new one, or, if there
+    /// may be no more, on the first to be free.
+    pub(super) fn run(self: &Arc<Self>, handle: &Handle, body: Body) {
+        let mut state = self.state.lock();
+        state.bodies.push_back(body);
+        let need = state.need_one(&self.config);
+        drop(state);
+        // Without a new thread, one of those that there are takes it in its
+        // time: the one that the worker leaves, for example.
+        let _ = self.meet(handle, need);
+    }
+
+    /// The life of a thread that is started for what waits.
     fn work(self: &Arc<Self>, handle: &Handle) {
-        let _handle = context::enter_handle(handle.clone());
         handle.common().unpin();
-        self.config.hooks.thread_start();
         let mut state = self.state.lock();
         state.on_its_way = false;
+        if let Some(body) = state.bodies.pop_front() {
+            let need = state.need_one(&self.config);
+            drop(state);
+            let _ = self.meet(handle, need);
+            body(true);
+        } else {
+            drop(state);
+            let _handle = context::enter_handle(handle.clone());
+            self.config.hooks.thread_start();
+        }
+        self.serve(handle);
+    }
+
+    /// The rest of a thread's life: takes what comes.
+    fn serve(self: &Arc<Self>, handle: &Handle) {
+        let _handle = context::enter_handle(handle.clone());
+        let mut state = self.state.lock();
         loop {
+            if let Some(body) = state.bodies.pop_front() {
+                let need = state.need_one(&self.config);
+                drop(state);
+                let _ = self.meet(handle, need);
+                body(false);
+                state = self.state.lock();
+                continue;
+            }
             if let Some(item) = state.queue.pop_front() {
-                let send = state.send_for_one(&self.config);
+                let need = state.need_one(&self.config);
                 drop(state);
                 // Without a thread, this one takes the rest in its time.
-                let _ = self.send(handle, send);
+                let _ = self.meet(handle, need);
                 run(item);
                 state = self.state.lock();
                 state.outstanding -= 1;
@@ -196,7 +273,7 @@ impl Pool {
             }
             let (woken, is_late) = self.rest(state);
             state = woken;
-            if is_late && state.queue.len() == 0 {
+            if is_late && !state.has_work() {
                 break;
             }
         }
@@ -206,9 +283,9 @@ impl Pool {
         state.threads -= 1;
         // The hook ran without the lock: a closure may have come that counted
         // on this thread.
-        let send = state.send_for_one(&self.config);
+        let need = state.need_one(&self.config);
         drop(state);
-        let _ = self.send(handle, send);
+        let _ = self.meet(handle, need);
         self.gone.notify_all();
     }
 
@@ -223,7 +300,7 @@ impl Pool {
             };
             let (woken, timed_out) = self.work.wait_timeout(state, left);
             state = woken;
-            if state.queue.len() > 0 || state.is_shut_down || state.on_its_way {
+            if state.has_work() || state.is_shut_down || state.on_its_way {
                 break false;
             }
             if timed_out {
@@ -281,6 +358,16 @@ impl Pool {
     /// Whether any closure waits or runs: paused time must not jump then.
     pub(super) fn is_busy(&self) -> bool {
         self.state.lock().outstanding > 0
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("queued", &self.queue.len())
+            .field("threads", &self.threads)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
     }
 }
 

@@ -340,6 +340,14 @@ impl Handle {
         }
     }
 
+    /// Threads of the pool that are workers.
+    pub(crate) fn worker_threads(&self) -> usize {
+        match &self.scheduler {
+            Scheduler::Multi(shared) => shared.workers(),
+            Scheduler::Current(_) => 0,
+        }
+    }
+
     pub(crate) fn counters(&self, worker: usize) -> &WorkerCounters {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.counters(worker),

@@ -52,19 +52,6 @@ impl Injector {
         Ok(())
     }
 
-    /// # Errors
-    /// The injector is closed.
-    pub(crate) fn push_all(&self, mut items: Fifo) -> Result<(), Fifo> {
-        let mut queue = self.queue.lock();
-        if queue.closed {
-            return Err(items);
-        }
-        queue.items.append(&mut items);
-        // Relaxed: see `len`.
-        self.len.store(queue.items.len(), Relaxed);
-        Ok(())
-    }
-
     /// Takes the first `share`-th part, at least one and at most `max`: one is
     /// returned, the others are given to `keep`.
     pub(crate) fn pop_batch(

@@ -90,9 +90,10 @@ impl RuntimeMetrics {
         self.handle.workers()
     }
 
-    /// Threads of the blocking pool, idle ones included.
+    /// Threads of the blocking pool, idle ones included, and the workers not.
     pub fn num_blocking_threads(&self) -> usize {
-        self.handle.common().blocking.threads()
+        let threads = self.handle.common().blocking.threads();
+        threads.saturating_sub(self.handle.worker_threads())
     }
 
     /// Idle threads of the blocking pool.

@@ -5,6 +5,7 @@
 //! *current-thread* one runs everything on the thread that is in
 //! [`Runtime::block_on`], and pays for no synchronisation with anyone.
 
+pub(crate) mod abort;
 mod affinity;
 pub(crate) mod block_on;
 pub(crate) mod blocking;

@@ -8,7 +8,7 @@
 //! The algorithm is that of Go's `runq` (D. Vyukov), with the second head by
 //! which tokio lets the thief copy after its claim instead of before.
 
-use super::item::{Fifo, Item};
+use super::item::Item;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{
     AcqRel, Acquire, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
@@ -38,16 +38,6 @@ pub(crate) struct Ring {
 // SAFETY: slots are handed between threads by `head` and `tail` as described
 // above, and `Item` is `Send`.
 unsafe impl Sync for Ring {}
-
-/// Why a push did not happen.
-#[derive(Debug)]
-#[must_use]
-pub(crate) enum Full {
-    /// A thief is at it, so there will be room in a moment.
-    Contended(Item),
-    /// This is the older half of the ring, and the item behind it.
-    Overflow(Fifo),
-}
 
 fn pack(steal: u32, real: u32) -> u64 {
     u64::from(steal) << 32 | u64::from(real)
@@ -94,12 +84,14 @@ impl Ring {
     /// Pushes without making sure that sleepers are told.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is no room. (Go and tokio move the older half of a full ring to
+    /// the shared queue. Where one task spawns without end, a task may be moved
+    /// like that again and again, and never come to its turn.)
     ///
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn push(&self, item: Item) -> Result<(), Full> {
+    pub(crate) unsafe fn push(&self, item: Item) -> Result<(), Item> {
         // Relaxed: our own.
         let tail = self.tail.load(Relaxed);
         // SAFETY: the caller's promise.
@@ -119,7 +111,7 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn push_fenced(&self, item: Item) -> Result<(), Full> {
+    pub(crate) unsafe fn push_fenced(&self, item: Item) -> Result<(), Item> {
         // Relaxed: our own.
         let tail = self.tail.load(Relaxed);
         // SAFETY: the caller's promise.
@@ -133,45 +125,19 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    unsafe fn fill(&self, tail: u32, item: Item) -> Result<(), Full> {
+    unsafe fn fill(&self, tail: u32, item: Item) -> Result<(), Item> {
         // Acquire: pairs with the Release by which a thief gives slots back.
         let head = self.head.load(Acquire);
-        let (steal, real) = unpack(head);
-        if tail.wrapping_sub(steal) < CAPACITY as u32 {
-            self.slots[(tail & MASK) as usize].with_mut(|slot| {
-                // SAFETY: only the owner fills slots, and this one is outside of
-                // `steal..tail`, so nobody reads it.
-                unsafe { (*slot).write(item) };
-            });
-            return Ok(());
+        let (steal, _) = unpack(head);
+        if tail.wrapping_sub(steal) >= CAPACITY as u32 {
+            return Err(item);
         }
-        if steal != real {
-            return Err(Full::Contended(item));
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.overflow(head, item) }
-    }
-
-    /// # Safety
-    /// The caller is the owner.
-    #[cold]
-    unsafe fn overflow(&self, head: u64, item: Item) -> Result<(), Full> {
-        let (_, real) = unpack(head);
-        let half = CAPACITY as u32 / 2;
-        let next = real.wrapping_add(half);
-        // Acquire and Release: the slots were ours all along, but keep the
-        // chain between thieves and owner unbroken. Relaxed: a failure only
-        // means that a thief was faster.
-        if self.head.compare_exchange(head, pack(next, next), AcqRel, Relaxed).is_err() {
-            return Err(Full::Contended(item));
-        }
-        let mut older = Fifo::new();
-        for position in 0..half {
-            // SAFETY: the exchange made these slots ours alone.
-            older.push_back(unsafe { self.take(real.wrapping_add(position)) });
-        }
-        older.push_back(item);
-        Err(Full::Overflow(older))
+        self.slots[(tail & MASK) as usize].with_mut(|slot| {
+            // SAFETY: only the owner fills slots, and this one is outside of
+            // `steal..tail`, so nobody reads it.
+            unsafe { (*slot).write(item) };
+        });
+        Ok(())
     }
 
     /// # Safety
@@ -193,7 +159,8 @@ impl Ring {
                 // Relaxed: nobody else looks.
                 self.head.store(next, Relaxed);
             } else if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
-                // AcqRel: as in `overflow`.
+                // Acquire and Release: the slot was ours all along, but keep
+                // the chain between thieves and owner unbroken.
                 head = now;
                 continue;
             }
@@ -307,29 +274,18 @@ mod tests {
     }
 
     #[test]
-    fn overflow_gives_the_older_half_and_keeps_the_rest_in_order() {
+    fn a_full_ring_refuses_and_keeps_what_it_has_in_order() {
         for solo in [true, false] {
             let links: Vec<Link> = (0..=CAPACITY).map(|_| Link::new()).collect();
             let ring = Ring::new(solo);
-            let mut overflow = None;
-            for item in items(&links) {
+            for (position, item) in items(&links).enumerate() {
                 // SAFETY: this thread owns the ring.
-                match unsafe { ring.push(item) } {
-                    Ok(()) => {}
-                    Err(Full::Overflow(older)) => overflow = Some(older),
-                    Err(Full::Contended(_)) => unreachable!("nobody steals"),
-                }
+                let pushed = unsafe { ring.push(item) };
+                assert_eq!(pushed.is_err(), position == CAPACITY);
             }
-            let mut overflow = overflow.expect("one too many");
-            let mut order = Vec::new();
-            while let Some(item) = overflow.pop_front() {
-                order.push(index(&links, item));
-            }
-            let expected: Vec<_> = (0..CAPACITY / 2).chain([CAPACITY]).collect();
-            assert_eq!(order, expected);
-            for expected in CAPACITY / 2..CAPACITY {
+            for expected in 0..CAPACITY {
                 // SAFETY: this thread owns the ring.
-                let item = unsafe { ring.pop() }.expect("half is left");
+                let item = unsafe { ring.pop() }.expect("it is full");
                 assert_eq!(index(&links, item), expected);
             }
             // SAFETY: this thread owns the ring.

@@ -1,5 +1,7 @@
 use super::JoinHandle;
-use crate::runtime::{Handle, NO_RUNTIME, context};
+use crate::runtime::context::{self, Entered};
+use crate::runtime::multi::WorkerThread;
+use crate::runtime::{Handle, NO_RUNTIME};
 use std::future::Future;
 
 /// Spawns a task into the current runtime: see [`Handle::spawn`].
@@ -51,31 +53,58 @@ where
 /// Runs a closure that may block right here, while another thread takes over
 /// the worker's other tasks.
 ///
+/// A thread of the blocking pool becomes the worker as soon as there is work
+/// for it: at once if some is queued, or else when some comes. If none comes,
+/// the calling thread is the worker again when `f` returns, and nothing was
+/// handed over. All threads together are bounded by
+/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) and
+/// the number of workers; if all of them block, the worker's tasks wait for one
+/// that is free.
+///
 /// Futures that are concurrent with this call *within the same task* wait all
 /// the same. Where no worker is held up (on a thread of the blocking pool, or
-/// outside of a runtime), this only calls `f`. If the system has no thread to
-/// give, the worker's other tasks wait until `f` returns.
+/// outside of a runtime), this only calls `f`.
 ///
 /// # Panics
 /// In a single-threaded runtime, or in a [`LocalSet`](super::LocalSet): no other
-/// thread may take the other tasks.
+/// thread may take the other tasks. And with the closure's own panic.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,
 {
-    use context::Entered;
-    context::with(|context| {
-        if context.entered() != Entered::Yes {
-            return;
-        }
-        if context.current().is_some() || context::is_in_local() {
-            panic!("can call blocking only when running on the multi-threaded runtime");
-        }
-        if let Some(worker) = context.worker() {
-            worker.hand_over();
-        }
+    let is_driving = context::with(|context| {
+        let is_driving = context.entered() == Entered::Yes;
+        is_driving && (context.current().is_some() || context::is_in_local())
     });
+    // Here and not in a closure, so that it names the caller's place.
+    if is_driving {
+        panic!("can call blocking only when running on the multi-threaded runtime");
+    }
+    let _blocking = Blocking::begin();
     let _allowed = context::allow_blocking();
     f()
+}
+
+/// The worker that this thread is offers its core for as long as this exists.
+struct Blocking {
+    begun: bool,
+}
+
+impl Blocking {
+    fn begin() -> Self {
+        let begun = context::with(|context| {
+            let worker = context.worker().filter(|_| context.entered() == Entered::Yes);
+            worker.map(WorkerThread::begin_blocking).is_some()
+        });
+        Self { begun }
+    }
+}
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        if self.begun {
+            context::with(|context| context.worker().map(WorkerThread::end_blocking));
+        }
+    }
 }

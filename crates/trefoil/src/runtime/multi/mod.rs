@@ -1,7 +1,10 @@
 //! The scheduler with several workers: what they share.
 
-mod last_rites;
-mod watch;
+mod deferred;
+mod handoff;
+mod lifo;
+mod monitor;
+mod shutdown;
 mod worker;
 
 pub(crate) use worker::{WorkerThread, work_here};
@@ -15,13 +18,18 @@ use super::ring::Ring;
 use super::{Common, Handle, Knobs, Scheduler, context};
 use crate::fork_join::Deques;
 use crate::idle::Idle;
-use crate::sync::atomic::{AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence};
-use crate::sync::{Condvar, Line, Mutex, thread};
+use crate::sync::atomic::{
+    AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
+};
+use crate::sync::{Condvar, Line, Mutex};
 use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
-use std::sync::Arc;
+use deferred::Deferred;
+use handoff::{Handoff, Offer};
+use lifo::LifoSlot;
+use monitor::Monitor;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use watch::{Loan, Watch};
 use worker::Core;
 
 /// The default of `Builder::search_rounds`.
@@ -33,12 +41,13 @@ pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
     remotes: Box<[Line<Remote>]>,
+    this: Weak<Self>,
     /// What the workers have forked.
     deques: Deques,
     /// What the workers keep of tasks that are over.
     depot: Arc<Depot>,
-    /// Who looks after the cores of those that fork.
-    watch: Line<Watch>,
+    /// Who looks after workers that are in one poll for long.
+    monitor: Line<Monitor>,
     injector: Line<Injector>,
     idle: Line<Idle>,
     shutdown: Line<AtomicBool>,
@@ -48,7 +57,7 @@ pub(crate) struct Shared {
     /// The cores of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
     retired: Mutex<Vec<Box<Core>>>,
-    /// Set when the last rites are done.
+    /// Set when all tasks are gone.
     over: Mutex<bool>,
     over_changed: Condvar,
 }
@@ -63,8 +72,11 @@ struct Remote {
     graves: Line<Inbox>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
-    /// The core, while its worker forks.
-    loan: Loan,
+    /// The task woken last.
+    lifo: LifoSlot,
+    deferred: Deferred,
+    /// The core, while its worker forks or blocks.
+    handoff: Handoff,
     counters: Arc<Line<WorkerCounters>>,
 }
 
@@ -88,18 +100,21 @@ impl Shared {
                     graves: Line(Inbox::new()),
                     timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
                     parker,
-                    loan: Loan::new(),
+                    lifo: LifoSlot::new(workers == 1),
+                    deferred: Deferred::default(),
+                    handoff: Handoff::new(),
                     counters: Arc::new(Line(WorkerCounters::new(common.histograms.start()))),
                 })
             })
             .collect();
-        let shared = Arc::new(Self {
+        let shared = Arc::new_cyclic(|this| Self {
             common,
             knobs,
             remotes,
+            this: Weak::clone(this),
             deques: Deques::new(workers),
             depot: Arc::default(),
-            watch: Line(Watch::new()),
+            monitor: Line(Monitor::new()),
             injector: Line(Injector::new()),
             idle: Line(Idle::new(workers as u32)),
             shutdown: Line(AtomicBool::new(false)),
@@ -110,13 +125,11 @@ impl Shared {
         });
         for index in 0..workers {
             let core = shared.new_core(index);
-            let name = (shared.common.thread_name)();
             let its = Arc::clone(&shared);
-            let started = thread::spawn(name, shared.common.thread_stack_bytes, move || {
-                worker::run(its, core);
-            });
-            if let Err(error) = started {
+            let body = Box::new(move |is_new| worker::run(its, core, is_new));
+            if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
+                shared.common.blocking.shut_down();
                 // In the place of those that never came.
                 for index in index..workers {
                     shared.retire(Some(shared.new_core(index)));
@@ -203,7 +216,9 @@ impl Shared {
                 // Otherwise whoever made it non-empty does this, or has, and
                 // the worker has not emptied it since.
                 if was_empty {
-                    remote.parker.unpark();
+                    // Between the task and the look at the worker's core.
+                    fence_after_rmw();
+                    self.unpark_worker(worker);
                 }
                 Ok(())
             }
@@ -223,17 +238,55 @@ impl Shared {
     #[inline]
     fn notify_fenced(&self) -> bool {
         let Some(worker) = self.idle.choose() else { return false };
-        self.remotes[worker as usize].parker.unpark();
+        self.unpark_worker(worker);
         true
     }
 
-    /// A worker that counts as asleep from now on, or for which somebody else has counted it so, looks again.
+    /// Has a worker come out of its sleep. If its thread blocks, another one
+    /// becomes the worker.
+    ///
+    /// The caller has put a full fence between what it wants the worker for and
+    /// this call: either it sees the core on offer, or whoever offers the core
+    /// sees what came before (`WorkerThread::offer_to_block`).
+    ///
+    /// Returns whether there was anybody to wake.
+    fn unpark_worker(&self, worker: u32) -> bool {
+        let remote = &self.remotes[worker as usize];
+        if let Some(offer) = remote.handoff.available().filter(|offer| offer.blocks())
+            && let Some(core) = self.retake(remote, offer)
+        {
+            self.hand_to_pool(core);
+            return true;
+        }
+        remote.parker.unpark()
+    }
+
+    /// Takes a core whose thread blocks, unless that came back for it.
+    fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<Core>> {
+        let core = remote.handoff.take(offer)?;
+        // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
+        // ours.
+        Some(unsafe { Box::from_raw(core) })
+    }
+
+    /// Another thread becomes the worker.
+    fn hand_to_pool(&self, core: Box<Core>) {
+        // Whoever is here has work for this scheduler in hand, or is one of its
+        // threads, and keeps it.
+        let Some(shared) = self.this.upgrade() else { unreachable!("a core without a scheduler") };
+        let its = handle(&shared);
+        let body = Box::new(move |is_new| worker::run(shared, core, is_new));
+        self.common.blocking.run(&its, body);
+    }
+
+    /// A worker that counts as asleep from now on, or for which somebody else
+    /// has counted it so, looks again.
     fn look_again(&self, worker: u32) {
         fence(SeqCst);
-        // It may well be this worker that is chosen. If nobody can be, because a guest has just taken its place, the
-        // work was there before the guest.
+        // It may well be this worker that is chosen. If nobody can be, because
+        // a guest has just taken its place, the work was there before the guest.
         if self.has_work() && !self.notify_fenced() {
-            self.remotes[worker as usize].parker.unpark();
+            self.unpark_worker(worker);
         }
     }
 
@@ -254,12 +307,19 @@ impl Shared {
 
     /// Tells all workers to leave.
     pub(super) fn shut_down(&self) {
-        // SeqCst: before the unparks in everybody's eyes; once per runtime.
+        // Once per runtime.
         self.shutdown.store(true, SeqCst);
-        for remote in &self.remotes {
-            remote.parker.unpark();
+        // Between that and the looks at cores on offer: who offers one later
+        // sees that the runtime ends (`WorkerThread::offer`).
+        fence(SeqCst);
+        for (worker, remote) in self.remotes.iter().enumerate() {
+            self.unpark_worker(worker as u32);
+            // A fork may wait for what one of the worker's tasks holds.
+            if let Some(offer) = remote.handoff.available().filter(|offer| offer.has_tasks()) {
+                self.retake_from_fork(worker as u32, offer);
+            }
         }
-        self.watch.shut_down();
+        self.monitor.shut_down();
     }
 
     /// Waits until all tasks are gone; false if the time ran out first.
@@ -289,7 +349,7 @@ impl Shared {
         // Release: what this thread did to tasks and lists is visible to the
         // last one. Acquire: so that it may be us.
         if self.threads.fetch_sub(1, AcqRel) == 1 {
-            last_rites::perform(self);
+            shutdown::cancel_tasks(self);
             *self.over.lock() = true;
             self.over_changed.notify_all();
         }

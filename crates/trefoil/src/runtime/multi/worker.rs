@@ -1,17 +1,22 @@
 //! One worker: its loop, and what of the scheduler only its thread touches.
 
+mod block;
+mod fork;
 mod guest;
-mod lending;
-mod parting;
-mod posting;
+mod patience;
+mod schedule;
 mod search;
+mod throttle;
+mod turns;
 
 pub(crate) use guest::work_here;
 
-use super::watch::PERIOD;
-use super::{Remote, Shared, drain, handle};
+use super::handoff::Holds;
+use super::monitor::PERIOD;
+use super::{Offer, Remote, Shared, drain, handle};
 use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
+use crate::runtime::abort::AbortOnUnwind;
 use crate::runtime::context::{self, Entered};
 use crate::runtime::item::{Fifo, Item};
 use crate::runtime::metrics::WorkerCounters;
@@ -19,57 +24,35 @@ use crate::sync::Line;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
 use crate::time::TimerOwner;
+use patience::SearchPatience;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
+use throttle::WakeThrottle;
+use turns::{INJECTED_BATCH, Slot, Turns};
 
 /// The index of a thread that has no core.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
-/// How often in a row the task in the LIFO slot may go before the ring.
-const LIFO_STREAK: u8 = 3;
-
-/// How many items of the ring may go before the LIFO slot after a streak.
-const LIFO_REST: usize = 61;
-
-/// How many items of the ring may go before a joiner.
-const JOIN_REST: u8 = 4;
-
-/// How long the shared queue may wait for a worker that has other work, unless
-/// a single poll takes longer.
-const LOOK_EVERY_NS: u64 = 10_000;
-
-/// How long the wake-up of a thread may be held back, and one poll more.
-const HOLD_FOR: Duration = Duration::from_micros(20);
-
-/// The rounds of a search that are made even if none has found anything lately.
-const PATIENCE_MIN: u32 = 3;
-
-/// One search in so many is as long as allowed, to see whether that pays again.
-const PROBE_EVERY: u32 = 256;
-
 /// A worker's own state. It moves to another thread when its own one blocks.
+///
+/// What is in here waits for as long as the worker is in one poll, so there is
+/// nothing in here that another worker could serve.
 pub(super) struct Core {
     index: u32,
     /// The same as its `Remote` has, one step nearer.
     counters: Arc<Line<WorkerCounters>>,
-    /// The task woken last: it runs next, while its data is in the cache.
-    /// Thieves cannot reach it.
-    lifo: Cell<Option<Runnable>>,
-    lifo_streak: Cell<u8>,
-    /// How many items of the ring go first, after a streak.
-    lifo_rest: Cell<u8>,
-    tick: Cell<u32>,
+    turns: Turns,
+    throttle: WakeThrottle,
+    patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
-    /// At which tick the shared queue is due for a look, and when the last was.
-    look_at: Cell<u32>,
-    looked: Cell<Instant>,
-    look_interval: Cell<u32>,
     /// This worker counts as searching.
     searching: Cell<bool>,
+    /// This worker counts as asleep, or was chosen while it did.
+    asleep: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
     unannounced: Cell<bool>,
     /// A batch of wakes is being issued; sleepers are looked for at its end.
@@ -79,21 +62,7 @@ pub(super) struct Core {
     forked: Cell<bool>,
     /// What only this worker may run.
     pinned: RefCell<Fifo>,
-    is_pinned_turn: Cell<bool>,
     tasks: OwnedTasks,
-    deferred: RefCell<Vec<Waker>>,
-    /// Threads to be woken, soon: see `wake_joiner`.
-    held: RefCell<Vec<Waker>>,
-    /// Since when the first of them.
-    held_at: Cell<Instant>,
-    /// How much the ring must hold for a push in the middle of a poll to wake
-    /// a sleeper, the tick of the poll this is about, and when it last woke one.
-    enough: Cell<usize>,
-    enough_at: Cell<u32>,
-    woke_at: Cell<Instant>,
-    /// Into how many rounds the next search should go; see `patience`.
-    patience: Cell<u32>,
-    searches: Cell<u32>,
 }
 
 /// What a search has found.
@@ -108,12 +77,15 @@ pub(crate) struct WorkerThread {
     shared: Arc<Shared>,
     /// Null once the core was given away, and while it is lent. Owned.
     core: Cell<*mut Core>,
-    /// The core that this thread has lent, by its index and the loan's state.
-    lent: Cell<Option<(u32, u64)>>,
+    /// The core that this thread has offered, by its index.
+    offered: Cell<Option<(u32, Offer)>>,
     /// Scopes that this thread is inside of.
     scopes: Cell<u32>,
     /// This thread is in a job that it has stolen with nothing on its stack.
     in_job: Cell<bool>,
+    /// This thread is in a job of the one it waits for, on top of something
+    /// that can go on without the core.
+    in_leapfrog: Cell<bool>,
     /// The worker in whose place this thread forks, as a guest.
     place: Cell<Option<u32>>,
     /// What it keeps of tasks that are over; nothing if it is a guest.
@@ -125,29 +97,17 @@ impl Core {
         Self {
             index,
             counters,
-            lifo: Cell::new(None),
-            lifo_streak: Cell::new(0),
-            lifo_rest: Cell::new(0),
-            tick: Cell::new(0),
+            turns: Turns::new(),
+            throttle: WakeThrottle::new(),
+            patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
-            look_at: Cell::new(0),
-            looked: Cell::new(Instant::now()),
-            look_interval: Cell::new(1),
             searching: Cell::new(false),
+            asleep: Cell::new(false),
             unannounced: Cell::new(false),
             batch: Cell::new(false),
             forked: Cell::new(false),
             pinned: RefCell::default(),
-            is_pinned_turn: Cell::new(false),
             tasks: OwnedTasks::default(),
-            deferred: RefCell::default(),
-            held: RefCell::default(),
-            held_at: Cell::new(Instant::now()),
-            enough: Cell::new(1),
-            enough_at: Cell::new(0),
-            woke_at: Cell::new(Instant::now()),
-            patience: Cell::new(u32::MAX),
-            searches: Cell::new(0),
         }
     }
 
@@ -159,22 +119,18 @@ impl Core {
         &self.tasks
     }
 
-    /// Whether anything is queued here, outside of the ring.
-    fn has_work(&self) -> bool {
-        let lifo = self.lifo.take();
-        let any = lifo.is_some();
-        self.lifo.set(lifo);
-        any || self.pinned.borrow().len() > 0 || !self.deferred.borrow().is_empty()
+    fn has_pinned(&self) -> bool {
+        self.pinned.borrow().len() > 0
     }
 
-    /// Hands over what is queued outside of the ring.
-    pub(super) fn empty(&self, mut f: impl FnMut(Item)) {
-        if let Some(task) = self.lifo.take() {
-            f(task.into_item());
-        }
-        drain(self.pinned.take(), f);
-        self.deferred.take().into_iter().for_each(task::wake_guarded);
-        self.held.take().into_iter().for_each(task::wake_guarded);
+    /// What of this cannot be seen from outside.
+    fn holds(&self) -> Holds {
+        Holds { pinned: self.has_pinned(), tasks: self.tasks.len() > 0 }
+    }
+
+    /// Hands over the tasks that only this worker may run.
+    pub(super) fn take_pinned(&self) -> Fifo {
+        self.pinned.take()
     }
 }
 
@@ -189,13 +145,17 @@ impl std::fmt::Debug for Core {
 // for `Send`.
 unsafe impl Send for Core {}
 
-/// The body of a worker's thread.
-pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
+/// What a thread does as the worker that has this core, until it has it no
+/// more. A thread that is new has its `on_thread_start` called.
+pub(super) fn run(shared: Arc<Shared>, core: Box<Core>, is_new: bool) {
+    // A worker that is lost takes its queues along, and the runtime's end would
+    // wait for it for ever.
+    let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
     core.forked.set(false);
     let shared = Arc::clone(&worker.shared);
-    let _entered = context::mark_entered(Entered::Yes);
-    let _handle = context::enter_handle(handle(&shared));
+    let entered = context::mark_entered(Entered::Yes);
+    let its_handle = context::enter_handle(handle(&shared));
     shared.common.pin_worker(core.index);
     shared.remotes[core.index as usize].parker.adopt();
     worker.core.set(Box::into_raw(core));
@@ -205,19 +165,24 @@ pub(super) fn run(shared: Arc<Shared>, core: Box<Core>) {
         let owner = lease.as_ref().map(|lease| lease.owner());
         context::enter_worker(&worker, || {
             context::enter_fork(owner, || {
-                // As a worker: what a hook forks would wait for one elsewhere,
-                // and there may be no other.
-                shared.common.hooks.thread_start();
+                if is_new {
+                    // As a worker: what a hook forks would wait for one
+                    // elsewhere, and there may be no other.
+                    shared.common.hooks.thread_start();
+                }
+                worker.wake_up();
                 worker.work();
-                worker.disband();
-                // Before the runtime can be over: who waits for that finds it done.
-                shared.common.hooks.thread_stop();
+                worker.abort_tasks();
             });
         });
     }
     let core = worker.take_core();
     // Without a core, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(core));
+    drop((its_handle, entered));
+    // The thread goes on as one of the pool's.
+    shared.common.unpin();
+    std::mem::forget(abort);
 }
 
 impl WorkerThread {
@@ -225,9 +190,10 @@ impl WorkerThread {
     fn new(shared: Arc<Shared>, place: Option<u32>) -> Self {
         Self {
             core: Cell::new(ptr::null_mut()),
-            lent: Cell::new(None),
+            offered: Cell::new(None),
             scopes: Cell::new(0),
             in_job: Cell::new(false),
+            in_leapfrog: Cell::new(false),
             place: Cell::new(place),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
@@ -296,18 +262,25 @@ impl WorkerThread {
         // First of all: the clone is foreign code, which may give the core away.
         let waker = waker.clone();
         let Some(core) = self.core_after_fork() else { return false };
-        core.deferred.borrow_mut().push(waker);
+        self.remote(core).deferred.push(waker);
         true
+    }
+
+    /// A core that was offered while its thread blocked counts as asleep.
+    fn wake_up(&self) {
+        let Some(core) = self.core() else { return };
+        if core.asleep.replace(false) {
+            core.searching.set(self.shared.idle.wake(core.index) == Awake::Searching);
+        }
     }
 
     fn work(&self) {
         while let Some(core) = self.core() {
-            let tick = core.tick.get().wrapping_add(1);
-            core.tick.set(tick);
+            let tick = core.turns.advance();
             if tick % self.shared.knobs.event_interval == 0 && !self.maintain(core) {
                 return;
             }
-            if let Some(item) = self.next(core, tick) {
+            if let Some(item) = self.next(core) {
                 self.about_to_poll(core);
                 self.run(item);
             } else {
@@ -332,68 +305,65 @@ impl WorkerThread {
         }
     }
 
-    /// What this worker has at hand.
+    /// What this worker has at hand: see `turns.rs` for who goes when.
     #[inline]
-    fn next(&self, core: &Core, tick: u32) -> Option<Item> {
+    fn next(&self, core: &Core) -> Option<Item> {
         let remote = self.remote(core);
-        if !core.held.borrow().is_empty() && core.held_at.get().elapsed() >= HOLD_FOR {
-            self.wake_held(core);
+        let turns = &core.turns;
+        if turns.is_for_pinned()
+            && let Some(item) = self.next_pinned(core)
+        {
+            return Some(item);
         }
-        if tick.wrapping_sub(core.look_at.get()) as i32 >= 0 {
-            self.schedule_look(core, tick);
-            if let Some(item) = self.take_injected(core) {
-                // What came with it has waited long enough, too.
-                core.lifo_rest.set(remote.ring.len().min(u8::MAX.into()) as u8);
-                return Some(item);
-            }
+        if turns.is_for_injector()
+            && let Some(item) = self.look_at_injector(core)
+        {
+            return Some(item);
         }
-        let rest = core.lifo_rest.get();
-        if rest > 0 {
-            // The ring's turn, as far as it holds anything.
-            core.lifo_rest.set(rest - 1);
+        if turns.is_for_ring() {
             if let Some(item) = self.pop_ring(core) {
+                turns.ring_went_first(!remote.lifo.is_empty());
                 return Some(item);
             }
-            core.lifo_rest.set(0);
+            turns.ring_is_empty();
         }
-        let mut lifo = core.lifo.take();
-        if lifo.is_some() && !core.held.borrow().is_empty() {
-            // It is not one of many that were queued together, and may be long.
-            core.lifo.set(lifo);
-            self.wake_held(core);
-            lifo = core.lifo.take();
+        // SAFETY: the core is this thread's.
+        match unsafe { remote.lifo.take_own() } {
+            Some(task) => match turns.slot(remote.ring.len()) {
+                Slot::Runs => {
+                    self.announce_quiet(core);
+                    return Some(task.into_item());
+                }
+                Slot::Queues => {
+                    self.push_quietly(core, task.into_item());
+                    if let Some(item) = self.look_at_injector(core) {
+                        return Some(item);
+                    }
+                }
+            },
+            None => turns.slot_is_empty(),
         }
-        if let Some(task) = lifo {
-            let streak = core.lifo_streak.get();
-            if streak < LIFO_STREAK {
-                core.lifo_streak.set(streak + 1);
-                self.announce_quiet(core);
-                return Some(task.into_item());
-            }
-            self.push_quietly(core, task.into_item());
-            // Tasks that keep each other awake, or spawn their successors, may
-            // never leave the slot empty: let all others go first, once.
-            core.lifo_streak.set(0);
-            core.lifo_rest.set(self.remote(core).ring.len().min(LIFO_REST) as u8);
-            if let Some(item) = self.take_injected(core) {
-                return Some(item);
-            }
+        self.pop_ring(core).or_else(|| self.next_pinned(core))
+    }
+
+    /// The oldest of the tasks that only this worker may run.
+    #[inline]
+    fn next_pinned(&self, core: &Core) -> Option<Item> {
+        let inbox = &self.remote(core).inbox;
+        if !inbox.is_empty() {
+            core.pinned.borrow_mut().append(&mut inbox.take());
         }
-        core.lifo_streak.set(0);
-        if !remote.inbox.is_empty() {
-            core.pinned.borrow_mut().append(&mut remote.inbox.take());
-        }
-        // Pinned tasks and the ring take turns.
-        let is_pinned_turn = !core.is_pinned_turn.get();
-        core.is_pinned_turn.set(is_pinned_turn);
-        if is_pinned_turn && let Some(item) = core.pinned.borrow_mut().pop_front() {
-            self.announce_quiet(core);
-            return Some(item);
-        }
-        if let Some(item) = self.pop_ring(core) {
-            return Some(item);
-        }
-        core.pinned.borrow_mut().pop_front()
+        let item = core.pinned.borrow_mut().pop_front()?;
+        self.announce_quiet(core);
+        Some(item)
+    }
+
+    /// Takes what is due from the shared queue.
+    fn look_at_injector(&self, core: &Core) -> Option<Item> {
+        let item = self.take_injected(core);
+        let queued = if item.is_some() { self.remote(core).ring.len() } else { 0 };
+        core.turns.looked(queued, self.shared.knobs.global_queue_interval);
+        item
     }
 
     /// Takes the oldest item of the ring, and announces what is left there if
@@ -411,18 +381,6 @@ impl WorkerThread {
             }
         }
         Some(item)
-    }
-
-    /// Says when to look at the shared queue next: after so many polls, or
-    /// fewer if they took long.
-    fn schedule_look(&self, core: &Core, tick: u32) {
-        let now = Instant::now();
-        let took = now.duration_since(core.looked.replace(now)).as_nanos() as u64;
-        let most = self.shared.knobs.global_queue_interval;
-        let per_poll = took / u64::from(core.look_interval.get()) + 1;
-        let interval = (LOOK_EVERY_NS / per_poll).clamp(1, u64::from(most)) as u32;
-        core.look_interval.set(interval);
-        core.look_at.set(tick.wrapping_add(interval));
     }
 
     /// Polls a task. No reference to the core is an argument here, nor used by
@@ -445,7 +403,7 @@ impl WorkerThread {
         };
         if task.pinned_to().is_some() {
             core.pinned.borrow_mut().push_back(task.into_item());
-        } else if yielded || core.lifo_streak.get() >= LIFO_STREAK {
+        } else if yielded || !core.turns.has_slot_for_itself() {
             self.push_quietly(core, task.into_item());
         } else {
             let queued = self.schedule(task);
@@ -462,22 +420,12 @@ impl WorkerThread {
         core.counters.polls.add(1);
     }
 
-    /// Wakes the threads whose wake-up was held back.
-    #[inline]
-    fn wake_held(&self, core: &Core) {
-        if !core.held.borrow().is_empty() {
-            core.held.take().into_iter().for_each(task::wake_guarded);
-        }
-    }
-
     /// Wakes what was deferred; false if there was nothing.
     fn wake_deferred(&self, core: &Core) -> bool {
-        self.wake_held(core);
-        if core.deferred.borrow().is_empty() {
-            return false;
-        }
-        core.deferred.take().into_iter().for_each(task::wake_guarded);
-        true
+        let deferred = self.remote(core).deferred.take();
+        let any = !deferred.is_empty();
+        deferred.into_iter().for_each(task::wake_guarded);
+        any
     }
 
     /// What has to be done now and then; false when it is time to go.
@@ -485,7 +433,10 @@ impl WorkerThread {
         if self.shared.is_shut_down() {
             return false;
         }
+        self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(core);
+        // One of them may have given the core away.
+        let Some(core) = self.core() else { return true };
         self.bury(core);
         self.fire_timers(core);
         true
@@ -516,10 +467,10 @@ impl WorkerThread {
         self.bury(core);
         self.fire_timers(core);
         let remote = self.remote(core);
-        if core.has_work() || !remote.ring.is_empty() || !remote.inbox.is_empty() {
+        if self.has_own_work(core) {
             return true;
         }
-        if remote.loan.has_forkers() && !core.searching.get() {
+        if remote.handoff.has_forkers() && !core.searching.get() {
             // Not to be chosen for jobs, which it may not take: to the others,
             // it is a busy worker that looks at all queues now and then.
             let timeout =
@@ -530,23 +481,42 @@ impl WorkerThread {
         }
         shared.common.hooks.thread_park();
         // The hook may have woken something.
-        if core.has_work() {
+        if self.has_own_work(core) {
             shared.common.hooks.thread_unpark();
             return true;
         }
-        let asleep = shared.idle.sleep(core.index, core.searching.replace(false));
+        let asleep = shared.idle.sleep(core.index, core.searching.replace(false), || ());
         if asleep == Asleep::LookAgain {
             shared.look_again(core.index);
         }
-        let timeout = self.own_timers(core).until_next();
+        let mut timeout = self.own_timers(core).until_next();
+        let starts_monitor = shared.monitor.is_missing(shared);
+        if starts_monitor {
+            timeout = Some(timeout.map_or(PERIOD, |next| next.min(PERIOD)));
+        }
+        let since = Instant::now();
         self.sleep(core, timeout);
         core.searching.set(shared.idle.wake(core.index) == Awake::Searching);
+        // A runtime that is over in a moment can do without.
+        if !starts_monitor || since.elapsed() >= PERIOD {
+            shared.monitor.worker_woke(&self.shared);
+        }
         shared.common.hooks.thread_unpark();
         if shared.is_shut_down() {
             return false;
         }
         self.fire_timers(core);
         true
+    }
+
+    /// Whether anything is queued at this worker.
+    fn has_own_work(&self, core: &Core) -> bool {
+        let remote = self.remote(core);
+        !remote.ring.is_empty()
+            || !remote.lifo.is_empty()
+            || !remote.deferred.is_empty()
+            || !remote.inbox.is_empty()
+            || core.has_pinned()
     }
 
     fn sleep(&self, core: &Core, timeout: Option<Duration>) {
@@ -575,27 +545,19 @@ impl Home for WorkerThread {
         &self.core().expect("a task came to rest on a thread without a core").tasks
     }
 
-    /// A joiner may well wait for the tasks that are queued behind this one,
-    /// and would be woken by each in turn. So a task goes first, but not at
-    /// once; and a thread, whose wake-up is dear, and which may even push this
-    /// one off its CPU, is held back for `HOLD_FOR`, and one poll at most,
-    /// if there is more to run here and all others are busy too.
+    /// A task that joins comes to the LIFO slot, but not at once to its turn:
+    /// it may well wait for the tasks of the ring, too, and would be woken by
+    /// each. A thread that joins is woken at once, whatever that costs: what it
+    /// does next may be what the next poll waits for.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
-        let Some(core) = self.core() else { return task::wake_guarded(joiner) };
-        if task::task_of(&joiner).is_none()
-            && !self.remote(core).ring.is_empty()
-            && self.shared.idle.counts() == (0, 0)
-        {
-            let mut held = core.held.borrow_mut();
-            if held.is_empty() {
-                core.held_at.set(Instant::now());
-            }
-            return held.push(joiner);
-        }
+        let was_empty = self.core().is_some_and(|core| self.remote(core).lifo.is_empty());
         task::wake_guarded(joiner);
-        if let Some(core) = self.core() {
-            core.lifo_rest.set(core.lifo_rest.get().max(JOIN_REST));
+        if was_empty
+            && let Some(core) = self.core()
+            && !self.remote(core).lifo.is_empty()
+        {
+            core.turns.joiner_woken();
         }
     }
 

@@ -4,7 +4,7 @@
 //! a fork may take no longer. A guest forks itself: it has a deque, as every worker has, and nothing else of one: no
 //! core, no ring, no tasks. The worker whose place it takes sleeps on, so that no more threads compute than there are
 //! workers. Should that worker wake, for a timer or for a task that only it may run, it serves tasks and steals no
-//! jobs, like one whose core was taken from a fork (`watch.rs`).
+//! jobs, like one whose core was taken from a fork (`handoff.rs`).
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,9 +13,9 @@ impl WorkerThread {
     /// Gives the place back, if this is a guest that has one.
     pub(super) fn vacate(&self) {
         let Some(place) = self.place.take() else { return };
-        // Under the sleepers' lock: had the worker woken, it would not be on the list of the relieved, and while it has
+        // Under the sleepers' lock: had the worker woken, it would not be on the list of the covered, and while it has
         // forkers it does not sleep. So what is found there is this guest's entry, and no later one's.
-        let unseat = || self.shared.remotes[place as usize].loan.unseat_guest();
+        let unseat = || self.shared.remotes[place as usize].handoff.unseat_guest();
         match self.shared.idle.resume_sleep(place, unseat) {
             Some(Asleep::LookAgain) => self.shared.look_again(place),
             Some(Asleep::Covered) => {}
@@ -36,17 +36,17 @@ pub(crate) fn work_here<F, R>(shared: &Arc<Shared>, f: F) -> Result<std::thread:
 where
     F: FnOnce() -> R,
 {
-    let seat = |place: u32| shared.remotes[place as usize].loan.seat_guest();
+    let seat = |place: u32| shared.remotes[place as usize].handoff.seat_guest();
     let Some(place) = shared.idle.relieve(seat) else { return Err(f) };
     let worker = WorkerThread::new(Arc::clone(shared), Some(place));
     // Who posted just before may have found the sleeper gone. The fence is the guest's half of a Dekker duel with
     // `notify`: either the poster sees `counts` without the sleeper, or this sees what was posted.
     fence(SeqCst);
     if shared.has_queued_tasks() {
-        shared.remotes[place as usize].parker.unpark();
+        shared.unpark_worker(place);
     }
     if shared.knobs.lends_workers && shared.workers() > 1 {
-        shared.watch.ensure(shared);
+        shared.monitor.ensure(shared);
     }
     let _handle = context::enter_handle(handle(shared));
     let _entered = context::mark_entered(Entered::Yes);

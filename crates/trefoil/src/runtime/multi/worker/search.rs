@@ -18,7 +18,8 @@ impl WorkerThread {
     /// Looks for work of others.
     pub(super) fn search(&self, core: &Core) -> Option<Found<'_>> {
         if self.wake_deferred(core) {
-            return self.next(core, core.tick.get()).map(Found::Item);
+            let core = self.core()?;
+            return self.next(core).map(Found::Item);
         }
         if let Some(item) = self.take_injected(core) {
             return Some(Found::Item(item));
@@ -28,10 +29,10 @@ impl WorkerThread {
         }
         // A stolen job may be long: what is due here goes first.
         self.fire_timers(core);
-        if let Some(item) = self.next(core, core.tick.get()) {
+        if let Some(item) = self.next(core) {
             return Some(Found::Item(item));
         }
-        if self.remote(core).loan.has_forkers() {
+        if self.remote(core).handoff.has_forkers() {
             return self.steal(core).map(Found::Item);
         }
         if !core.searching.get() {
@@ -40,16 +41,14 @@ impl WorkerThread {
             }
             core.searching.set(true);
         }
-        let searches = core.searches.get().wrapping_add(1);
-        core.searches.set(searches);
-        let probes = searches.is_multiple_of(PROBE_EVERY);
-        let rounds = if probes { self.shared.knobs.search_rounds } else { self.patience(core) };
+        let most = self.shared.knobs.search_rounds;
+        let rounds = core.patience.next_search(most);
         for round in 0..=rounds {
             let found =
                 self.steal_anything(core).or_else(|| self.take_injected(core).map(Found::Item));
             if found.is_some() {
                 if round > 0 {
-                    core.patience.set(self.patience(core).saturating_mul(2));
+                    core.patience.paid(most);
                 }
                 return found;
             }
@@ -61,25 +60,19 @@ impl WorkerThread {
                 std::hint::spin_loop();
             }
         }
-        core.patience.set(self.patience(core) * 3 / 4);
+        core.patience.did_not_pay(most);
         None
     }
 
-    /// For how many rounds to search: twice as many after it has paid, and half
-    /// as many after it has not, as when those who would post share this CPU
-    /// and wait for the search to end.
-    pub(super) fn patience(&self, core: &Core) -> u32 {
-        let most = self.shared.knobs.search_rounds;
-        core.patience.get().clamp(PATIENCE_MIN.min(most), most)
-    }
-
+    /// Takes from the shared queue: no more than a batch, so that nothing else
+    /// waits for long behind it.
     pub(super) fn take_injected(&self, core: &Core) -> Option<Item> {
         let ring = &self.remote(core).ring;
         if self.shared.injector.is_empty() {
             return None;
         }
         // SAFETY: the core makes this thread the ring's owner.
-        let room = unsafe { ring.room() };
+        let room = unsafe { ring.room() }.min(INJECTED_BATCH);
         let mut batched = false;
         // Its part, if others are about to come. They can steal it anyway.
         let (searching, sleeping) = self.shared.idle.counts();
@@ -105,7 +98,7 @@ impl WorkerThread {
     pub(super) fn steal_anything(&self, core: &Core) -> Option<Found<'_>> {
         let job = || self.steal_job().map(Found::Job);
         let task = || self.steal(core).map(Found::Item);
-        if core.tick.get().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
+        if core.turns.tick().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
     }
 
     pub(super) fn steal_job(&self) -> Option<Stolen<'_>> {

@@ -3,7 +3,7 @@
 use super::worker::Core;
 use super::{Shared, drain};
 use crate::runtime::item::Item;
-use crate::task::{Home, OwnedTasks, Runnable, bury, cancel_all};
+use crate::task::{Home, OwnedTasks, Runnable, bury, cancel_all, wake_guarded};
 use std::sync::Arc;
 
 /// Called by the last thread to leave, which thereby has all queues and lists
@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// It has no core any more, so whatever the futures' destructors wake or spawn
 /// goes to the injector, and that is closed first of all.
-pub(super) fn perform(shared: &Arc<Shared>) {
+pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     let mut cores = std::mem::take(&mut *shared.retired.lock());
     cores.sort_by_key(|core| core.index());
     debug_assert_eq!(cores.len(), shared.workers());
@@ -25,7 +25,11 @@ pub(super) fn perform(shared: &Arc<Shared>) {
     for core in &cores {
         let remote = &shared.remotes[core.index() as usize];
         drain(remote.inbox.close(), cancel);
-        core.empty(cancel);
+        drain(core.take_pinned(), cancel);
+        if let Some(task) = remote.lifo.take() {
+            task.cancel(&first);
+        }
+        remote.deferred.take().into_iter().for_each(wake_guarded);
         // SAFETY: the owner has left, and its thread's last act made us the
         // only one to touch this.
         while let Some(item) = unsafe { remote.ring.pop() } {

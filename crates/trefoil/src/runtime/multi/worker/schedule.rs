@@ -1,13 +1,6 @@
 //! How a worker queues what it has woken, and whom it wakes for that.
 
 use super::*;
-use crate::runtime::ring::Full;
-
-/// With so much in the ring, every push in the middle of a poll may wake.
-const ENOUGH_MAX: usize = 32;
-
-/// And so long after the poll's last wake-up, every push may as well.
-const ENOUGH_FOR: Duration = Duration::from_micros(100);
 
 impl WorkerThread {
     /// Queues a task that this thread has woken or spawned.
@@ -30,7 +23,8 @@ impl WorkerThread {
             return Ok(());
         }
         // A task alone in the slot wakes nobody: it runs here, and soon.
-        if let Some(before) = core.lifo.replace(Some(task)) {
+        // SAFETY: the core is this thread's.
+        if let Some(before) = unsafe { self.remote(core).lifo.replace(task) } {
             self.push(core, before.into_item());
         }
         Ok(())
@@ -45,7 +39,7 @@ impl WorkerThread {
         // SAFETY: the core makes this thread the ring's owner.
         match unsafe { self.remote(core).ring.push_fenced(item) } {
             Ok(()) => self.announce_push(core),
-            Err(full) => self.overflow(core, full),
+            Err(item) => self.overflow(core, item),
         }
     }
 
@@ -53,21 +47,18 @@ impl WorkerThread {
     #[inline]
     pub(super) fn push_quietly(&self, core: &Core, item: Item) {
         // SAFETY: the core makes this thread the ring's owner.
-        if let Err(full) = unsafe { self.remote(core).ring.push(item) } {
-            return self.overflow(core, full);
+        if let Err(item) = unsafe { self.remote(core).ring.push(item) } {
+            return self.overflow(core, item);
         }
         core.unannounced.set(true);
     }
 
+    /// There is no room in the ring, so it goes behind what waits outside. What
+    /// is in the ring stays there, and so is served before all that comes later.
     #[cold]
-    fn overflow(&self, core: &Core, full: Full) {
-        let mut items = Fifo::new();
-        match full {
-            Full::Contended(item) => items.push_back(item),
-            Full::Overflow(older) => items = older,
-        }
+    fn overflow(&self, core: &Core, item: Item) {
         self.remote(core).counters.overflows.add(1);
-        let pushed = self.shared.injector.push_all(items);
+        let pushed = self.shared.injector.push(item);
         debug_assert!(pushed.is_ok(), "closed before this worker has left");
         fence(SeqCst);
         self.announce(core);
@@ -89,26 +80,13 @@ impl WorkerThread {
         }
     }
 
-    /// The first push wakes at once. Whoever it woke may have done all there
-    /// was, and sleep again, before the next: after each such wake-up, the next
-    /// one in this poll needs twice as much in the ring, for a while. What is
-    /// left is announced when the poll is over.
     #[cold]
     fn announce_enough(&self, core: &Core) {
-        let tick = core.tick.get();
-        let now = Instant::now();
-        let is_new_poll = core.enough_at.replace(tick) != tick;
-        if is_new_poll || now.duration_since(core.woke_at.get()) > ENOUGH_FOR {
-            core.enough.set(1);
-        }
-        let enough = core.enough.get();
-        if self.remote(core).ring.len() < enough {
+        if core.throttle.admits(core.turns.tick(), self.remote(core).ring.len()) {
+            self.announce(core);
+        } else {
             core.unannounced.set(true);
-            return;
         }
-        core.enough.set((2 * enough).min(ENOUGH_MAX));
-        core.woke_at.set(now);
-        self.announce(core);
     }
 
     /// Announces what was pushed quietly, before a poll that is not preceded by

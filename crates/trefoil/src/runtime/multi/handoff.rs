@@ -1,0 +1,221 @@
+//! Where a worker leaves its core while it does something that may take long,
+//! so that another thread can become the worker.
+//!
+//! A worker that forks, or blocks in place, is inside of a poll, and other
+//! tasks must not run on top of its stack. So it *offers* its core here. When
+//! it is done it *reclaims* the core; if another thread has *retaken* it
+//! meanwhile, that thread is the worker now, and this one goes on without.
+//!
+//! | offer | the others see | who retakes it |
+//! |---|---|---|
+//! | while it forks | a busy worker | the monitor, if something waits for the worker for a period |
+//! | while it blocks | a sleeping worker | whoever has work for a sleeper, at once |
+//!
+//! A worker that forks computes, and one more thread would be one too many;
+//! one that blocks leaves its CPU to somebody else.
+
+use super::worker::Core;
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AcqRel, AtomicBool, AtomicU32, AtomicU64, Relaxed, fence_after_rmw};
+use std::ptr;
+
+/// The slot for one worker's core.
+#[derive(Debug)]
+pub(super) struct Handoff {
+    /// The offer's number above the flags. Written by RMW: by whoever has the
+    /// core when it offers it, and by whoever takes it.
+    ///
+    /// The number is what tells a thread its own offer from a later one, made
+    /// by whoever retook the core from it.
+    state: AtomicU64,
+    /// What is offered, while it is available.
+    core: UnsafeCell<*mut Core>,
+    /// Threads that have lost this core while they forked, and go on. For as
+    /// long as there are any, the core's worker is only there for tasks: it
+    /// steals no jobs, or there would be more and more threads that compute.
+    forkers: AtomicU32,
+    /// A thread from outside forks in the place of the core's worker, which
+    /// sleeps: see `worker/guest.rs`. It is one of the `forkers`, too.
+    has_guest: AtomicBool,
+}
+
+/// The core can be taken.
+const AVAILABLE: u64 = 1;
+/// As in `Holds`.
+const HAS_PINNED: u64 = 2;
+const HAS_TASKS: u64 = 4;
+/// Its thread blocks.
+const BLOCKS: u64 = 8;
+const NUMBER: u64 = 16;
+
+/// What of a core on offer cannot be seen from outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Holds {
+    /// Pinned tasks that are ready to run.
+    pub(super) pinned: bool,
+    /// Tasks, ready or not.
+    pub(super) tasks: bool,
+}
+
+// SAFETY: the pointer is owned by whoever takes it out, and a core is `Send`.
+unsafe impl Send for Handoff {}
+// SAFETY: the cell passes from one thread to the other with `AVAILABLE`.
+unsafe impl Sync for Handoff {}
+
+/// One offer: what it takes to take the core out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer(u64);
+
+impl Offer {
+    pub(super) fn has_pinned(self) -> bool {
+        self.0 & HAS_PINNED != 0
+    }
+
+    pub(super) fn has_tasks(self) -> bool {
+        self.0 & HAS_TASKS != 0
+    }
+
+    /// Whether the thread blocks, and does not compute.
+    pub(super) fn blocks(self) -> bool {
+        self.0 & BLOCKS != 0
+    }
+}
+
+impl Handoff {
+    pub(super) fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            core: UnsafeCell::new(ptr::null_mut()),
+            forkers: AtomicU32::new(0),
+            has_guest: AtomicBool::new(false),
+        }
+    }
+
+    /// Offers a core. It is a full fence.
+    ///
+    /// # Safety
+    /// The caller owns the core that this slot is for, and gives it up.
+    pub(super) unsafe fn offer(&self, core: *mut Core, holds: Holds, blocks: bool) -> Offer {
+        self.core.with_mut(|cell| {
+            // SAFETY: the core is the caller's and so not available here, and
+            // nobody looks into the cell of a slot that has none.
+            unsafe { *cell = core }
+        });
+        // Relaxed: only the core's owner makes offers.
+        let number = (self.state.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
+        let state = number
+            | AVAILABLE
+            | if holds.pinned { HAS_PINNED } else { 0 }
+            | if holds.tasks { HAS_TASKS } else { 0 }
+            | if blocks { BLOCKS } else { 0 };
+        // Release: pairs with `take`. Acquire: for the fence.
+        self.state.swap(state, AcqRel);
+        fence_after_rmw();
+        Offer(state)
+    }
+
+    /// Takes the core out, if it is still there from that very offer.
+    pub(super) fn take(&self, offer: Offer) -> Option<*mut Core> {
+        // Acquire: pairs with `offer`. Release: keeps the chain between owners.
+        self.state.compare_exchange(offer.0, offer.0 & !AVAILABLE, AcqRel, Relaxed).ok()?;
+        Some(self.core.with(|cell| {
+            // SAFETY: the exchange made the core ours, and with it the right
+            // to the cell.
+            unsafe { *cell }
+        }))
+    }
+
+    /// The offer in force, if there is one.
+    pub(super) fn available(&self) -> Option<Offer> {
+        // Relaxed: a hint, or behind a full fence where an offer must not be
+        // missed (`Shared::unpark_worker`, `Monitor::rest`); `take` confirms it.
+        let state = self.state.load(Relaxed);
+        (state & AVAILABLE != 0).then_some(Offer(state))
+    }
+
+    /// Whether the core's worker is only there for tasks.
+    pub(super) fn has_forkers(&self) -> bool {
+        // Relaxed: policy, which orders nothing.
+        self.forkers.load(Relaxed) != 0
+    }
+
+    /// A thread is about to lose the core while it forks.
+    pub(super) fn add_forker(&self) {
+        // Relaxed: as `has_forkers`.
+        self.forkers.fetch_add(1, Relaxed);
+    }
+
+    /// That thread is done with its fork, or has kept the core.
+    pub(super) fn remove_forker(&self) {
+        // Relaxed: as `has_forkers`.
+        self.forkers.fetch_sub(1, Relaxed);
+    }
+
+    /// A guest takes the place of the core's worker. It is a full fence.
+    pub(super) fn seat_guest(&self) {
+        self.add_forker();
+        // AcqRel: for the fence.
+        self.has_guest.swap(true, AcqRel);
+        fence_after_rmw();
+    }
+
+    /// The guest leaves. Guests come and go under the lock of the sleepers.
+    pub(super) fn unseat_guest(&self) {
+        // Relaxed: policy, as `has_forkers`.
+        self.has_guest.store(false, Relaxed);
+        self.remove_forker();
+    }
+
+    pub(super) fn has_guest(&self) -> bool {
+        // Relaxed: as `available`.
+        self.has_guest.load(Relaxed)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// The first thread comes back while its core is retaken, used, and
+    /// offered again: it must not get hold of that later offer, and the core
+    /// has one owner at a time.
+    #[test]
+    fn loom_a_thread_reclaims_its_own_offer_or_nothing() {
+        loom::model(|| {
+            let handoff = Arc::new(Handoff::new());
+            let is_used = Arc::new(AtomicBool::new(false));
+            let core = Box::into_raw(Box::new(Core::new(0, Arc::default())));
+            let use_it = |is_used: &AtomicBool| {
+                // Relaxed: loom would show a second owner all the same.
+                assert!(!is_used.swap(true, Relaxed), "two owners");
+                is_used.store(false, Relaxed);
+            };
+            // SAFETY: nobody else has it.
+            let first = unsafe { handoff.offer(core, Holds::default(), true) };
+            let taker = {
+                let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
+                loom::thread::spawn(move || {
+                    let Some(offer) = handoff.available() else { return false };
+                    let Some(core) = handoff.take(offer) else { return false };
+                    use_it(&is_used);
+                    // SAFETY: just taken.
+                    let second = unsafe { handoff.offer(core, Holds::default(), false) };
+                    assert_ne!(first, second);
+                    let core = handoff.take(second).expect("nobody else knows this offer");
+                    use_it(&is_used);
+                    // SAFETY: from `Box::into_raw`, and this is its only owner.
+                    drop(unsafe { Box::from_raw(core) });
+                    true
+                })
+            };
+            let back = handoff.take(first);
+            if let Some(core) = back {
+                use_it(&is_used);
+                // SAFETY: from `Box::into_raw`, and this is its only owner.
+                drop(unsafe { Box::from_raw(core) });
+            }
+            assert_ne!(taker.join().unwrap(), back.is_some());
+        });
+    }
+}

@@ -1,0 +1,139 @@
+//! How a worker that forks for long lets others serve its tasks meanwhile.
+
+use super::*;
+
+impl WorkerThread {
+    pub(crate) fn deques(&self) -> &Deques {
+        &self.shared.deques
+    }
+
+    /// Called by what runs on this thread when it has made work for others
+    /// visible, with a full fence behind it, and may be long.
+    pub(crate) fn has_forked(&self) {
+        let Some(core) = self.core() else {
+            self.shared.notify_fenced();
+            return;
+        };
+        self.announce(core);
+        if !core.forked.replace(true) {
+            self.empty_slot(core);
+        }
+        self.offer_to_fork();
+    }
+
+    /// Moves the task in the LIFO slot to where others can see it.
+    pub(super) fn empty_slot(&self, core: &Core) {
+        // SAFETY: the core is this thread's.
+        if let Some(task) = unsafe { self.remote(core).lifo.take_own() } {
+            self.push(core, task.into_item());
+        }
+    }
+
+    /// Called at the start of a scope, whose jobs others may run.
+    pub(crate) fn enter_scope(&self) {
+        self.scopes.set(self.scopes.get() + 1);
+        self.has_forked();
+    }
+
+    /// Called at its end.
+    pub(crate) fn leave_scope(&self) {
+        self.scopes.set(self.scopes.get() - 1);
+    }
+
+    /// Offers the core for as long as a fork lasts: see `handoff.rs`. This
+    /// thread goes on without.
+    pub(super) fn offer_to_fork(&self) {
+        let Some(core) = self.core() else { return };
+        let is_able = self.shared.knobs.lends_workers && self.shared.workers() > 1;
+        if !is_able || context::is_in_local() || !self.can_part() {
+            return;
+        }
+        let (index, holds, remote) = (core.index, core.holds(), self.remote(core));
+        let core = self.core.replace(ptr::null_mut());
+        // SAFETY: this thread's core, which it gives up, and no reference to
+        // which is used any more.
+        let offer = unsafe { remote.handoff.offer(core, holds, false) };
+        self.offered.set(Some((index, offer)));
+        // Behind the fence in `offer`: either this sees that the runtime ends,
+        // or `Shared::shut_down` sees the offer.
+        if self.shared.is_shut_down() && offer.has_tasks() {
+            self.shared.retake_from_fork(index, offer);
+        }
+        self.shared.monitor.ensure(&self.shared);
+    }
+
+    /// Gets the core back if it is on offer, unless it was retaken.
+    #[inline]
+    pub(super) fn reclaim(&self) {
+        if let Some((index, offer)) = self.offered.get() {
+            self.reclaim_offer(index, offer);
+        }
+    }
+
+    #[cold]
+    fn reclaim_offer(&self, index: u32, offer: Offer) {
+        self.offered.set(None);
+        let handoff = &self.shared.remotes[index as usize].handoff;
+        match handoff.take(offer) {
+            Some(core) => {
+                self.core.set(core);
+                if offer.blocks() {
+                    self.back_from_blocking();
+                }
+            }
+            // It is unpinned since it began to block.
+            None if offer.blocks() => {}
+            None => {
+                self.shared.monitor.fork_ended(handoff);
+                self.shared.common.unpin();
+            }
+        }
+    }
+
+    /// The core, for asynchronous code that comes after a fork in the same
+    /// poll: it gets an offered one back if nothing forked is outstanding.
+    #[inline(always)]
+    pub(super) fn core_after_fork(&self) -> Option<&Core> {
+        if self.offered.get().is_some() && self.scopes.get() == 0 && !self.in_job.get() {
+            self.reclaim_if_joined();
+        }
+        self.core()
+    }
+
+    #[cold]
+    fn reclaim_if_joined(&self) {
+        let forks = self.offered.get().is_some_and(|(_, offer)| !offer.blocks());
+        if forks && fork_join::is_joined() {
+            self.reclaim();
+        }
+    }
+
+    /// Back in the worker's loop: what it did is over, forks and all.
+    #[inline]
+    pub(super) fn come_out(&self) {
+        self.reclaim();
+        if let Some(core) = self.core() {
+            core.forked.set(false);
+        }
+    }
+
+    /// A job from another worker's deque, on an empty stack. As for `run`, no
+    /// reference to the core is an argument.
+    pub(super) fn run_job(&self, job: Stolen<'_>) {
+        self.in_job.set(true);
+        self.offer_to_fork();
+        job.run_apart();
+        self.in_job.set(false);
+        self.come_out();
+    }
+
+    /// A job of the thread that this one waits for, on top of whatever waits.
+    pub(crate) fn leapfrog(&self, job: Stolen<'_>) {
+        // Asked here, because inside of the job, the task that waits is no more
+        // to be seen.
+        let can_part = self.can_part();
+        let before = self.in_leapfrog.replace(can_part);
+        job.run_apart();
+        self.in_leapfrog.set(before);
+    }
+}

@@ -1,0 +1,66 @@
+//! How long to search before sleeping: what pays is learnt.
+//!
+//! A search that waits for work by spinning pays when the next post comes from
+//! another CPU, and only delays it when whoever would post waits for this one.
+
+use std::cell::Cell;
+
+/// The rounds of a search that are made even if none has found anything lately.
+const ROUNDS_MIN: u32 = 3;
+
+/// One search in so many is as long as allowed, to see whether that pays again.
+const PROBE_EVERY: u32 = 256;
+
+#[derive(Debug)]
+pub(super) struct SearchPatience {
+    rounds: Cell<u32>,
+    searches: Cell<u32>,
+}
+
+impl SearchPatience {
+    pub(super) fn new() -> Self {
+        Self { rounds: Cell::new(u32::MAX), searches: Cell::new(0) }
+    }
+
+    fn clamped(&self, most: u32) -> u32 {
+        self.rounds.get().clamp(ROUNDS_MIN.min(most), most)
+    }
+
+    /// For how many rounds the next search may go on after the first, of `most`
+    /// that are allowed.
+    pub(super) fn next_search(&self, most: u32) -> u32 {
+        let searches = self.searches.get().wrapping_add(1);
+        self.searches.set(searches);
+        if searches.is_multiple_of(PROBE_EVERY) { most } else { self.clamped(most) }
+    }
+
+    /// A later round than the first has found something.
+    pub(super) fn paid(&self, most: u32) {
+        self.rounds.set(self.clamped(most).saturating_mul(2));
+    }
+
+    /// None has.
+    pub(super) fn did_not_pay(&self, most: u32) {
+        self.rounds.set(self.clamped(most) * 3 / 4);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_learns_within_its_limits() {
+        let patience = SearchPatience::new();
+        assert_eq!(patience.next_search(24), 24);
+        for _ in 0..100 {
+            patience.did_not_pay(24);
+        }
+        assert_eq!(patience.next_search(24), ROUNDS_MIN);
+        assert_eq!(patience.next_search(2), 2);
+        patience.paid(24);
+        assert_eq!(patience.next_search(24), 2 * ROUNDS_MIN);
+        let longest = (0..PROBE_EVERY).map(|_| patience.next_search(24)).max();
+        assert_eq!(longest, Some(24), "one in {PROBE_EVERY} goes all the way");
+    }
+}

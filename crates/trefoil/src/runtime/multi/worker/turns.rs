@@ -1,0 +1,197 @@
+//! Whose turn it is: how a worker divides its polls among its queues.
+//!
+//! Each bound is in polls of this worker, and holds whatever the other queues
+//! hold. The page `progress` of the crate's documentation puts them together.
+
+use std::cell::Cell;
+
+/// How often in a row the task in the LIFO slot may go before the ring.
+pub(super) const LIFO_STREAK: u8 = 3;
+
+/// How many items of the ring may go before a task in the LIFO slot.
+pub(super) const LIFO_WAIT: u8 = 61;
+
+/// How many items of the ring go before a joiner that was just woken. It may
+/// well wait for them, too, and would be woken by each.
+const JOINER_REST: u8 = 4;
+
+/// One poll in so many is a pinned task's, if there is one.
+const PINNED_EVERY: u32 = 4;
+
+/// The shared queue is not looked at more often than every so many polls.
+const LOOK_EVERY: u32 = 8;
+
+/// How many tasks a worker takes from the shared queue at a time.
+pub(super) const INJECTED_BATCH: usize = 32;
+
+/// Counts the turns of one worker.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// Turns so far.
+    tick: Cell<u32>,
+    /// The turn at which the shared queue is due for a look.
+    look_at: Cell<u32>,
+    /// How often the slot has gone before the ring, in a row.
+    streak: Cell<u8>,
+    /// How many items of the ring go before the slot.
+    rest: Cell<u8>,
+    /// How many have gone, since the slot last had a turn.
+    waited: Cell<u8>,
+}
+
+/// What is to be done with the task in the LIFO slot.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Slot {
+    /// It runs next.
+    Runs,
+    /// It had its turns: to the back of the ring with it.
+    Queues,
+}
+
+impl Turns {
+    pub(super) fn new() -> Self {
+        Self {
+            tick: Cell::new(0),
+            look_at: Cell::new(0),
+            streak: Cell::new(0),
+            rest: Cell::new(0),
+            waited: Cell::new(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn tick(&self) -> u32 {
+        self.tick.get()
+    }
+
+    /// The next turn.
+    #[inline(always)]
+    pub(super) fn advance(&self) -> u32 {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        tick
+    }
+
+    /// Whether this turn is that of the pinned tasks, if there are any.
+    #[inline(always)]
+    pub(super) fn is_for_pinned(&self) -> bool {
+        self.tick.get().is_multiple_of(PINNED_EVERY)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_for_injector(&self) -> bool {
+        self.tick.get().wrapping_sub(self.look_at.get()) as i32 >= 0
+    }
+
+    /// The shared queue was looked at, and the ring holds so much now. The next
+    /// look comes when that had its turn, and after `most` polls at the latest.
+    #[inline]
+    pub(super) fn looked(&self, queued: usize, most: u32) {
+        let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
+        self.look_at.set(self.tick.get().wrapping_add(wait));
+    }
+
+    /// Whether the ring goes before the LIFO slot.
+    #[inline(always)]
+    pub(super) fn is_for_ring(&self) -> bool {
+        self.rest.get() > 0
+    }
+
+    /// An item of the ring has gone before the slot, which holds a task or not.
+    #[inline]
+    pub(super) fn ring_went_first(&self, is_slot_full: bool) {
+        let waited = if is_slot_full { self.waited.get() + 1 } else { 0 };
+        self.waited.set(waited);
+        let rest = self.rest.get() - 1;
+        self.rest.set(if waited < LIFO_WAIT { rest } else { 0 });
+    }
+
+    /// There is nothing in the ring that could go first.
+    #[inline(always)]
+    pub(super) fn ring_is_empty(&self) {
+        self.rest.set(0);
+    }
+
+    /// The slot's turn, and it holds a task; so much is in the ring.
+    #[inline]
+    pub(super) fn slot(&self, queued: usize) -> Slot {
+        self.waited.set(0);
+        let streak = self.streak.get();
+        if streak < LIFO_STREAK {
+            self.streak.set(streak + 1);
+            return Slot::Runs;
+        }
+        // Tasks that keep each other awake, or spawn their successors, may
+        // never leave the slot empty: all others go first, once.
+        self.streak.set(0);
+        self.rest.set(queued.min(LIFO_WAIT.into()) as u8);
+        Slot::Queues
+    }
+
+    /// The slot is empty.
+    #[inline(always)]
+    pub(super) fn slot_is_empty(&self) {
+        self.streak.set(0);
+    }
+
+    /// A task that was running has been woken again: may it go to the slot?
+    #[inline(always)]
+    pub(super) fn has_slot_for_itself(&self) -> bool {
+        self.streak.get() < LIFO_STREAK
+    }
+
+    /// A joiner has just come to the slot.
+    #[inline(always)]
+    pub(super) fn joiner_woken(&self) {
+        if self.waited.get() < LIFO_WAIT {
+            self.rest.set(self.rest.get().max(JOINER_REST));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The slot is full all the time, and joiners come to it with every poll:
+    /// neither side waits for longer than its bound.
+    #[test]
+    fn slot_and_ring_take_turns() {
+        for queued in [1_usize, 5, 256] {
+            let turns = Turns::new();
+            let (mut slot_waits, mut ring_waits) = (0_u32, 0_u32);
+            for _ in 0..10_000 {
+                turns.advance();
+                turns.joiner_woken();
+                if turns.is_for_ring() {
+                    turns.ring_went_first(true);
+                    (ring_waits, slot_waits) = (0, slot_waits + 1);
+                } else {
+                    match turns.slot(queued) {
+                        Slot::Runs => (ring_waits, slot_waits) = (ring_waits + 1, 0),
+                        // The ring is popped. What comes to the slot is new.
+                        Slot::Queues => (ring_waits, slot_waits) = (0, 0),
+                    }
+                }
+                assert!(ring_waits <= u32::from(LIFO_STREAK), "{ring_waits}");
+                assert!(slot_waits <= u32::from(LIFO_WAIT), "{slot_waits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_shared_queue_is_due_within_its_interval() {
+        let turns = Turns::new();
+        for (queued, most, expected) in [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3)] {
+            turns.advance();
+            turns.looked(queued, most);
+            let mut waited = 0;
+            while !turns.is_for_injector() {
+                turns.advance();
+                waited += 1;
+            }
+            assert_eq!(waited, expected);
+        }
+    }
+}

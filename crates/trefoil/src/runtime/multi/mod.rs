@@ -86,7 +86,11 @@ impl Shared {
                     ring: Line(Ring::new(workers == 1)),
                     inbox: Line(Inbox::new()),
                     graves: Line(Inbox::new()),
-                    timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
+                    timers: Arc::new(TimerQueue::new(
+                        common.clock.clone(),
+                        Arc::clone(&parker),
+                        common.id,
+                    )),
                     parker,
                     loan: Loan::new(),
                     counters: Arc::new(Line(WorkerCounters::new(common.histograms.start()))),

@@ -277,7 +277,7 @@ fn watch(shared: &Arc<Shared>) {
 /// Whether something waits that nobody but the lent core's worker will serve;
 /// `is_served` if a worker was just woken for what everybody sees.
 fn is_needed(shared: &Shared, remote: &Remote, loan: u64, is_served: bool) -> bool {
-    if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.needs_owner() {
+    if loan & HAS_WORK != 0 || !remote.inbox.is_empty() || remote.timers.overdue(Duration::ZERO) {
         return true;
     }
     // What everybody sees is the others' business, if there are others.

@@ -2,7 +2,9 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
 use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -309,4 +311,278 @@ fn sleeping_outside_of_a_runtime_panics() {
 #[should_panic(expected = "`period` must be non-zero")]
 async fn an_interval_of_nothing_panics() {
     drop(interval(ms(0)));
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// However many timers are due at once, others are polled in between. Time is
+/// stopped, so it is the same in every run.
+#[trefoil::test(start_paused = true)]
+async fn many_timers_due_at_once_do_not_hold_up_tasks() {
+    const TIMERS: usize = 100_000;
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut timers: Vec<_> = (0..TIMERS).map(|_| Box::pin(sleep(ms(5_000)))).collect();
+    for timer in &mut timers {
+        assert!(poll_once(timer, &waker).is_pending());
+    }
+    time::advance(ms(5_000)).await;
+    let mut before = bell.0.load(Relaxed);
+    let (mut most, mut polls) = (before, 0);
+    while before < TIMERS {
+        task::yield_now().await;
+        let now = bell.0.load(Relaxed);
+        most = most.max(now - before);
+        before = now;
+        polls += 1;
+    }
+    assert!(timers.iter().all(|timer| timer.is_elapsed()));
+    assert!(most <= 256, "{most} were woken between two polls, of {polls}");
+}
+
+/// The holders are on another thread, and need no lock when they see that the
+/// queue is closed. A sanitizer tells whether they see it too early.
+#[test]
+fn timers_are_dropped_elsewhere_while_their_runtime_ends() {
+    for round in 0..30 {
+        for runtime in runtimes() {
+            let arm = async {
+                let mut timers: Vec<_> = (0..100).map(|_| Box::pin(sleep(ms(3_600_000)))).collect();
+                poll_fn(|cx| {
+                    for timer in &mut timers {
+                        assert!(poll_once(timer, cx.waker()).is_pending());
+                    }
+                    Poll::Ready(())
+                })
+                .await;
+                timers
+            };
+            let timers = runtime.block_on(async { trefoil::spawn(arm).await.unwrap() });
+            let barrier = Arc::new(Barrier::new(2));
+            let theirs = Arc::clone(&barrier);
+            let dropper = std::thread::spawn(move || {
+                theirs.wait();
+                for timer in timers.into_iter().skip(round % 3) {
+                    drop(timer);
+                }
+            });
+            barrier.wait();
+            drop(runtime);
+            dropper.join().unwrap();
+        }
+    }
+}
+
+/// A waker that runs foreign code whenever it is cloned or dropped.
+struct Hostile {
+    on_clone: fn(&Hostile),
+    on_drop: fn(&Hostile),
+    woken: AtomicUsize,
+    victims: Mutex<Vec<Pin<Box<time::Sleep>>>>,
+    done: Mutex<Option<trefoil::sync::oneshot::Sender<()>>>,
+}
+
+static HOSTILE: RawWakerVTable = RawWakerVTable::new(
+    |data| {
+        // SAFETY: every waker has a count of its own.
+        let hostile = unsafe { &*data.cast::<Hostile>() };
+        (hostile.on_clone)(hostile);
+        // SAFETY: as above.
+        unsafe { Arc::increment_strong_count(hostile) };
+        RawWaker::new(data, &HOSTILE)
+    },
+    |data| {
+        // SAFETY: this waker's count, which it gives up.
+        let hostile = unsafe { Arc::from_raw(data.cast::<Hostile>()) };
+        hostile.wake();
+        (hostile.on_drop)(&hostile);
+    },
+    // SAFETY: every waker has a count of its own.
+    |data| Hostile::wake(unsafe { &*data.cast::<Hostile>() }),
+    |data| {
+        // SAFETY: this waker's count, which it gives up.
+        let hostile = unsafe { Arc::from_raw(data.cast::<Hostile>()) };
+        (hostile.on_drop)(&hostile);
+    },
+);
+
+impl Hostile {
+    fn new(
+        on_clone: fn(&Hostile),
+        on_drop: fn(&Hostile),
+    ) -> (Arc<Self>, trefoil::sync::oneshot::Receiver<()>) {
+        let (sender, receiver) = trefoil::sync::oneshot::channel();
+        let hostile = Arc::new(Self {
+            on_clone,
+            on_drop,
+            woken: AtomicUsize::new(0),
+            victims: Mutex::default(),
+            done: Mutex::new(Some(sender)),
+        });
+        (hostile, receiver)
+    }
+
+    fn waker(self: &Arc<Self>) -> Waker {
+        let data = Arc::into_raw(Arc::clone(self)).cast();
+        // SAFETY: the table's functions take such an `Arc`; what is in it is
+        // `Send` and `Sync`.
+        unsafe { Waker::from_raw(RawWaker::new(data, &HOSTILE)) }
+    }
+
+    fn wake(&self) {
+        self.woken.fetch_add(1, Relaxed);
+        if let Some(done) = self.done.lock().unwrap().take() {
+            let _ = done.send(());
+        }
+    }
+}
+
+/// Arms a timer with a waker of one's own.
+fn poll_once(timer: &mut Pin<Box<time::Sleep>>, waker: &Waker) -> Poll<()> {
+    timer.as_mut().poll(&mut Context::from_waker(waker))
+}
+
+#[test]
+fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
+    fn attack(hostile: &Hostile) {
+        task::block_in_place(|| ());
+        drop(trefoil::spawn(async {}));
+        let victim = hostile.victims.lock().unwrap().pop();
+        drop(victim);
+    }
+    for workers in [1, 3] {
+        let runtime = Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+        let runtime = runtime.unwrap();
+        let attacked = async {
+            for _ in 0..5 {
+                let (first, never) = Hostile::new(attack, |_| ());
+                let (second, woken) = Hostile::new(attack, |_| ());
+                let mut timer = Box::pin(sleep(ms(3)));
+                {
+                    // In this poll, the worker goes, twice.
+                    let victims: Vec<_> = (0..4)
+                        .map(|_| {
+                            let mut victim = Box::pin(sleep(ms(3_600_000)));
+                            assert!(poll_once(&mut victim, Waker::noop()).is_pending());
+                            victim
+                        })
+                        .collect();
+                    *first.victims.lock().unwrap() = victims;
+                    let is_pending = poll_once(&mut timer, &first.waker()).is_pending();
+                    // On a machine that is busy, the time may have run out.
+                    if is_pending && poll_once(&mut timer, &second.waker()).is_pending() {
+                        woken.await.unwrap();
+                        assert!(timer.is_elapsed());
+                        assert_eq!(second.woken.load(Relaxed), 1);
+                    }
+                }
+                timer.await;
+                drop(never);
+            }
+        };
+        runtime.block_on(async { trefoil::spawn(attacked).await.unwrap() });
+    }
+}
+
+/// Were a waker dropped or woken under a queue's lock, this would never end.
+#[test]
+fn a_wakers_drop_may_make_and_drop_timers() {
+    fn attack(hostile: &Hostile) {
+        if trefoil::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let mut timer = Box::pin(sleep(ms(3_600_000)));
+        assert!(poll_once(&mut timer, Waker::noop()).is_pending());
+        timer.as_mut().reset(Instant::now() + ms(1_800_000));
+        let before = hostile.victims.lock().unwrap().pop();
+        hostile.victims.lock().unwrap().push(timer);
+        drop(before);
+    }
+    for runtime in runtimes() {
+        let attacked = async {
+            let (hostile, woken) = Hostile::new(attack, attack);
+            let waker = hostile.waker();
+            // Dropped while it waits, and when another one takes its place.
+            let mut timer = Box::pin(sleep(ms(3_600_000)));
+            assert!(poll_once(&mut timer, &waker).is_pending());
+            assert!(poll_once(&mut timer, Waker::noop()).is_pending());
+            assert!(poll_once(&mut timer, &waker).is_pending());
+            // One that is due at once for another deadline.
+            timer.as_mut().reset(Instant::now());
+            assert_eq!(hostile.woken.load(Relaxed), 1);
+            drop(timer);
+            drop(woken);
+            // Elsewhere.
+            let mut timer = Box::pin(sleep(ms(3_600_000)));
+            assert!(poll_once(&mut timer, &waker).is_pending());
+            task::spawn_blocking(move || drop(timer)).await.unwrap();
+            // Woken by the scheduler.
+            let (hostile, woken) = Hostile::new(attack, attack);
+            let mut timer = Box::pin(sleep(ms(2)));
+            if poll_once(&mut timer, &hostile.waker()).is_pending() {
+                woken.await.unwrap();
+            }
+            timer.await;
+            drop(waker);
+            hostile.victims.lock().unwrap().clear();
+        };
+        runtime.block_on(async { trefoil::spawn(attacked).await.unwrap() });
+    }
+}
+
+/// A timer is its own runtime's, wherever it is polled.
+#[test]
+fn a_sleep_is_polled_outside_of_its_runtime() {
+    let driven = Builder::new_current_thread().enable_all().build().unwrap();
+    let (stop, stopped) = trefoil::sync::oneshot::channel::<()>();
+    let timer = sleep_in(&driven, ms(3));
+    let driver = std::thread::spawn(move || {
+        let _ = driven.block_on(stopped);
+    });
+    futures::executor::block_on(timer);
+    drop(stop);
+    driver.join().unwrap();
+
+    let local = trefoil::runtime::LocalRuntime::new().unwrap();
+    let timer = {
+        let _guard = local.enter();
+        sleep(ms(3))
+    };
+    let (stop, stopped) = trefoil::sync::oneshot::channel::<()>();
+    let poller = std::thread::spawn(move || {
+        futures::executor::block_on(timer);
+        drop(stop);
+    });
+    local.block_on(stopped).unwrap_err();
+    poller.join().unwrap();
+
+    for workers in [1, 3] {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(workers).enable_all().build().unwrap();
+        futures::executor::block_on(sleep_in(&runtime, ms(3)));
+        // Within another one, whose own timers it does not need.
+        let other = Builder::new_current_thread().build().unwrap();
+        other.block_on(sleep_in(&runtime, ms(3)));
+        // A deadline that is earlier than what the worker sleeps for.
+        let late = armed(&runtime, ms(3_600_000));
+        futures::executor::block_on(sleep_in(&runtime, ms(3)));
+        drop(late);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a timer was polled in a runtime that has shut down")]
+fn a_sleep_whose_runtime_is_gone_panics_outside_of_any() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let timer = sleep_in(&runtime, ms(3));
+    drop(runtime);
+    futures::executor::block_on(timer);
 }

@@ -6,12 +6,12 @@
 
 use super::handle::Handle;
 use super::metrics::WorkerCounters;
-use super::{current, multi};
+use super::{Id, current, multi};
 use crate::fork_join;
 use crate::sync::thread;
 use crate::task::Header;
 use crate::task::coop::Budget;
-use crate::time::{TimerOwner, TimerQueue};
+use crate::time::TimerQueue;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -102,15 +102,9 @@ pub(crate) struct BlockOn {
 }
 
 impl BlockOn {
-    fn timers(&self, make: impl FnOnce() -> Arc<TimerQueue>) -> TimerOwner<'_> {
-        // SAFETY: the queue is the frame's, which is on this thread's stack.
-        unsafe { self.timers.get_or_init(make).owner() }
-    }
-
     /// The timers, if there ever were any.
-    pub(crate) fn made_timers(&self) -> Option<TimerOwner<'_>> {
-        // SAFETY: as above.
-        self.timers.get().map(|timers| unsafe { timers.owner() })
+    pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
+        self.timers.get()
     }
 }
 
@@ -228,25 +222,39 @@ impl Context {
         unsafe { self.handle.get().as_ref() }
     }
 
-    /// The timers that this thread fires, if it fires any.
+    /// The timers that this thread fires, if there are any.
     #[inline]
-    pub(crate) fn timers(&self) -> Option<TimerOwner<'_>> {
+    pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
         if let Some(worker) = self.worker() {
             return worker.timers();
         }
         if let Some(driver) = self.current() {
             return Some(driver.timers());
         }
-        let handle = self.handle()?;
-        // SAFETY: set by `enter_block_on` for as long as the frame lives.
-        let frame = unsafe { self.block_on.get().as_ref() }?;
-        let make = || Arc::new(TimerQueue::new(handle.clock(), super::parker::current()));
-        Some(frame.timers(make))
+        self.block_on()?.made_timers()
     }
 
-    /// The queue for timers of threads that fire none.
-    pub(crate) fn foreign_timers(&self) -> Option<&Arc<TimerQueue>> {
-        self.handle().map(Handle::foreign_timers)
+    /// The timers that this thread fires, if they are that runtime's.
+    #[inline]
+    pub(crate) fn timers_of(&self, runtime: Id) -> Option<&Arc<TimerQueue>> {
+        self.timers().or_else(|| self.make_timers()).filter(|own| own.runtime() == runtime)
+    }
+
+    /// For the `block_on` that this thread is in, of the innermost runtime.
+    #[cold]
+    fn make_timers(&self) -> Option<&Arc<TimerQueue>> {
+        if self.worker().is_some() {
+            return None;
+        }
+        let (frame, handle) = (self.block_on()?, self.handle()?);
+        let make =
+            || Arc::new(TimerQueue::new(handle.clock(), super::parker::current(), handle.id()));
+        Some(frame.timers.get_or_init(make))
+    }
+
+    fn block_on(&self) -> Option<&BlockOn> {
+        // SAFETY: set by `enter_block_on` for as long as the frame lives.
+        unsafe { self.block_on.get().as_ref() }
     }
 
     pub(crate) fn entered(&self) -> Entered {
@@ -273,10 +281,13 @@ pub(crate) fn current_handle() -> Option<Handle> {
     with(|context| context.handle().cloned())
 }
 
-/// Whether there is an innermost runtime, and it has timers.
+/// The innermost runtime, if it has timers.
 #[inline]
-pub(crate) fn has_time() -> bool {
-    with(|context| context.handle().is_some_and(|handle| handle.common().has_time))
+pub(crate) fn runtime_with_time() -> Option<Id> {
+    with(|context| {
+        let common = context.handle()?.common();
+        common.has_time.then_some(common.id)
+    })
 }
 
 /// A random number below `n`, for the fairness of `select!`.

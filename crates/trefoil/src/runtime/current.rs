@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::task::coop::{self, Budget};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
-use crate::time::{TimerOwner, TimerQueue};
+use crate::time::{FIRE_AT_MOST, TimerQueue};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -65,7 +65,8 @@ unsafe impl Send for Driver {}
 impl Shared {
     pub(super) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
         let parker = Arc::new(Parker::new());
-        let timers = Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker)));
+        let timers =
+            Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker), common.id));
         let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
         Arc::new_cyclic(|shared| {
             let driver = Driver {
@@ -331,9 +332,8 @@ impl Driver {
     }
 
     #[inline]
-    pub(crate) fn timers(&self) -> TimerOwner<'_> {
-        // SAFETY: who has the driver owns the timers.
-        unsafe { self.timers.owner() }
+    pub(crate) fn timers(&self) -> &Arc<TimerQueue> {
+        &self.timers
     }
 
     pub(crate) fn defer(&self, waker: &Waker) {
@@ -358,7 +358,7 @@ impl Driver {
                     self.rest(shared, &main);
                 }
                 self.wake_deferred();
-                self.timers().fire();
+                self.timers().fire(FIRE_AT_MOST);
             }
         })
     }
@@ -411,7 +411,7 @@ impl Driver {
         if !self.deferred.borrow().is_empty() {
             return;
         }
-        self.timers().fire();
+        self.timers().fire(FIRE_AT_MOST);
         if self.queue.borrow().len() > 0 || main.is_woken() {
             return;
         }

@@ -2,7 +2,7 @@
 //! one particular worker.
 
 use super::item::{Fifo, Item, Link};
-use crate::sync::atomic::{AcqRel, AtomicPtr, Relaxed};
+use crate::sync::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
 use std::ptr::{self, NonNull};
 
 /// A stack (Treiber 1986) whose only removal takes all of it, so that its
@@ -29,8 +29,10 @@ impl Inbox {
     /// The inbox is closed.
     #[inline]
     pub(crate) fn push(&self, item: Item) -> Result<bool, Item> {
-        // Relaxed: a guess, confirmed by the exchange.
-        let mut newest = self.newest.load(Relaxed);
+        // Acquire: pairs with `close`. Who learns that the inbox is closed may
+        // do at once what has to come after all that the closer did before. Any
+        // other value is a guess, which the exchange confirms.
+        let mut newest = self.newest.load(Acquire);
         let link = item.into_link();
         loop {
             // SAFETY: the very link that was just taken out of the item.
@@ -41,8 +43,8 @@ impl Inbox {
             let _ = item.chain(NonNull::new(newest));
             // Release: publishes the link and what the item stands for to
             // `take`. Acquire: keeps the sender's later look at the owner's
-            // state behind it.
-            match self.newest.compare_exchange_weak(newest, link.as_ptr(), AcqRel, Relaxed) {
+            // state behind it. On failure: Acquire, as for the load above.
+            match self.newest.compare_exchange_weak(newest, link.as_ptr(), AcqRel, Acquire) {
                 Ok(_) => return Ok(newest.is_null()),
                 Err(now) => newest = now,
             }
@@ -70,7 +72,8 @@ impl Inbox {
 
     /// Refuses all further items, and returns those that are left.
     pub(crate) fn close(&self) -> Fifo {
-        // Acquire: pairs with `push`.
+        // Acquire: pairs with the exchange in `push`. Release: pairs with the
+        // loads of a `push` that is refused.
         let newest = self.newest.swap(closed(), AcqRel);
         // SAFETY: the exchange made the chain ours.
         unsafe { in_order(newest) }

@@ -5,6 +5,7 @@ use super::injector::Injector;
 use super::item::{Fifo, Item, Link};
 use super::parker::Parker;
 use super::ring::{Full, Ring};
+use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicBool, Relaxed, SeqCst, fence};
 use loom::thread;
 use std::ptr::NonNull;
@@ -255,6 +256,41 @@ fn loom_inbox_keeps_order_and_closes_once() {
         }
         got.extend(one.join().unwrap());
         got.extend(other.join().unwrap());
+        all_once(got, all);
+    });
+}
+
+/// Who is refused sees all that the closer did before.
+#[test]
+fn loom_inbox_refuses_after_what_came_before_its_end() {
+    struct Shared(Inbox, UnsafeCell<u32>);
+    // SAFETY: the cell is what the model is about: loom reports a race.
+    unsafe impl Sync for Shared {}
+    loom::model(|| {
+        let links = Links::new(2);
+        let all = links.0;
+        let shared = Arc::new(Shared(Inbox::new(), UnsafeCell::new(0)));
+        let items = [links.item(0), links.item(1)];
+        let theirs = Arc::clone(&shared);
+        let pushing = thread::spawn(move || {
+            let mut back = Vec::new();
+            for item in items {
+                if let Err(item) = theirs.0.push(item) {
+                    // SAFETY: as above.
+                    assert_eq!(theirs.1.with(|cell| unsafe { *cell }), 1);
+                    back.push(address(item));
+                }
+            }
+            back
+        });
+        // SAFETY: as above.
+        shared.1.with_mut(|cell| unsafe { *cell = 1 });
+        let mut got = Vec::new();
+        let mut left = shared.0.close();
+        while let Some(item) = left.pop_front() {
+            got.push(address(item));
+        }
+        got.extend(pushing.join().unwrap());
         all_once(got, all);
     });
 }

@@ -21,6 +21,7 @@ mod local;
 mod metrics;
 pub(crate) mod multi;
 pub(crate) mod parker;
+pub(crate) mod registry;
 mod ring;
 
 #[cfg(all(test, loom))]
@@ -208,6 +209,7 @@ impl Runtime {
     }
 
     fn from_handle(handle: Handle) -> Self {
+        registry::enter(&handle);
         Self { handle, is_over: false }
     }
 
@@ -311,6 +313,7 @@ impl Runtime {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
+        registry::leave(self.handle.id());
         let deadline = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
         let left = || deadline.map(|d| d.saturating_duration_since(std::time::Instant::now()));
         match &self.handle.scheduler {

@@ -67,6 +67,12 @@ impl Clock {
 }
 
 impl Clock {
+    /// The system's, as if it had been made that long ago.
+    #[cfg(all(test, loom))]
+    pub(super) fn aged(age: Duration) -> Self {
+        Self { start: Instant::now() - age, ..Self::new(false, false) }
+    }
+
     /// Since the clock was made; zero for what was before.
     #[inline]
     pub(crate) fn since_start(&self, moment: Instant) -> Duration {

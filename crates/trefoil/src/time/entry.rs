@@ -1,31 +1,34 @@
 //! One registered timer, and who may touch what of it.
 //!
-//! A timer is known to two parties: its *holder*, the `Sleep`, which may be on
-//! any thread, and its queue's *owner*, the thread that fires it. Mostly they
-//! are the same thread, and then nothing here costs an atomic
-//! read-modify-write. When they are not, the state word decides:
+//! A timer is known to two parties, which may be on any threads: its *holder*,
+//! the `Sleep`, and its *queue*, which is whoever has the queue's lock.
 //!
-//! | from | to | by | which then |
-//! |---|---|---|---|
-//! | `IDLE` | `WAITING` | holder, on the owner's thread | has put it on the wheel |
-//! | `IDLE` | `SENT` | holder, elsewhere | mails it to the owner |
-//! | `SENT` | `WAITING` | owner, by exchange | has put it on the wheel |
-//! | `WAITING` | `FIRED`, or `ORPHANED` when the queue closes | owner, by exchange | has the waker, and never touches the entry again |
-//! | `WAITING`, `SENT` | `CANCELLED` | holder, by exchange | has the waker, and never touches the entry again, except to mail it to the owner if it was `WAITING` |
-//! | `WAITING` | freed | holder, on the owner's thread | has taken it off the wheel |
-//! | `FIRED`, `ORPHANED` | freed | holder | |
-//! | `CANCELLED` | freed | owner, when it comes to it in its mail; the holder, if the queue takes no mail any more | |
+//! | from | to | by |
+//! |---|---|---|
+//! | new, or spare | `Waiting` | holder, under the lock: puts it on the wheel, with a waker |
+//! | `Waiting` | `Fired` | whoever fires, under the lock: takes it off the wheel, and the waker |
+//! | `Waiting` | `Closed` | whoever closes the queue, in the same way |
+//! | `Waiting` | freed | holder: takes it off the wheel, and the waker, under the lock |
+//! | `Fired`, `Closed` | freed | holder |
 //!
-//! So exactly one side gets the waker, and exactly one frees the entry. The
-//! waker is written before the entry is known to anybody else, and from then on
-//! only copied; the exchange says whose copy counts. Until then the other copy
-//! is not a waker, just bytes.
+//! **The holder alone frees an entry**, or leaves it to the queue's spare ones,
+//! under the lock. The queue knows it only while it waits: it has left the
+//! wheel when the state says that it is over, and storing the state is the
+//! queue's last touch. A holder that reads the state without the lock, and finds
+//! that it is over, therefore has the entry for itself. If it reads `Waiting`,
+//! it may be late, and looks again under the lock.
+//!
+//! **The waker** is the entry's from the registration on, until it is taken out
+//! under the lock. Its bytes stay, and are written under the lock, by the holder
+//! only; so the holder may read them at any time, to compare.
+//!
+//! **An entry keeps its queue alive**, and so does not live in it for longer than
+//! until it is closed: that frees the spare ones.
 
 use super::queue::TimerQueue;
 use super::wheel::Node;
-use crate::runtime::item::{Item, Link};
 use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AcqRel, Acquire, AtomicU32, Relaxed, Release};
+use crate::sync::atomic::{Acquire, AtomicU32, Release};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -35,39 +38,27 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    Idle,
     Waiting,
-    Sent,
     Fired,
-    Cancelled,
-    Orphaned,
-}
-
-impl State {
-    fn from_bits(bits: u32) -> Self {
-        [Self::Idle, Self::Waiting, Self::Sent, Self::Fired, Self::Cancelled, Self::Orphaned]
-            [bits as usize]
-    }
+    Closed,
 }
 
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct Entry {
-    /// For the owner's mail. First, so that an item is an entry.
-    link: Link,
+    /// Written under the lock.
     state: AtomicU32,
-    /// The owner's.
+    /// For whoever has the lock while the entry waits, or is spare.
     pub(super) node: UnsafeCell<Node>,
     waker: UnsafeCell<MaybeUninit<Waker>>,
     queue: Arc<TimerQueue>,
 }
 
 impl Entry {
-    /// An entry of its own, in the hands of a holder. For good: `free` ends it.
+    /// An entry that waits for nothing yet. For good: `free` ends it.
+    #[cold]
     pub(super) fn new(queue: &Arc<TimerQueue>) -> NonNull<Self> {
         let entry = Box::new(Self {
-            link: Link::new(),
-            state: AtomicU32::new(State::Idle as u32),
+            state: AtomicU32::new(State::Fired as u32),
             node: UnsafeCell::new(Node::new()),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
             queue: Arc::clone(queue),
@@ -75,6 +66,8 @@ impl Entry {
         NonNull::from(Box::leak(entry))
     }
 
+    /// Without the lock: this may free the queue.
+    ///
     /// # Safety
     /// It came from `new`, has no waker, and nobody else will touch it again.
     #[cold]
@@ -89,80 +82,59 @@ impl Entry {
 
     #[inline]
     pub(super) fn state(&self) -> State {
-        // Acquire: pairs with the owner's exchange, after which it does not
-        // touch the entry any more.
-        State::from_bits(self.state.load(Acquire))
+        // Acquire: pairs with `set_state`, the queue's last touch.
+        match self.state.load(Acquire) {
+            0 => State::Waiting,
+            1 => State::Fired,
+            _ => State::Closed,
+        }
     }
 
-    /// By whoever has the entry for itself.
+    /// Under the lock.
     #[inline]
     pub(super) fn set_state(&self, state: State) {
-        // Release: for a holder that reads it elsewhere.
+        // Release: pairs with `state`, in a holder without the lock.
         self.state.store(state as u32, Release);
-    }
-
-    /// False if the holder was faster; then nothing has changed.
-    pub(super) fn exchange(&self, from: State, to: State) -> bool {
-        // Release: the owner's last touch is before the holder's next.
-        // Acquire: the holder's exchange is before our mail.
-        self.state.compare_exchange(from as u32, to as u32, AcqRel, Relaxed).is_ok()
-    }
-
-    /// By the holder, away from the owner; returns the state before.
-    pub(super) fn cancel(&self) -> State {
-        // Acquire: pairs with the owner's exchange, if that came first.
-        // Release: pairs with the owner's exchange, if that fails.
-        State::from_bits(self.state.swap(State::Cancelled as u32, AcqRel))
     }
 
     /// Gives an entry that has no waker one.
     ///
     /// # Safety
-    /// Nobody else knows the entry, or all that do are on this thread.
+    /// The caller has the queue's lock, and is the entry's holder.
     #[inline]
     pub(super) unsafe fn put_waker(&self, waker: Waker) {
         self.waker.with_mut(|cell| {
-            // SAFETY: the caller's promise; what was there is no waker.
+            // SAFETY: the caller's promise: the holder does not read it now,
+            // and all others read it under the lock. What was there is no waker.
             unsafe { *cell = MaybeUninit::new(waker) }
         });
     }
 
-    /// The waker's bytes: it is a waker once an exchange has said that this is
-    /// the copy that counts.
-    #[inline]
-    pub(super) fn copy_waker(&self) -> MaybeUninit<Waker> {
-        // SAFETY: it is written only while nobody else knows the entry, or by
-        // a holder on the owner's thread, which is the only other reader.
-        self.waker.with(|cell| unsafe { std::ptr::read(cell) })
-    }
-
-    /// Whether it waits for the same task as `waker`.
-    ///
     /// # Safety
-    /// The caller is the holder, and has put a waker there.
+    /// The caller has the queue's lock, the entry waits, and will not any more,
+    /// or gets another waker, before the lock is given up.
     #[inline]
-    pub(super) unsafe fn will_wake(&self, waker: &Waker) -> bool {
+    pub(super) unsafe fn take_waker(&self) -> Waker {
         self.waker.with(|cell| {
-            // SAFETY: the bytes are those that the holder wrote. Should the
-            // owner have taken their meaning, the answer does not matter, and
-            // to compare them is all that is done.
-            unsafe { &*cell.cast::<Waker>() }.will_wake(waker)
+            // SAFETY: it is written under the lock only, which is the caller's.
+            let waker = unsafe { cell.read() };
+            // SAFETY: what waits has a waker, and what does not has none: this
+            // is the only time that it is taken.
+            unsafe { waker.assume_init() }
         })
     }
 
-    /// For the owner's mail.
+    /// Whether it waits, or waited, for the same task as `waker`.
     ///
     /// # Safety
-    /// The entry is in no mail, and stays live until it was received.
-    pub(super) unsafe fn into_item(entry: NonNull<Self>) -> Item {
-        // SAFETY: the link is the entry's first field and lives as long. What
-        // an entry holds may be used by any thread: wakers are `Send`.
-        unsafe { Item::from_link(entry.cast()) }
-    }
-
-    /// # Safety
-    /// The item is an entry.
-    pub(super) unsafe fn from_item(item: Item) -> NonNull<Self> {
-        item.into_link().cast()
+    /// The caller is the holder, and has registered the entry.
+    #[inline]
+    pub(super) unsafe fn will_wake(&self, waker: &Waker) -> bool {
+        self.waker.with(|cell| {
+            // SAFETY: the bytes are those that the holder wrote, a pointer and
+            // a table that is static. Should the waker have been taken, the
+            // answer does not matter, and to compare them is all that is done.
+            unsafe { &*cell.cast::<Waker>() }.will_wake(waker)
+        })
     }
 }

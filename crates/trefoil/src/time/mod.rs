@@ -27,7 +27,7 @@ pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
-pub(crate) use queue::{Owner as TimerOwner, TimerQueue};
+pub(crate) use queue::{FIRE_AT_MOST, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.

@@ -1,15 +1,14 @@
-//! The timers of one thread, and how others reach them.
+//! The timers of one worker, and how all threads reach them.
 
 use super::clock::Clock;
 use super::entry::{Entry, State};
-use super::wheel::{Wheel, with_node};
-use crate::runtime::inbox::Inbox;
+use super::wheel::{Step, Wheel, with_node};
+use crate::runtime::Id;
 use crate::runtime::parker::Parker;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{Acquire, AtomicBool, AtomicU64, Relaxed, Release};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Relaxed};
+use crate::sync::{Mutex, MutexGuard};
 use crate::task::{task_of, wake_guarded};
-use std::marker::PhantomData;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -22,35 +21,45 @@ const TICKS_PER_S: u64 = 1_000_000_000 / TICK_NS as u64;
 
 const NEVER: u64 = u64::MAX;
 
-/// How many wakers are collected at a time.
+/// How many wakers are collected under the lock at a time.
 const BATCH: usize = 32;
+
+/// How many steps of the wheel there may be for each waker: moving a timer is
+/// much cheaper than waking a task.
+const STEPS_PER_WAKER: usize = 4;
 
 /// How many entries are kept for the next timers.
 const SPARE: usize = 256;
 
-/// A wheel that only its owner touches: the thread that fires its timers. That
-/// is whoever has the worker's core, drives the single-threaded scheduler, or
-/// is in the `block_on` that the queue was made for; the ownership passes with
-/// these. All others send mail. The protocol is in `entry.rs`.
+/// How many timers a scheduler fires between two looks at its tasks: no more
+/// than it polls in between, so that they do not pile up.
+pub(crate) const FIRE_AT_MOST: usize = 2 * BATCH;
+
+/// A wheel behind a lock, under which no foreign code runs. Any thread may make,
+/// cancel and fire timers.
+///
+/// One thread, the *owner*, sees to it that they are fired: whoever has the
+/// worker's core, drives the single-threaded scheduler, or is in the `block_on`
+/// that the queue was made for. It is the one that the parker wakes, and it
+/// never parks for longer than `until_next` says. Others may fire as well, while
+/// the owner is busy.
 #[derive(Debug)]
 pub(crate) struct TimerQueue {
-    /// No timer on the wheel is due before this tick. Written by the owner;
-    /// others only look.
+    /// No timer on the wheel is due before this tick. Written under the lock.
     next: AtomicU64,
-    own: UnsafeCell<Own>,
-    /// Timers that others have made or cancelled.
-    mail: Inbox,
-    /// There is a timer in the mail that was made elsewhere.
-    is_asked: AtomicBool,
+    /// There is a `last` waker. Written under the lock.
+    has_last: AtomicBool,
+    inner: Mutex<Inner>,
     clock: Clock,
     parker: Arc<Parker>,
+    runtime: Id,
 }
 
 #[derive(Debug)]
-struct Own {
+struct Inner {
     wheel: Wheel,
     /// Entries for the next timers, so that the heap is not asked.
-    spare: Vec<NonNull<Entry>>,
+    spare: Spare,
     /// Who waited for the timer that was dropped last, until the owner's next
     /// turn: a task that uses one timer after the other, as those that serve
     /// requests do, need not be counted up and down for each.
@@ -58,19 +67,16 @@ struct Own {
     is_closed: bool,
 }
 
-// SAFETY: the wheel and the spare entries are for the owner alone, which is
-// what `owner` asks for, and may be used by whichever thread that is: the
-// wakers in the entries are `Send`.
-unsafe impl Send for TimerQueue {}
-// SAFETY: as above; all else is atomic, or `Sync` by itself.
-unsafe impl Sync for TimerQueue {}
-
-/// The right to touch what is the owner's; does not leave the owner's thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner<'a> {
-    queue: &'a Arc<TimerQueue>,
-    _not_send: PhantomData<*const ()>,
+/// Linked through their nodes, so that nothing is allocated under the lock.
+#[derive(Debug)]
+struct Spare {
+    first: Option<NonNull<Entry>>,
+    len: usize,
 }
+
+// SAFETY: what the pointers lead to is entries on the wheel, or spare ones. Their
+// nodes are touched under the lock, and their wakers are `Send`.
+unsafe impl Send for Inner {}
 
 /// Why a timer was not registered.
 #[derive(Debug)]
@@ -82,124 +88,70 @@ pub(super) enum Refused {
 }
 
 impl TimerQueue {
-    pub(crate) fn new(clock: Clock, parker: Arc<Parker>) -> Self {
-        let own = Own { wheel: Wheel::new(), spare: Vec::new(), last: None, is_closed: false };
+    /// The timers of a runtime, fired by the thread that waits at `parker`.
+    pub(crate) fn new(clock: Clock, parker: Arc<Parker>, runtime: Id) -> Self {
+        let inner =
+            Inner { wheel: Wheel::new(), spare: Spare::new(), last: None, is_closed: false };
         Self {
             next: AtomicU64::new(NEVER),
-            own: UnsafeCell::new(own),
-            mail: Inbox::new(),
-            is_asked: AtomicBool::new(false),
+            has_last: AtomicBool::new(false),
+            inner: Mutex::new(inner),
             clock,
             parker,
+            runtime,
         }
     }
 
-    /// # Safety
-    /// The calling thread is the owner, and stays it for as long as the result
-    /// is in use.
-    #[inline(always)]
-    pub(crate) unsafe fn owner(self: &Arc<Self>) -> Owner<'_> {
-        Owner { queue: self, _not_send: PhantomData }
+    pub(crate) fn runtime(&self) -> Id {
+        self.runtime
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     #[inline]
     fn set_next(&self, next: u64) {
-        // Relaxed: what others conclude from it orders nothing.
+        // Relaxed: see `next`.
         self.next.store(next, Relaxed);
     }
 
     #[inline]
     fn next(&self) -> u64 {
-        // Relaxed: as above; the owner reads what it wrote.
+        // Relaxed: the owner has written it itself, or gets a token at its
+        // parker afterwards, which orders the two. For all others, it is a hint.
         self.next.load(Relaxed)
     }
 
-    /// How long until a timer may be due, as far as others can tell.
+    /// How long until a timer may be due; `None` if there is none. The owner may
+    /// sleep for so long: for an earlier one, it is woken.
+    pub(crate) fn until_next(&self) -> Option<Duration> {
+        let mut next = self.next();
+        if next == NEVER {
+            return None;
+        }
+        if self.clock.is_paused() {
+            // Paused time jumps to exactly the next timer, not to some slot.
+            next = self.inner.lock().wheel.first_deadline()?;
+        }
+        Some(self.until(next))
+    }
+
+    /// How long until a timer may be due, for people.
     pub(crate) fn glance(&self) -> Option<Duration> {
         let next = self.next();
         (next != NEVER).then(|| self.until(next))
     }
 
-    /// Whether a timer is due, or one was made elsewhere that may be: for those
-    /// who look after an owner that is busy.
-    pub(crate) fn needs_owner(&self) -> bool {
-        // Relaxed: a hint for somebody who will look again.
-        self.is_asked.load(Relaxed) && !self.mail.is_empty()
-            || self.glance().is_some_and(|left| left.is_zero())
-    }
-
-    /// Makes a timer, on any thread but the owner's. The entry goes to
-    /// `cancel`.
-    ///
-    /// # Errors
-    /// [`Refused::Closed`].
-    pub(super) fn send(
-        self: &Arc<Self>,
-        deadline: Instant,
-        waker: &Waker,
-    ) -> Result<NonNull<Entry>, Refused> {
-        let entry = Entry::new(self);
-        // SAFETY: live: `new` has just made it.
-        let this = unsafe { entry.as_ref() };
-        // SAFETY: nobody else knows it yet.
-        unsafe { this.put_waker(waker.clone()) };
-        // SAFETY: as above.
-        unsafe { with_node(entry, |node| node.when = self.tick_after(deadline)) };
-        this.set_state(State::Sent);
-        // SAFETY: in no mail yet; whoever frees it has received it.
-        if self.mail.push(unsafe { Entry::into_item(entry) }).is_err() {
-            // SAFETY: the waker that was put there, and nobody else's.
-            drop(unsafe { this.copy_waker().assume_init() });
-            // SAFETY: the mail has not taken it.
-            unsafe { Entry::free(entry) };
-            return Err(Refused::Closed);
-        }
-        // Release: pairs with `read_mail`, which takes what was pushed before.
-        self.is_asked.store(true, Release);
-        // Cancellations leave the owner asleep, so even mail that is not the
-        // first has to wake it.
-        self.parker.unpark();
-        Ok(entry)
-    }
-
-    /// Lets go of a timer in any state, on any thread; returns who waited for
-    /// it.
-    ///
-    /// # Safety
-    /// The caller is the entry's holder, and does not use it again.
-    pub(super) unsafe fn cancel(entry: NonNull<Entry>) -> Option<Waker> {
-        // SAFETY: live, by the caller's promise.
-        let this = unsafe { entry.as_ref() };
-        // Before the exchange, after which the owner may free the entry.
-        let copy = this.copy_waker();
-        match this.cancel() {
-            State::Waiting => {
-                // The owner keeps it until it has got this mail.
-                let queue = Arc::clone(this.queue());
-                // SAFETY: from `Waiting`, so it is in no mail.
-                let item = unsafe { Entry::into_item(entry) };
-                if queue.mail.push(item).is_err() {
-                    // SAFETY: a queue that is closed has forgotten it.
-                    unsafe { Entry::free(entry) };
-                }
-                // SAFETY: the exchange came before the owner's.
-                Some(unsafe { copy.assume_init() })
-            }
-            // The owner will find it cancelled, in its mail.
-            // SAFETY: as above.
-            State::Sent => Some(unsafe { copy.assume_init() }),
-            _ => {
-                // SAFETY: the owner has had its last touch.
-                unsafe { Entry::free(entry) };
-                None
-            }
-        }
+    /// Whether a timer may have been due for so long: then its owner is busy, and
+    /// somebody else has to fire.
+    pub(crate) fn overdue(&self, grace: Duration) -> bool {
+        let next = self.next();
+        next != NEVER && self.clock.since_start(self.clock.now()) >= time_of(next) + grace
     }
 
     fn until(&self, tick: u64) -> Duration {
-        let ns = tick % TICKS_PER_S * u64::from(TICK_NS);
-        let due = Duration::new(tick / TICKS_PER_S, ns as u32);
-        due.saturating_sub(self.clock.since_start(self.clock.now()))
+        time_of(tick).saturating_sub(self.clock.since_start(self.clock.now()))
     }
 
     /// The first tick that is not before this moment.
@@ -216,279 +168,396 @@ impl TimerQueue {
         let ticks = u64::from(since.subsec_nanos() / TICK_NS);
         since.as_secs().saturating_mul(TICKS_PER_S).saturating_add(ticks).min(NEVER - 1)
     }
-}
 
-impl Owner<'_> {
-    /// Whether these are the timers of that queue.
-    #[inline]
-    pub(super) fn owns(self, entry: &Entry) -> bool {
-        ptr::eq(Arc::as_ptr(self.queue), Arc::as_ptr(entry.queue()))
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.queue.clock
-    }
-
-    /// `f` runs no foreign code, which might come here again.
-    #[inline]
-    fn with<R>(self, f: impl FnOnce(&mut Own) -> R) -> R {
-        self.queue.own.with_mut(|own| {
-            // SAFETY: this is the owner's thread, and calls are not nested.
-            f(unsafe { &mut *own })
-        })
-    }
-
-    /// Makes a timer. The entry goes to `cancel`, here or in the queue.
+    /// Makes a timer, whose entry goes to `cancel`. `clone` is what
+    /// [`clone_foreign`] has made of `waker`; it may be left.
+    ///
+    /// `is_owner` says that the calling thread is the queue's owner, and so needs
+    /// not be woken. No foreign code may have run since that was found out.
     ///
     /// # Errors
     /// [`Refused`].
     #[inline]
     pub(super) fn register(
-        self,
+        self: &Arc<Self>,
         deadline: Instant,
         waker: &Waker,
+        clone: &mut Option<Waker>,
+        is_owner: bool,
     ) -> Result<NonNull<Entry>, Refused> {
-        let when = self.queue.tick_after(deadline);
-        // Foreign code, as is its drop.
-        let last = self.with(|own| own.last.take_if(|last| last.will_wake(waker)));
-        let waker = last.unwrap_or_else(|| waker.clone());
-        self.with(|own| {
-            if own.is_closed {
-                return Err((Refused::Closed, waker));
+        let when = self.tick_after(deadline);
+        let mut inner = self.inner.lock();
+        inner.admit(when)?;
+        let entry = match inner.spare.pop() {
+            Some(entry) => entry,
+            None => {
+                drop(inner);
+                let entry = Entry::new(self);
+                inner = self.inner.lock();
+                if let Err(refused) = inner.admit(when) {
+                    drop(inner);
+                    // SAFETY: it was just made, and nobody else knows it.
+                    unsafe { Entry::free(entry) };
+                    return Err(refused);
+                }
+                entry
             }
-            if when <= own.wheel.now() {
-                return Err((Refused::Due, waker));
-            }
-            let entry = own.spare.pop().unwrap_or_else(|| Entry::new(self.queue));
-            // SAFETY: live: spare ones are.
-            let this = unsafe { entry.as_ref() };
-            // SAFETY: nobody else knows it.
-            unsafe { this.put_waker(waker) };
-            this.set_state(State::Waiting);
-            // SAFETY: on no wheel; freed only when it has left this one.
-            unsafe { own.wheel.insert(entry, when) };
-            if when < self.queue.next() {
-                self.queue.set_next(when);
-            }
-            Ok(entry)
-        })
-        .map_err(|(refused, _waker)| refused)
+        };
+        let waker = clone.take().unwrap_or_else(|| {
+            // A task's, so that its clone is no foreign code.
+            self.take_last(&mut inner, waker).unwrap_or_else(|| waker.clone())
+        });
+        // SAFETY: live: new, or spare.
+        let this = unsafe { entry.as_ref() };
+        // SAFETY: nobody else knows the entry.
+        unsafe { this.put_waker(waker) };
+        this.set_state(State::Waiting);
+        // SAFETY: on no wheel; freed only when it has left this one.
+        unsafe { inner.wheel.insert(entry, when) };
+        self.inserted(inner, when, is_owner);
+        Ok(entry)
     }
 
-    /// Lets go of a timer in any state; returns who waited for it.
+    /// A timer for `when` was put on the wheel.
+    #[inline]
+    fn inserted(&self, inner: MutexGuard<'_, Inner>, when: u64, is_owner: bool) {
+        let is_first = when < self.next();
+        if is_first {
+            self.set_next(when);
+        }
+        drop(inner);
+        // The owner sleeps until what was `next` at some time since it began. If
+        // that was lowered since, it has got a token for it; so a timer that is
+        // not the first does not concern it. The token comes after the store: an
+        // owner that has not seen the one will find the other.
+        if is_first && !is_owner {
+            self.parker.unpark();
+        }
+    }
+
+    /// The last waker, if it is the same. `waker` is a task's.
+    fn take_last(&self, inner: &mut Inner, waker: &Waker) -> Option<Waker> {
+        let last = inner.last.take_if(|last| last.will_wake(waker))?;
+        // Relaxed: a hint, written under the lock.
+        self.has_last.store(false, Relaxed);
+        Some(last)
+    }
+
+    /// Lets go of a timer in any state, on any thread; returns who waited for
+    /// it.
     ///
     /// # Safety
-    /// The entry is of this queue, and the caller, its holder, does not use it
-    /// again.
-    #[inline]
-    pub(super) unsafe fn cancel(self, entry: NonNull<Entry>) -> Option<Waker> {
+    /// The caller is the entry's holder, and does not use it again.
+    pub(super) unsafe fn cancel(entry: NonNull<Entry>) -> Option<Waker> {
         // SAFETY: live, by the caller's promise.
         let this = unsafe { entry.as_ref() };
-        let state = this.state();
-        if state == State::Sent {
-            // It is in our own mail.
-            // SAFETY: the caller's promise.
-            return unsafe { TimerQueue::cancel(entry) };
+        let mut waker = None;
+        if this.state() == State::Waiting {
+            // The entry keeps the queue for as long as the lock is in use; were it
+            // left to the spare ones, it might not.
+            let queue = &**this.queue();
+            let mut inner = queue.inner.lock();
+            // SAFETY: the caller's promise, and the entry is of this queue.
+            waker = unsafe { queue.unlink(&mut inner, entry) };
         }
-        let waiting = state == State::Waiting;
-        // SAFETY: only the owner could take it, and that is us.
-        let waker = waiting.then(|| unsafe { this.copy_waker().assume_init() });
-        self.with(|own| {
-            if waiting {
-                // SAFETY: waiting, and so on the wheel.
-                unsafe { own.wheel.remove(entry) };
-                if own.wheel.is_empty() {
-                    // Other than for the last one, `next` may stay too early:
-                    // then the owner looks once for nothing.
-                    self.queue.set_next(NEVER);
-                }
-            }
-            // SAFETY: on no wheel, without a waker, and only ours.
-            unsafe { own.recycle(entry) };
-        });
+        // SAFETY: it waits no more, so the queue has had its last touch.
+        unsafe { Entry::free(entry) };
         waker
     }
 
-    /// As `cancel`, for a timer that is dropped.
+    /// As `cancel`, for callers that keep the queue alive: the entry is kept for
+    /// the next timer.
     ///
     /// # Safety
-    /// As for `cancel`.
+    /// As for `cancel`, and the entry is of this queue.
     #[inline]
-    pub(super) unsafe fn discard(self, entry: NonNull<Entry>) {
+    pub(super) unsafe fn cancel_here(&self, entry: NonNull<Entry>) -> Option<Waker> {
+        let mut inner = self.inner.lock();
         // SAFETY: the caller's promise.
-        let Some(waker) = (unsafe { self.cancel(entry) }) else { return };
-        // Others' wakers are not ours to keep.
-        if task_of(&waker).is_some() {
-            drop(self.with(|own| own.last.replace(waker)));
-        }
+        let waker = unsafe { self.unlink(&mut inner, entry) };
+        // SAFETY: on no wheel, without a waker, and the caller's.
+        unsafe { Inner::recycle(inner, entry) };
+        waker
     }
 
-    /// Makes another task the one that waits.
+    /// As `cancel_here`, by the owner, for a timer that is dropped.
     ///
     /// # Safety
-    /// The entry is of this queue, and waiting; the caller is its holder.
-    pub(super) unsafe fn replace_waker(self, entry: NonNull<Entry>, waker: &Waker) {
-        // SAFETY: live, by the caller's promise.
+    /// As for `cancel_here`.
+    #[inline]
+    pub(super) unsafe fn discard_here(&self, entry: NonNull<Entry>) {
+        let mut inner = self.inner.lock();
+        // SAFETY: the caller's promise.
+        let mut waker = unsafe { self.unlink(&mut inner, entry) };
+        // Others' wakers are not ours to keep.
+        if waker.as_ref().is_some_and(|waker| task_of(waker).is_some()) && !inner.is_closed {
+            std::mem::swap(&mut inner.last, &mut waker);
+            // Relaxed: a hint, written under the lock.
+            self.has_last.store(true, Relaxed);
+        }
+        // SAFETY: on no wheel, without a waker, and the caller's.
+        unsafe { Inner::recycle(inner, entry) };
+        // Foreign code, and the lock is free again.
+        drop(waker);
+    }
+
+    /// Takes a timer off the wheel, if it still waits.
+    ///
+    /// # Safety
+    /// The caller is the entry's holder, and the entry is of this queue.
+    #[inline]
+    unsafe fn unlink(&self, inner: &mut Inner, entry: NonNull<Entry>) -> Option<Waker> {
+        // SAFETY: live, since it is held.
         let this = unsafe { entry.as_ref() };
-        let waker = waker.clone();
-        // SAFETY: only the owner could take it, and that is us.
-        let before = unsafe { this.copy_waker().assume_init() };
-        // SAFETY: as above.
-        unsafe { this.put_waker(waker) };
-        drop(before);
-    }
-
-    /// Does what others have sent.
-    fn read_mail(self) {
-        let queue = self.queue;
-        // Acquire: pairs with `send`.
-        if queue.is_asked.load(Acquire) {
-            // Relaxed: a later one is stored after its mail was pushed.
-            queue.is_asked.store(false, Relaxed);
-        }
-        if queue.mail.is_empty() {
-            return;
-        }
-        let mut mail = queue.mail.take();
-        while let Some(item) = mail.pop_front() {
-            // SAFETY: the mail is entries only.
-            let entry = unsafe { Entry::from_item(item) };
-            self.with(|own| self.receive(own, entry));
-        }
-    }
-
-    fn receive(self, own: &mut Own, entry: NonNull<Entry>) {
-        // SAFETY: it is freed only by who has received it, which we have.
-        let this = unsafe { entry.as_ref() };
-        // SAFETY: the node is the owner's.
-        let (when, linked) = unsafe { with_node(entry, |node| (node.when, node.is_linked())) };
-        if linked {
-            // Only cancelled ones come a second time.
-            // SAFETY: on this wheel, the only one that it can be on.
-            unsafe { own.wheel.remove(entry) };
-        } else if this.state() == State::Sent {
-            // Linked first: as soon as it waits, it may be cancelled.
-            // SAFETY: on no wheel; freed only when it has left this one.
-            unsafe { own.wheel.insert(entry, when) };
-            if this.exchange(State::Sent, State::Waiting) {
-                self.queue.set_next(when.min(self.queue.next()));
-                return;
-            }
-            // SAFETY: just inserted.
-            unsafe { own.wheel.remove(entry) };
-        }
-        // SAFETY: cancelled: its holder has had its last touch and the waker.
-        unsafe { own.recycle(entry) };
-    }
-
-    /// How long until a timer may be due; `None` if there is none.
-    pub(crate) fn until_next(self) -> Option<Duration> {
-        self.read_mail();
-        let mut next = self.queue.next();
-        if next == NEVER {
+        if this.state() != State::Waiting {
             return None;
         }
-        if self.queue.clock.is_paused() {
-            // Paused time jumps to exactly the next timer, not to some slot.
-            next = self.with(|own| own.wheel.first_deadline())?;
+        // SAFETY: what waits is on its queue's wheel.
+        unsafe { inner.wheel.remove(entry) };
+        if inner.wheel.is_empty() {
+            // Other than for the last one, `next` may stay too early: then the
+            // owner looks once for nothing.
+            self.set_next(NEVER);
         }
-        Some(self.queue.until(next))
+        // SAFETY: it waits up to here, and the lock is ours.
+        let waker = unsafe { this.take_waker() };
+        this.set_state(State::Fired);
+        Some(waker)
     }
 
-    /// Fires what is due.
-    pub(crate) fn fire(self) {
-        drop(self.with(|own| own.last.take()));
-        self.read_mail();
-        let next = self.queue.next();
+    /// Makes a timer wait until another deadline; false if it does not wait, or
+    /// the new deadline has passed. As for `register`, `is_owner` is about the
+    /// calling thread.
+    ///
+    /// # Safety
+    /// The caller is the entry's holder.
+    pub(super) unsafe fn reset(entry: NonNull<Entry>, deadline: Instant, is_owner: bool) -> bool {
+        // SAFETY: live, since it is held; and it keeps the queue.
+        let this = unsafe { entry.as_ref() };
+        let queue = &**this.queue();
+        let when = queue.tick_after(deadline);
+        let mut inner = queue.inner.lock();
+        if this.state() != State::Waiting || when <= inner.wheel.now() {
+            return false;
+        }
+        // SAFETY: what waits is on its queue's wheel.
+        unsafe { inner.wheel.remove(entry) };
+        // SAFETY: just removed; freed only when it has left again.
+        unsafe { inner.wheel.insert(entry, when) };
+        queue.inserted(inner, when, is_owner);
+        true
+    }
+
+    /// Makes another task the one that waits; false if the timer does not wait
+    /// any more. `waker` is a clone for the entry to keep.
+    ///
+    /// # Safety
+    /// The caller is the entry's holder.
+    pub(super) unsafe fn replace_waker(entry: NonNull<Entry>, waker: Waker) -> bool {
+        // SAFETY: live, since it is held; and it keeps the queue.
+        let this = unsafe { entry.as_ref() };
+        let inner = this.queue().inner.lock();
+        if this.state() != State::Waiting {
+            // Foreign code.
+            drop(inner);
+            drop(waker);
+            return false;
+        }
+        // SAFETY: it waits, the lock is ours, and it gets another one.
+        let before = unsafe { this.take_waker() };
+        // SAFETY: the lock is ours, and the caller the holder.
+        unsafe { this.put_waker(waker) };
+        drop(inner);
+        drop(before);
+        true
+    }
+
+    /// Fires what is due, on any thread: wakes so many tasks at most, and returns
+    /// whether there may be more, for which the caller is to come back soon. Who
+    /// fires at the same time wakes others.
+    pub(crate) fn fire(&self, at_most: usize) -> bool {
+        // Relaxed: the owner has written it itself, or does not mind.
+        if self.has_last.load(Relaxed) {
+            self.drop_last();
+        }
+        let next = self.next();
         if next == NEVER {
-            return;
+            return false;
         }
-        let now = self.queue.tick_before(self.queue.clock.now());
-        if next > now {
-            return;
-        }
+        let now = self.tick_before(self.clock.now());
+        next <= now && self.fire_until(now, at_most)
+    }
+
+    #[cold]
+    fn drop_last(&self) {
+        let mut inner = self.inner.lock();
+        // Relaxed: a hint, written under the lock.
+        self.has_last.store(false, Relaxed);
+        let last = inner.last.take();
+        // Foreign code, and so after the lock.
+        drop(inner);
+        drop(last);
+    }
+
+    fn fire_until(&self, now: u64, at_most: usize) -> bool {
         let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        let mut left = at_most;
+        let mut steps = at_most.saturating_mul(STEPS_PER_WAKER);
         loop {
-            let count = self.with(|own| self.take_due(own, now, &mut wakers));
+            let room = left.min(BATCH);
+            let most_steps = steps.min(BATCH * STEPS_PER_WAKER);
+            let (count, taken) = self.take_due(now, &mut wakers[..room], most_steps);
             wakers[..count].iter_mut().filter_map(Option::take).for_each(wake_guarded);
-            if count < BATCH {
-                return;
+            let Some(taken) = taken else { return false };
+            left -= count;
+            steps -= taken;
+            if left == 0 || steps == 0 {
+                return true;
             }
         }
     }
 
-    /// Marks timers as fired; returns for how many there is a waker.
-    fn take_due(self, own: &mut Own, now: u64, wakers: &mut [Option<Waker>; BATCH]) -> usize {
-        let mut count = 0;
-        while count < BATCH {
-            let Some(entry) = own.wheel.pop(now) else { break };
-            // SAFETY: what was on the wheel up to now is live.
-            wakers[count] = unsafe { take_waker(entry, State::Waiting, State::Fired) };
-            count += usize::from(wakers[count].is_some());
+    /// Takes so many timers off, and returns how many; and how many steps that
+    /// took, unless there are no more.
+    fn take_due(
+        &self,
+        now: u64,
+        wakers: &mut [Option<Waker>],
+        most_steps: usize,
+    ) -> (usize, Option<usize>) {
+        let mut inner = self.inner.lock();
+        let (mut count, mut steps) = (0, 0);
+        while count < wakers.len() && steps < most_steps {
+            steps += 1;
+            match inner.wheel.step(now) {
+                Step::Due(entry) => {
+                    // SAFETY: it was on the wheel up to now, and the lock is ours.
+                    wakers[count] = Some(unsafe { take_waker(entry, State::Fired) });
+                    count += 1;
+                }
+                Step::Moved => {}
+                Step::Done => break,
+            }
         }
-        self.queue.set_next(own.wheel.next_tick().unwrap_or(NEVER));
-        count
+        let next = inner.wheel.next_tick().unwrap_or(NEVER);
+        self.set_next(next);
+        (count, (next <= now).then_some(steps))
     }
 
     /// Takes no more timers, and has the tasks of those that are left polled,
     /// so that they register elsewhere.
-    pub(crate) fn close(self) {
-        drop(self.with(|own| own.last.take()));
-        self.read_mail();
-        let mut orphans = Vec::new();
-        let spare = self.with(|own| {
-            own.is_closed = true;
-            while let Some(entry) = own.wheel.pop_any() {
-                // SAFETY: what was on the wheel up to now is live.
-                orphans.extend(unsafe { take_waker(entry, State::Waiting, State::Orphaned) });
-            }
-            std::mem::take(&mut own.spare)
-        });
-        self.queue.set_next(NEVER);
-        // From here on, senders are refused, and free what they have.
-        let mut mail = self.queue.mail.close();
-        while let Some(item) = mail.pop_front() {
-            // SAFETY: the mail is entries only.
-            let entry = unsafe { Entry::from_item(item) };
-            // SAFETY: live: it is freed only by who has received it.
-            match unsafe { take_waker(entry, State::Sent, State::Orphaned) } {
-                Some(waker) => orphans.push(waker),
-                // SAFETY: cancelled, and off the wheel.
-                None => unsafe { Entry::free(entry) },
-            }
-        }
+    pub(crate) fn close(&self) {
+        let mut inner = self.inner.lock();
+        inner.is_closed = true;
+        let mut spare = std::mem::replace(&mut inner.spare, Spare::new());
+        drop(inner);
+        self.drop_last();
         // They keep the queue alive.
-        for entry in spare {
+        while let Some(entry) = spare.pop() {
             // SAFETY: spare: nobody knows it.
             unsafe { Entry::free(entry) };
         }
-        orphans.into_iter().for_each(wake_guarded);
+        let mut orphans: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        while self.take_any(&mut orphans) {
+            orphans.iter_mut().filter_map(Option::take).for_each(wake_guarded);
+        }
+    }
+
+    /// Takes timers off a queue that is closed; false if there are none.
+    fn take_any(&self, wakers: &mut [Option<Waker>; BATCH]) -> bool {
+        let mut inner = self.inner.lock();
+        let mut count = 0;
+        while count < BATCH
+            && let Some(entry) = inner.wheel.pop_any()
+        {
+            // SAFETY: it was on the wheel up to now, and the lock is ours.
+            wakers[count] = Some(unsafe { take_waker(entry, State::Closed) });
+            count += 1;
+        }
+        if inner.wheel.is_empty() {
+            self.set_next(NEVER);
+        }
+        count > 0
     }
 }
 
-/// The owner's last touch of an entry: afterwards its holder may free it, or,
-/// if it has cancelled it and there is no waker, it comes by mail.
-///
-/// # Safety
-/// The entry is live, and the caller its queue's owner.
-unsafe fn take_waker(entry: NonNull<Entry>, from: State, to: State) -> Option<Waker> {
-    // SAFETY: the caller's promise.
-    let entry = unsafe { entry.as_ref() };
-    let copy = entry.copy_waker();
-    // SAFETY: the exchange says that this copy counts.
-    entry.exchange(from, to).then(|| unsafe { copy.assume_init() })
+/// A clone of a waker that is not a task's: foreign code, and so made before
+/// anything is looked up, let alone locked. A task's is only counted up, which
+/// can wait, and may not be needed.
+#[inline]
+pub(super) fn clone_foreign(waker: &Waker) -> Option<Waker> {
+    task_of(waker).is_none().then(|| waker.clone())
 }
 
-impl Own {
-    /// # Safety
-    /// The entry is on no wheel, has no waker, and is in nobody else's hands.
+/// When a tick is, since the clock's start.
+fn time_of(tick: u64) -> Duration {
+    let ns = tick % TICKS_PER_S * u64::from(TICK_NS);
+    Duration::new(tick / TICKS_PER_S, ns as u32)
+}
+
+/// The queue's last touch of an entry.
+///
+/// # Safety
+/// The entry was on the queue's wheel up to now, and the caller has the lock.
+unsafe fn take_waker(entry: NonNull<Entry>, state: State) -> Waker {
+    // SAFETY: its holder finds it waiting, and so cannot free it yet.
+    let entry = unsafe { entry.as_ref() };
+    // SAFETY: the caller's promise; it waits no more.
+    let waker = unsafe { entry.take_waker() };
+    entry.set_state(state);
+    waker
+}
+
+impl Inner {
+    /// Whether a timer for `when` can be put on the wheel.
     #[inline]
-    unsafe fn recycle(&mut self, entry: NonNull<Entry>) {
-        if self.spare.len() < SPARE && !self.is_closed {
-            self.spare.push(entry);
+    fn admit(&self, when: u64) -> Result<(), Refused> {
+        if self.is_closed {
+            Err(Refused::Closed)
+        } else if when <= self.wheel.now() {
+            Err(Refused::Due)
         } else {
-            // SAFETY: the caller's promise.
+            Ok(())
+        }
+    }
+
+    /// # Safety
+    /// 1. The entry is on no wheel, has no waker, and is in nobody else's hands.
+    /// 2. The caller keeps the queue alive.
+    #[inline]
+    unsafe fn recycle(mut inner: MutexGuard<'_, Self>, entry: NonNull<Entry>) {
+        if inner.spare.len < SPARE && !inner.is_closed {
+            // SAFETY: 1.
+            unsafe { inner.spare.push(entry) };
+        } else {
+            drop(inner);
+            // SAFETY: 1.
             unsafe { Entry::free(entry) };
         }
+    }
+}
+
+impl Spare {
+    fn new() -> Self {
+        Self { first: None, len: 0 }
+    }
+
+    /// # Safety
+    /// The entry is on no wheel, and in nobody else's hands.
+    #[inline]
+    unsafe fn push(&mut self, entry: NonNull<Entry>) {
+        let next = self.first.replace(entry);
+        // SAFETY: the caller's promise.
+        unsafe { with_node(entry, |node| node.next = next) };
+        self.len += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<Entry>> {
+        let entry = self.first?;
+        // SAFETY: spare ones are live, and nobody else's.
+        self.first = unsafe { with_node(entry, |node| node.next.take()) };
+        self.len -= 1;
+        Some(entry)
     }
 }

@@ -1,38 +1,43 @@
 use super::entry::{Entry, State};
-use super::queue::{Refused, TimerQueue};
+use super::queue::{Refused, TimerQueue, clone_foreign};
 use super::{Duration, Instant};
-use crate::runtime::{NO_RUNTIME, context};
+use crate::runtime::context::{self, Context};
+use crate::runtime::{Id, NO_RUNTIME, registry};
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
+use std::task::{self, Poll, Waker, ready};
 
 /// Waits for `duration`.
 ///
 /// Nothing happens before the first poll, but the duration counts from the
-/// call.
+/// call. The timer is one of the runtime that the call was made in, wherever it
+/// is polled, until that has shut down.
 ///
 /// # Cancellation safety
 /// Dropping it cancels the timer.
 ///
 /// # Panics
-/// Outside of a runtime, and in one without `enable_time`.
+/// Outside of a runtime, and in one without `enable_time`. A poll panics if the
+/// runtime has shut down, unless it happens in another one, whose timer it is
+/// then.
 #[inline]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     Sleep::new(Instant::after(duration), !duration.is_zero())
 }
 
-/// Waits until `deadline`.
+/// Waits until `deadline`: see [`sleep`].
 ///
 /// # Cancellation safety
 /// Dropping it cancels the timer.
 ///
 /// # Panics
-/// Outside of a runtime, and in one without `enable_time`.
+/// As [`sleep`].
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::new(deadline, false)
@@ -56,6 +61,8 @@ fn refuse() -> ! {
 pub struct Sleep {
     deadline: Instant,
     phase: Phase,
+    /// Where it was made.
+    runtime: Id,
     /// As in the ecosystem, where a sleep is not `Unpin`.
     _pinned: PhantomPinned,
 }
@@ -83,10 +90,8 @@ impl Sleep {
     #[inline]
     #[track_caller]
     fn new(deadline: Instant, ahead: bool) -> Self {
-        if !context::has_time() {
-            refuse();
-        }
-        Self { deadline, phase: Phase::New { ahead }, _pinned: PhantomPinned }
+        let Some(runtime) = context::runtime_with_time() else { refuse() };
+        Self { deadline, phase: Phase::New { ahead }, runtime, _pinned: PhantomPinned }
     }
 
     /// When it is due.
@@ -111,6 +116,12 @@ impl Sleep {
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         // SAFETY: nothing is moved out of the pinned value.
         let this = unsafe { self.get_unchecked_mut() };
+        if let Phase::Armed(entry) = this.phase
+            && postpone(entry, deadline)
+        {
+            this.deadline = deadline;
+            return;
+        }
         let waker = this.disarm();
         this.deadline = deadline;
         // A task that waits will not poll again before it is woken.
@@ -126,14 +137,11 @@ impl Sleep {
     fn disarm(&mut self) -> Option<Waker> {
         let before = std::mem::replace(&mut self.phase, Phase::New { ahead: false });
         let Phase::Armed(entry) = before else { return None };
-        context::with(|context| {
-            // SAFETY: armed, so the entry is live.
-            match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
-                // SAFETY: of this queue, and it was ours.
-                Some(own) => unsafe { own.cancel(entry) },
-                // SAFETY: it was ours.
-                None => unsafe { TimerQueue::cancel(entry) },
-            }
+        context::with(|context| match own_queue(context, entry) {
+            // SAFETY: of this queue, and it was ours. The thread keeps the queue.
+            Some(own) => unsafe { own.cancel_here(entry) },
+            // SAFETY: it was ours.
+            None => unsafe { TimerQueue::cancel(entry) },
         })
     }
 
@@ -141,22 +149,18 @@ impl Sleep {
     #[inline]
     fn arm(&mut self, waker: &Waker) -> Result<(), Refused> {
         let Phase::New { ahead } = self.phase else { unreachable!("armed twice") };
-        let deadline = self.deadline.into_std();
+        // First of all: foreign code may change whose timers this thread fires.
+        let mut clone = clone_foreign(waker);
         let armed = context::with(|context| {
-            let own = context.timers();
-            let clock = match &own {
-                Some(own) => own.clock(),
-                None => &context.handle().ok_or(Refused::Closed)?.common().clock,
-            };
-            // What was ahead when it was made is so still, or the queue knows
-            // better: it is not worth another look at the clock. A clock that
-            // is stopped is exact.
-            if (!ahead || clock.is_virtual()) && deadline <= clock.now() {
-                return Err(Refused::Due);
-            }
-            match own {
-                Some(own) => own.register(deadline, waker),
-                None => context.foreign_timers().ok_or(Refused::Closed)?.send(deadline, waker),
+            let mut request =
+                Request { deadline: self.deadline.into_std(), ahead, waker, clone: &mut clone };
+            match request.register(context, self.runtime) {
+                // There may be another runtime that it is polled in.
+                Err(Refused::Closed) => match context.handle().map(|handle| handle.id()) {
+                    Some(other) if other != self.runtime => request.register(context, other),
+                    _ => Err(Refused::Closed),
+                },
+                answer => answer,
             }
         });
         match armed {
@@ -168,7 +172,7 @@ impl Sleep {
     }
 
     #[track_caller]
-    fn poll_inner(&mut self, cx: &Context<'_>) -> Poll<()> {
+    fn poll_inner(&mut self, cx: &task::Context<'_>) -> Poll<()> {
         loop {
             match self.phase {
                 Phase::Elapsed => return Poll::Ready(()),
@@ -193,30 +197,100 @@ impl Sleep {
     }
 
     /// Whether the entry can stay as it is, with `waker`.
+    #[inline]
     fn keep(&self, entry: NonNull<Entry>, waker: &Waker) -> bool {
         // SAFETY: armed, so the entry is live.
         let this = unsafe { entry.as_ref() };
-        if !matches!(this.state(), State::Waiting | State::Sent) {
+        if this.state() != State::Waiting {
             return false;
         }
-        // SAFETY: we are the holder, and have put a waker there.
+        // SAFETY: we are the holder, and have registered it.
         if unsafe { this.will_wake(waker) } {
             return true;
         }
-        context::with(|context| {
-            let own = context.timers().filter(|own| own.owns(this));
-            let Some(own) = own.filter(|_| this.state() == State::Waiting) else { return false };
-            // SAFETY: of this queue, waiting, and we are the holder.
-            unsafe { own.replace_waker(entry, waker) };
-            true
-        })
+        // What waits here is to be fired here.
+        let is_elsewhere = context::with(|context| {
+            context.timers_of(self.runtime).is_some_and(|own| !Arc::ptr_eq(own, this.queue()))
+        });
+        // SAFETY: we are the holder.
+        !is_elsewhere && unsafe { TimerQueue::replace_waker(entry, waker.clone()) }
     }
+}
+
+/// What is asked of a queue.
+struct Request<'a> {
+    deadline: std::time::Instant,
+    /// It was in the future when it was set.
+    ahead: bool,
+    waker: &'a Waker,
+    /// What `clone_foreign` has made of it.
+    clone: &'a mut Option<Waker>,
+}
+
+impl Request<'_> {
+    /// Registers with that runtime: where this thread fires its timers, if it
+    /// does.
+    #[inline]
+    fn register(&mut self, context: &Context, runtime: Id) -> Result<NonNull<Entry>, Refused> {
+        if let Some(own) = context.timers_of(runtime) {
+            return self.register_with(own, true);
+        }
+        match context.handle() {
+            Some(handle) if handle.id() == runtime => {
+                self.register_with(handle.foreign_timers(), false)
+            }
+            _ => self.register_from_outside(runtime),
+        }
+    }
+
+    #[cold]
+    fn register_from_outside(&mut self, runtime: Id) -> Result<NonNull<Entry>, Refused> {
+        let handle = registry::find(runtime).ok_or(Refused::Closed)?;
+        self.register_with(handle.foreign_timers(), false)
+    }
+
+    #[inline]
+    fn register_with(
+        &mut self,
+        queue: &Arc<TimerQueue>,
+        is_owner: bool,
+    ) -> Result<NonNull<Entry>, Refused> {
+        let clock = queue.clock();
+        // What was ahead when it was made is so still, or the queue knows better:
+        // it is not worth another look at the clock. A clock that is stopped is
+        // exact.
+        if (!self.ahead || clock.is_virtual()) && self.deadline <= clock.now() {
+            return Err(Refused::Due);
+        }
+        queue.register(self.deadline, self.waker, self.clone, is_owner)
+    }
+}
+
+/// This thread's own queue, if the entry is on it.
+#[inline]
+fn own_queue(context: &Context, entry: NonNull<Entry>) -> Option<&Arc<TimerQueue>> {
+    // SAFETY: the callers hold it, so it is live.
+    context.timers().filter(|own| Arc::ptr_eq(own, unsafe { entry.as_ref() }.queue()))
+}
+
+/// Moves a timer that waits to another deadline, in its place.
+fn postpone(entry: NonNull<Entry>, deadline: Instant) -> bool {
+    let deadline = deadline.into_std();
+    // SAFETY: the caller holds it, so it is live.
+    if deadline <= unsafe { entry.as_ref() }.queue().clock().now() {
+        return false;
+    }
+    context::with(|context| {
+        let is_owner = own_queue(context, entry).is_some();
+        // SAFETY: the caller is the holder.
+        unsafe { TimerQueue::reset(entry, deadline, is_owner) }
+    })
 }
 
 impl Future for Sleep {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<()> {
         let budget = ready!(coop::poll_proceed(cx));
         // SAFETY: nothing is moved out of the pinned value.
         let this = unsafe { self.get_unchecked_mut() };
@@ -237,14 +311,12 @@ impl Drop for Sleep {
 }
 
 fn discard(entry: NonNull<Entry>) {
-    context::with(|context| {
-        // SAFETY: armed, so the entry is live.
-        match context.timers().filter(|own| own.owns(unsafe { entry.as_ref() })) {
-            // SAFETY: of this queue, and its holder is being dropped.
-            Some(own) => unsafe { own.discard(entry) },
-            // SAFETY: its holder is being dropped.
-            None => drop(unsafe { TimerQueue::cancel(entry) }),
-        }
+    context::with(|context| match own_queue(context, entry) {
+        // SAFETY: of this queue, and its holder is being dropped. The thread
+        // keeps the queue.
+        Some(own) => unsafe { own.discard_here(entry) },
+        // SAFETY: its holder is being dropped.
+        None => drop(unsafe { TimerQueue::cancel(entry) }),
     });
 }
 

@@ -2,9 +2,11 @@
 //! slots.
 //!
 //! Level `l` has slots of `64^l` ticks. A timer goes to the lowest level whose
-//! current rotation it falls into, and is moved down when the slot it waits in
-//! comes up. A bit per slot says whether it holds anything, so finding the
-//! next one to come up takes six shifts.
+//! current rotation it falls into. When the slot it waits in comes up, the
+//! slot's list is taken out as a whole, and its timers are looked at one by
+//! one: each is due, or is moved down. So no step takes longer for a slot that
+//! holds a million timers. A bit per slot says whether it holds anything, so
+//! finding the next one to come up takes six shifts.
 
 use super::entry::Entry;
 use std::ptr::NonNull;
@@ -15,36 +17,31 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// What all levels together reach, in ticks.
 const RANGE: u64 = 1 << (SLOT_BITS * LEVELS as u32);
 
-/// The level of timers whose slot has come up.
+/// The level of timers that were due when they were inserted.
 const DUE: u8 = LEVELS as u8;
 
-/// On no wheel.
-const NOWHERE: u8 = DUE + 1;
-
-/// The part of a timer that the wheel links. It belongs to the wheel's owner.
+/// The part of a timer that the wheel links. It belongs to whoever has the
+/// wheel's lock.
 #[derive(Debug)]
 pub(super) struct Node {
     prev: Option<NonNull<Entry>>,
-    next: Option<NonNull<Entry>>,
-    pub(super) when: u64,
+    /// Also links spare entries.
+    pub(super) next: Option<NonNull<Entry>>,
+    when: u64,
+    /// The slot that it was linked into. It may have come up since.
     level: u8,
     slot: u8,
 }
 
 impl Node {
     pub(super) fn new() -> Self {
-        Self { prev: None, next: None, when: 0, level: NOWHERE, slot: 0 }
-    }
-
-    /// Whether it is on a wheel.
-    pub(super) fn is_linked(&self) -> bool {
-        self.level != NOWHERE
+        Self { prev: None, next: None, when: 0, level: DUE, slot: 0 }
     }
 }
 
 /// # Safety
-/// 1. `entry` is live.  2. The caller owns the wheel that it is on or joins,
-///    and `f` reaches no other reference to the node.
+/// 1. `entry` is live.  2. The caller has its wheel for itself, or the entry,
+///    if that is on no wheel; and `f` reaches no other reference to the node.
 pub(super) unsafe fn with_node<R>(entry: NonNull<Entry>, f: impl FnOnce(&mut Node) -> R) -> R {
     // SAFETY: 1.
     let entry = unsafe { entry.as_ref() };
@@ -59,9 +56,20 @@ pub(super) struct Wheel {
     /// All timers up to this tick have been taken out.
     now: u64,
     levels: [Level; LEVELS],
-    /// Taken out of their slot, and not yet of the wheel.
-    due: Option<NonNull<Entry>>,
+    /// Their slot has come up, and they are still to be looked at.
+    up: Option<NonNull<Entry>>,
     len: usize,
+}
+
+/// What one step of the wheel has come to.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// This timer is due, and off the wheel.
+    Due(NonNull<Entry>),
+    /// Something was moved; there may be more to do.
+    Moved,
+    /// Nothing is due up to the tick that was asked for.
+    Done,
 }
 
 #[derive(Debug)]
@@ -73,7 +81,7 @@ struct Level {
 impl Wheel {
     pub(super) fn new() -> Self {
         const EMPTY: Level = Level { occupied: 0, slots: [None; SLOTS] };
-        Self { now: 0, levels: [EMPTY; LEVELS], due: None, len: 0 }
+        Self { now: 0, levels: [EMPTY; LEVELS], up: None, len: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -129,7 +137,7 @@ impl Wheel {
 
     fn head(&mut self, level: u8, slot: u8) -> &mut Option<NonNull<Entry>> {
         if level == DUE {
-            &mut self.due
+            &mut self.up
         } else {
             &mut self.levels[level as usize].slots[slot as usize]
         }
@@ -140,14 +148,16 @@ impl Wheel {
     pub(super) unsafe fn remove(&mut self, entry: NonNull<Entry>) {
         // SAFETY: the caller's promise; `&mut self` is the ownership.
         let (prev, next, level, slot) = unsafe {
-            with_node(entry, |node| {
-                let level = std::mem::replace(&mut node.level, NOWHERE);
-                (node.prev.take(), node.next.take(), level, node.slot)
-            })
+            with_node(entry, |node| (node.prev.take(), node.next.take(), node.level, node.slot))
         };
         match prev {
             // SAFETY: what is on the wheel is live.
             Some(prev) => unsafe { with_node(prev, |node| node.next = next) },
+            // The slot it was linked into has come up.
+            None if *self.head(level, slot) != Some(entry) => {
+                debug_assert_eq!(self.up, Some(entry));
+                self.up = next;
+            }
             None => {
                 *self.head(level, slot) = next;
                 if next.is_none() && level != DUE {
@@ -186,78 +196,68 @@ impl Wheel {
 
     /// No timer is due before this tick. `None` if there is no timer.
     pub(super) fn next_tick(&self) -> Option<u64> {
-        if self.due.is_some() {
+        if self.up.is_some() {
             return Some(self.now);
         }
         self.next_slot().map(|(when, ..)| when)
     }
 
-    /// When the first timer is due, exactly. `None` if there is no timer.
+    /// When the first timer is due, exactly; in the past or now, for those that
+    /// are. `None` if there is no timer.
     pub(super) fn first_deadline(&self) -> Option<u64> {
-        if self.due.is_some() {
-            return Some(self.now);
-        }
-        let (_, level, slot) = self.next_slot()?;
-        // In the top level, the next slot may hold only what lies beyond the
-        // range, after all the other slots.
-        let is_top = level == LEVELS - 1;
-        let slots = &self.levels[level].slots;
-        let slots = if is_top { &slots[..] } else { &slots[slot..=slot] };
-        let mut first = u64::MAX;
-        for head in slots {
+        let slots = match self.next_slot() {
+            None => &[],
+            // In the top level, the next slot may hold only what lies beyond
+            // the range, after all the other slots.
+            Some((_, level, _)) if level == LEVELS - 1 => &self.levels[level].slots[..],
+            Some((_, level, slot)) => &self.levels[level].slots[slot..=slot],
+        };
+        let mut first = None;
+        for head in slots.iter().chain([&self.up]) {
             let mut next = *head;
             while let Some(entry) = next {
                 // SAFETY: what is on the wheel is live; nobody writes to nodes
                 // while `self` is borrowed.
                 let (when, after) = unsafe { with_node(entry, |node| (node.when, node.next)) };
-                first = first.min(when);
+                first = Some(first.unwrap_or(when).min(when));
                 next = after;
             }
         }
-        Some(first)
+        first
     }
 
-    /// Takes one timer off that is due at `now`.
-    pub(super) fn pop(&mut self, now: u64) -> Option<NonNull<Entry>> {
-        loop {
-            if let Some(entry) = self.due {
-                // SAFETY: it is on this wheel.
-                unsafe { self.remove(entry) };
-                return Some(entry);
+    /// Looks at one timer, or at one slot, of those that come up to `now`.
+    pub(super) fn step(&mut self, now: u64) -> Step {
+        if let Some(entry) = self.up {
+            // SAFETY: it is on this wheel.
+            unsafe { self.remove(entry) };
+            // SAFETY: it was on this wheel, which is ours.
+            let when = unsafe { with_node(entry, |node| node.when) };
+            if when <= self.now {
+                return Step::Due(entry);
             }
-            match self.next_slot() {
-                Some((when, level, slot)) if when <= now => {
-                    self.now = when;
-                    self.sort_down(level, slot);
-                }
-                _ => {
-                    self.now = self.now.max(now);
-                    return None;
-                }
-            }
+            // SAFETY: just removed, and live for as long as before.
+            unsafe { self.insert(entry, when) };
+            return Step::Moved;
         }
-    }
-
-    /// Moves what is in a slot that came up to lower levels, or to those due.
-    fn sort_down(&mut self, level: usize, slot: usize) {
-        let mut next = self.levels[level].slots[slot].take();
-        self.levels[level].occupied &= !(1 << slot);
-        while let Some(entry) = next {
-            // SAFETY: what is on the wheel is live.
-            let when = unsafe {
-                with_node(entry, |node| {
-                    next = node.next;
-                    node.when
-                })
-            };
-            // SAFETY: the slot has just been emptied.
-            unsafe { self.link(entry, when) };
+        match self.next_slot() {
+            Some((when, level, slot)) if when <= now => {
+                self.now = when;
+                let level = &mut self.levels[level];
+                level.occupied &= !(1 << slot);
+                self.up = level.slots[slot].take();
+                Step::Moved
+            }
+            _ => {
+                self.now = self.now.max(now);
+                Step::Done
+            }
         }
     }
 
     /// Takes any timer off.
     pub(super) fn pop_any(&mut self) -> Option<NonNull<Entry>> {
-        let entry = self.due.or_else(|| {
+        let entry = self.up.or_else(|| {
             let (_, level, slot) = self.next_slot()?;
             self.levels[level].slots[slot]
         })?;
@@ -270,13 +270,32 @@ impl Wheel {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::runtime::Id;
     use crate::runtime::parker::Parker;
     use crate::time::{Clock, TimerQueue};
     use std::sync::Arc;
 
+    impl Wheel {
+        /// Takes one timer off that is due at `now`.
+        fn pop(&mut self, now: u64) -> Option<NonNull<Entry>> {
+            loop {
+                match self.step(now) {
+                    Step::Due(entry) => return Some(entry),
+                    Step::Moved => {}
+                    Step::Done => return None,
+                }
+            }
+        }
+    }
+
     fn when(entry: NonNull<Entry>) -> u64 {
         // SAFETY: the tests keep entries to the end, and use one thread.
         unsafe { with_node(entry, |node| node.when) }
+    }
+
+    fn queue() -> Arc<TimerQueue> {
+        let (clock, parker) = (Clock::new(false, false), Arc::new(Parker::new()));
+        Arc::new(TimerQueue::new(clock, parker, Id::next()))
     }
 
     /// Against a sorted list, over all levels and beyond the range.
@@ -289,7 +308,7 @@ mod tests {
             random ^= random << 17;
             random
         };
-        let queue = Arc::new(TimerQueue::new(Clock::new(false, false), Arc::new(Parker::new())));
+        let queue = queue();
         for round in 0..40 {
             let mut wheel = Wheel::new();
             let start = next() >> (64 - (round % 40 + 1));
@@ -329,6 +348,59 @@ mod tests {
             for entry in entries {
                 // SAFETY: on no wheel any more, and nobody else's.
                 unsafe { Entry::free(entry) };
+            }
+        }
+    }
+
+    /// Between any two steps, timers come and go, those of the slot that has
+    /// come up included.
+    #[test]
+    fn timers_come_and_go_while_a_slot_is_taken_apart() {
+        const LATEST: u64 = 70 * 64;
+        let queue = queue();
+        for victim in 0..12 {
+            for after in 0..30 {
+                let mut wheel = Wheel::new();
+                let entries: Vec<NonNull<Entry>> = (0..13).map(|_| Entry::new(&queue)).collect();
+                let at = |index: usize| LATEST - [0, 0, 1, 63][index % 4];
+                for (index, &entry) in entries[..12].iter().enumerate() {
+                    // SAFETY: the entry lives to the end of the round.
+                    unsafe { wheel.insert(entry, at(index)) };
+                }
+                let mut fired = Vec::new();
+                let (mut steps, mut is_gone) = (0, false);
+                loop {
+                    if steps == after {
+                        // SAFETY: as above; it joins what has come up, or waits.
+                        unsafe { wheel.insert(entries[12], at(0)) };
+                        if !fired.contains(&entries[victim]) {
+                            // SAFETY: it has not come off yet.
+                            unsafe { wheel.remove(entries[victim]) };
+                            is_gone = true;
+                        }
+                        let left = entries.iter().enumerate().filter(|(index, entry)| {
+                            !(fired.contains(entry) || is_gone && *index == victim)
+                        });
+                        let first = left.map(|(index, _)| at(index)).min();
+                        assert_eq!(wheel.first_deadline(), first);
+                        assert!(wheel.next_tick() <= first);
+                    }
+                    steps += 1;
+                    match wheel.step(LATEST) {
+                        Step::Due(entry) => fired.push(entry),
+                        Step::Moved => {}
+                        Step::Done if steps <= after => {}
+                        Step::Done => break,
+                    }
+                }
+                assert_eq!(fired.len() + usize::from(is_gone), 13);
+                let order: Vec<u64> = fired.iter().map(|&entry| when(entry)).collect();
+                assert!(order.is_sorted(), "{order:?}");
+                assert!(wheel.is_empty());
+                for entry in entries {
+                    // SAFETY: on no wheel any more, and nobody else's.
+                    unsafe { Entry::free(entry) };
+                }
             }
         }
     }

@@ -98,7 +98,11 @@ impl Shared {
                     ring: Line(Ring::new(workers == 1)),
                     inbox: Line(Inbox::new()),
                     graves: Line(Inbox::new()),
-                    timers: Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker))),
+                    timers: Arc::new(TimerQueue::new(
+                        common.clock.clone(),
+                        Arc::clone(&parker),
+                        common.id,
+                    )),
                     parker,
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),

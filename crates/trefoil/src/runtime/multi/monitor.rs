@@ -305,8 +305,8 @@ impl Shared {
     /// Fires the worker's overdue timers. Returns when to look again.
     fn look_at_timers(&self, worker: usize) -> Duration {
         let timers = &self.remotes[worker].timers;
-        if false && timers.glance() > Some(GRACE) {
-            let _ = TIMERS_AT_A_LOOK;
+        if timers.overdue(GRACE) && timers.fire(TIMERS_AT_A_LOOK) {
+            return Duration::from_nanos(1);
         }
         timers.glance().map_or(PERIOD, |left| left + GRACE)
     }

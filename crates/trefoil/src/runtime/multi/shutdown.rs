@@ -44,8 +44,7 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
         cancel_all(shared, &Rites { shared, core });
     }
     for remote in &shared.remotes {
-        // SAFETY: the cores, and so their timers, are ours.
-        unsafe { remote.timers.owner() }.close();
+        remote.timers.close();
     }
 }
 

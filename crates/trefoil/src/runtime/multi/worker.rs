@@ -23,7 +23,7 @@ use crate::runtime::metrics::WorkerCounters;
 use crate::sync::Line;
 use crate::sync::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, bury, settle};
-use crate::time::TimerOwner;
+use crate::time::{FIRE_AT_MOST, TimerQueue};
 use patience::SearchPatience;
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 use throttle::WakeThrottle;
-use turns::{INJECTED_BATCH, Slot, Turns};
+use turns::{Slot, Turns};
 
 /// The index of a thread that has no core.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
@@ -244,17 +244,13 @@ impl WorkerThread {
 
     /// The timers that this thread fires.
     #[inline]
-    pub(crate) fn timers(&self) -> Option<TimerOwner<'_>> {
-        let core = self.core_after_fork()?;
-        // SAFETY: who has the core owns the timers. It can be lost only in
-        // foreign code, and the owner is in use only between two such.
-        Some(unsafe { self.remote(core).timers.owner() })
+    pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
+        Some(self.own_timers(self.core_after_fork()?))
     }
 
     /// The timers of the core that this thread has.
-    fn own_timers(&self, core: &Core) -> TimerOwner<'_> {
-        // SAFETY: as above.
-        unsafe { self.remote(core).timers.owner() }
+    fn own_timers(&self, core: &Core) -> &Arc<TimerQueue> {
+        &self.remote(core).timers
     }
 
     /// Keeps a waker until the ring was served once; false without a core.
@@ -435,8 +431,6 @@ impl WorkerThread {
         }
         self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(core);
-        // One of them may have given the core away.
-        let Some(core) = self.core() else { return true };
         self.bury(core);
         self.fire_timers(core);
         true
@@ -452,10 +446,12 @@ impl WorkerThread {
         }
     }
 
-    fn fire_timers(&self, core: &Core) {
+    /// Returns whether there may be more.
+    fn fire_timers(&self, core: &Core) -> bool {
         core.batch.set(true);
-        self.own_timers(core).fire();
+        let more = self.own_timers(core).fire(FIRE_AT_MOST);
         core.batch.set(false);
+        more
     }
 
     /// Sleeps until there may be something to do; false when it is time to go.
@@ -465,9 +461,9 @@ impl WorkerThread {
             return false;
         }
         self.bury(core);
-        self.fire_timers(core);
+        let more = self.fire_timers(core);
         let remote = self.remote(core);
-        if self.has_own_work(core) {
+        if more || self.has_own_work(core) {
             return true;
         }
         if remote.handoff.has_forkers() && !core.searching.get() {

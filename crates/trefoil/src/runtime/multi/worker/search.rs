@@ -72,12 +72,14 @@ impl WorkerThread {
             return None;
         }
         // SAFETY: the core makes this thread the ring's owner.
-        let room = unsafe { ring.room() }.min(INJECTED_BATCH);
+        let room = unsafe { ring.room() };
+        let beside_others = !ring.is_empty() || !self.remote(core).lifo.is_empty();
+        let most = core.turns.injected_batch(beside_others).min(room);
         let mut batched = false;
         // Its part, if others are about to come. They can steal it anyway.
         let (searching, sleeping) = self.shared.idle.counts();
         let share = if searching + sleeping > 0 { self.shared.workers() } else { 1 };
-        let first = self.shared.injector.pop_batch(share, room, |item| {
+        let first = self.shared.injector.pop_batch(share, most, |item| {
             batched = true;
             // SAFETY: as above.
             let pushed = unsafe { ring.push(item) };

@@ -4,6 +4,7 @@
 //! hold. The page `progress` of the crate's documentation puts them together.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 /// How often in a row the task in the LIFO slot may go before the ring.
 pub(super) const LIFO_STREAK: u8 = 3;
@@ -21,8 +22,12 @@ const PINNED_EVERY: u32 = 4;
 /// The shared queue is not looked at more often than every so many polls.
 const LOOK_EVERY: u32 = 8;
 
-/// How many tasks a worker takes from the shared queue at a time.
-pub(super) const INJECTED_BATCH: usize = 32;
+/// How many tasks a worker takes from the shared queue at a time, at most, and
+/// at least if there are so many: beside tasks of its own, as many of average
+/// length as last for `INJECTED_QUANTUM`.
+const INJECTED_BATCH: usize = 32;
+const INJECTED_BATCH_MIN: usize = 4;
+const INJECTED_QUANTUM: Duration = Duration::from_micros(100);
 
 /// Counts the turns of one worker.
 #[derive(Debug)]
@@ -31,6 +36,9 @@ pub(super) struct Turns {
     tick: Cell<u32>,
     /// The turn at which the shared queue is due for a look.
     look_at: Cell<u32>,
+    /// When a batch was last taken from there, and at which turn.
+    took: Cell<Instant>,
+    took_at: Cell<u32>,
     /// How often the slot has gone before the ring, in a row.
     streak: Cell<u8>,
     /// How many items of the ring go before the slot.
@@ -54,6 +62,8 @@ impl Turns {
         Self {
             tick: Cell::new(0),
             look_at: Cell::new(0),
+            took: Cell::new(Instant::now()),
+            took_at: Cell::new(0),
             streak: Cell::new(0),
             rest: Cell::new(0),
             waited: Cell::new(0),
@@ -90,6 +100,19 @@ impl Turns {
     pub(super) fn looked(&self, queued: usize, most: u32) {
         let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
         self.look_at.set(self.tick.get().wrapping_add(wait));
+    }
+
+    /// How many tasks to take from the shared queue, which holds some. With
+    /// `beside_others`, this worker has tasks of its own.
+    pub(super) fn injected_batch(&self, beside_others: bool) -> usize {
+        if !beside_others {
+            return INJECTED_BATCH;
+        }
+        let now = Instant::now();
+        let polls = self.tick.get().wrapping_sub(self.took_at.replace(self.tick.get()));
+        let took = now.duration_since(self.took.replace(now));
+        let quantum = INJECTED_QUANTUM.as_nanos() * u128::from(polls) / took.as_nanos().max(1);
+        (quantum as usize).clamp(INJECTED_BATCH_MIN, INJECTED_BATCH)
     }
 
     /// Whether the ring goes before the LIFO slot.
@@ -177,6 +200,19 @@ mod tests {
                 assert!(ring_waits <= u32::from(LIFO_STREAK), "{ring_waits}");
                 assert!(slot_waits <= u32::from(LIFO_WAIT), "{slot_waits}");
             }
+        }
+    }
+
+    #[test]
+    fn a_batch_is_a_quantum_within_its_limits() {
+        let turns = Turns::new();
+        assert_eq!(turns.injected_batch(false), INJECTED_BATCH);
+        for (poll_us, expected) in [(0, INJECTED_BATCH), (10, 10), (1000, INJECTED_BATCH_MIN)] {
+            (0..61).for_each(|_| drop(turns.advance()));
+            let ago = Duration::from_micros(61 * poll_us);
+            turns.took.set(Instant::now().checked_sub(ago).unwrap());
+            let batch = turns.injected_batch(true);
+            assert!(batch <= expected && batch >= expected.min(INJECTED_BATCH_MIN), "{batch}");
         }
     }
 

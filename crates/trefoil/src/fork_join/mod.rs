@@ -154,7 +154,6 @@ impl Stolen<'_> {
     /// for what this is a part of.
     pub(crate) fn run_apart(self) {
         let _entered = context::mark_entered(context::Entered::Yes);
-        let _local = context::set_local(std::ptr::null());
-        self.run();
+        context::without_local(|| self.run());
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod blocking;
 mod builder;
 pub(crate) mod context;
 pub(crate) mod current;
+mod global;
 mod handle;
 mod histogram;
 pub(crate) mod inbox;
@@ -26,6 +27,7 @@ mod ring;
 mod loom_tests;
 
 pub use builder::Builder;
+pub use global::global;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub use histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
@@ -33,6 +35,7 @@ pub use histogram::{
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
+pub(crate) use global::global_for_forks;
 pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};

@@ -4,6 +4,8 @@
 //! queue per worker thread, and workers without work take from others. The
 //! *current-thread* one runs everything on the thread that is in
 //! [`Runtime::block_on`], and pays for no synchronisation with anyone.
+//!
+//! For those who know tokio, [`from_tokio`] says what is different.
 
 mod affinity;
 pub(crate) mod block_on;
@@ -11,6 +13,7 @@ pub(crate) mod blocking;
 mod builder;
 pub(crate) mod context;
 pub(crate) mod current;
+pub mod from_tokio;
 mod global;
 mod handle;
 mod histogram;

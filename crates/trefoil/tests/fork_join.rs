@@ -88,13 +88,12 @@ fn a_task_stays_on_its_worker() {
 }
 
 #[test]
-fn without_workers_it_is_two_calls() {
+fn in_a_current_thread_runtime_it_is_two_calls() {
     let order = Mutex::new(Vec::new());
     let both = || {
         join(|| order.lock().unwrap().push('a'), || order.lock().unwrap().push('b'));
         assert_eq!(std::mem::take(&mut *order.lock().unwrap()), ['a', 'b']);
     };
-    both();
     let current = Builder::new_current_thread().build().unwrap();
     current.block_on(async { both() });
     current.install(both);

@@ -1,5 +1,9 @@
 //! Coming from rayon: what is called what, what is the same, and what is not.
 //!
+//! The tables and lists are meant to be complete; [the
+//! differences](self#all-differences) are in one list, and the longer ones have
+//! sections after it. They are of rayon 1.12 with rayon-core 1.13.
+//!
 //! | rayon | here |
 //! |---|---|
 //! | [`rayon::join(a, b)`](https://docs.rs/rayon/latest/rayon/fn.join.html) | [`fork_join::join(a, b)`](fn@super::join) |
@@ -20,9 +24,10 @@
 //! | `.map(f).reduce_with(g)` | [`map_reduce(items, f, g)`](super::map_reduce) |
 //! | `.with_min_len(n)` | [`.with_grain(n)`](super::Divisible::with_grain) |
 //! | `.filter`, `.zip`, `.collect`, …, `par_sort` | none: see [below](self#loops) |
-//! | the global pool | none: see [below](self#there-is-no-global-pool) |
+//! | the global pool | [`runtime::global`](crate::runtime::global()), for forks outside of any runtime |
 //! | `in_place_scope` | [`install_here(\|\| scope(…))`](crate::runtime::Runtime::install_here), whose closure is `Send` |
-//! | `broadcast`, `yield_now`, `spawn_fifo` | none |
+//! | `.exit_handler(…)` | [`.on_thread_stop(…)`](crate::runtime::Builder::on_thread_stop) |
+//! | `pool.join(…)`, `pool.scope(…)`, `pool.spawn(…)` | `runtime.install(\|\| join(…))` and so on, `runtime.spawn(async { … })` |
 //!
 //! # The same
 //!
@@ -61,14 +66,89 @@
 //! # }
 //! ```
 //!
-//! # There is no global pool
+//! # All differences
 //!
-//! rayon's functions find a pool from wherever they are called, and start one if
-//! there is none. Here, it is the runtime whose context one is in: on its
-//! workers, inside of `block_on` and blocking tasks, and under
-//! [`Handle::enter`](crate::runtime::Handle::enter). Outside of any, and in a
-//! current-thread runtime, closures are called one after the other, in order, on
-//! the calling thread: the same answer, and nothing started behind one's back.
+//! **Where closures run**
+//!
+//! - Closures go to the runtime whose context the caller is in: on its workers,
+//!   in `block_on` and blocking tasks, and under
+//!   [`Handle::enter`](crate::runtime::Handle::enter). Only outside of all of
+//!   them do they go to [the global one](self#the-global-pool). rayon's functions
+//!   go to the pool whose thread they are called on, or else to the global one;
+//!   there is nothing to be entered.
+//! - In the context of a current-thread runtime, they are called one after the
+//!   other, in order, on the calling thread. rayon has no such pool.
+//! - A runtime that has shut down still runs what is forked or installed: on the
+//!   caller. rayon's pool cannot be reached any more when it goes.
+//! - While a thread of one runtime is in `install` of another, it waits and does
+//!   nothing else; rayon's runs jobs of its own pool meanwhile. So two runtimes
+//!   whose workers all are in `install` of one another wait forever.
+//! - A waiting worker runs parts of what it waits for, or nothing; rayon's runs
+//!   any job of the pool. See [below](self#a-lock-may-be-held-across-a-join).
+//!   For thread-locals it means: while a worker waits in a `join`, they are seen
+//!   by parts of that `join` at most, never by code that has nothing to do with
+//!   it.
+//! - In a [`scope`](fn@super::scope), the scope's own frame runs the newest
+//!   closure first, when its body has returned, and others run the oldest. In
+//!   rayon's `scope`, the spawning thread's newest goes first for whoever is on
+//!   that thread, and there is `scope_fifo`.
+//!
+//! **What there is not**
+//!
+//! - `build_global`, `build_scoped`, `spawn_handler`: a runtime is built with a
+//!   [`Builder`](crate::runtime::Builder) and starts its threads itself. The
+//!   global one takes its number of workers from the environment, and nothing
+//!   else can be chosen for it.
+//! - `in_place_scope`, where the body stays on the caller and need not be `Send`:
+//!   `install_here` also keeps the closure on the caller, if a worker sleeps, but
+//!   asks for `Send`, because otherwise it goes to a worker.
+//! - `broadcast`, `spawn_broadcast`. A *task* can be sent to each worker, with
+//!   [`spawn_pinned`](crate::task::spawn_pinned).
+//! - `spawn_fifo`, `scope_fifo`, `in_place_scope_fifo`, `breadth_first`: nothing
+//!   may rely on an order.
+//! - `yield_now`, `yield_local`: there is no way to run another's job from within
+//!   a closure. ([`task::yield_now`](crate::task::yield_now) is for asynchronous
+//!   code.)
+//! - `current_thread_index`, `current_thread_has_pending_tasks`,
+//!   `max_num_threads`. A start handler is not told which thread it is on, either.
+//! - `join_context` and its `migrated()`; the loops know whether they were stolen,
+//!   closures do not.
+//! - `panic_handler`. rayon's `spawn` calls it, and ends the process if there is
+//!   none; a panic in a task is in its
+//!   [`JoinHandle`](crate::task::JoinHandle), and lost if that was dropped, save
+//!   for its message.
+//! - Parallel iterators: see [below](self#loops). Of those, indexed ones have a
+//!   counterpart, [`Divisible`](super::Divisible), whose items can be counted and
+//!   cut anywhere; what rayon calls unindexed (`par_bridge`, `filter`, trees,
+//!   hash maps, strings) has none. Nor do `with_max_len`, `try_for_each`, or
+//!   anything that stops early (`any`, `find_any`): every item is visited.
+//! - Parallel sorts.
+//!
+//! **Ends**
+//!
+//! - Dropping a runtime waits for its threads, and drops the tasks that are left.
+//!   Dropping rayon's pool waits for nothing, and what was spawned still runs.
+//! - A runtime cannot be dropped on its own workers, or in asynchronous code:
+//!   that panics. rayon's pool can.
+//! - If the system has no threads for the global pool, rayon panics (but on
+//!   systems without threads); here, the caller runs everything itself.
+//!
+//! **More than rayon has**
+//!
+//! - Asynchronous tasks on the same workers, which are served while others
+//!   compute: [below](self#asynchronous-code-on-the-same-workers).
+//! - Blocking within a closure, without the loss of a worker:
+//!   [`block_in_place`](crate::task::block_in_place).
+//! - The calling thread in the place of a worker, for one call:
+//!   [`install_here`](crate::runtime::Runtime::install_here). rayon's
+//!   `use_current_thread` makes one thread a member for as long as the pool lives.
+//!
+//! # The global pool
+//!
+//! Outside of any runtime, the first fork starts a process-wide one, which then
+//! stays, as rayon's: one worker per core, unless `TREFOIL_WORKER_THREADS` says
+//! otherwise. What it forks leaves the calling thread, which waits. Its handle is
+//! [`runtime::global`](crate::runtime::global()).
 //!
 //! ```
 //! use trefoil::fork_join::join;
@@ -77,21 +157,21 @@
 //! # fn main() -> std::io::Result<()> {
 //! let here = thread::current().id();
 //! let ids = || join(|| thread::current().id(), || thread::current().id());
-//! assert_eq!(ids(), (here, here));
 //!
-//! let runtime = trefoil::runtime::Runtime::new()?;
-//! let (first, _) = runtime.install(ids);
-//! assert_ne!(first, here);
+//! let (theirs, _) = rayon::join(|| thread::current().id(), || ());
+//! let (ours, _) = ids();
+//! assert!(theirs != here && ours != here);
+//!
+//! // The runtime that one is in comes first, and if it has no workers, none do it.
+//! let current = trefoil::runtime::Builder::new_current_thread().build()?;
+//! assert_eq!(current.block_on(async { ids() }), (here, here));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A program that used rayon's global pool makes a runtime in `main`, and
-//! installs what follows. Dropping a runtime waits for its workers, where
-//! dropping rayon's pool does not.
-//!
-//! While a thread of one runtime is in `install` of another, it waits and does
-//! nothing else; rayon's takes jobs of its own pool meanwhile.
+//! A fork from outside costs two wake-ups of threads, as it does with rayon. So
+//! it is worth a fork at the top of the work, and not in its innermost loop; and
+//! a program with a runtime of its own installs there.
 //!
 //! # Asynchronous code on the same workers
 //!
@@ -184,12 +264,13 @@
 //! happens to wait. Each spawn costs an allocation, so `join` and `fork_all` are
 //! better where the closures are known beforehand.
 //!
-//! # The deque has an end
+//! # How deep, how many
 //!
-//! A worker can have 2048 forks outstanding, which is that many levels of
-//! recursion. Deeper ones are called in place, with the same results: they find
-//! no thief, but the 2048 above them do. Nothing is allocated per fork. What a
-//! level costs of the stack is said in [`fork_join`](super#stack).
+//! A worker can have any number of forks outstanding; its stack is the limit,
+//! and what a level costs of that is said in [`fork_join`](super#stack). Others
+//! see 2048 of them at most, the oldest, which are the largest in a recursion. The
+//! rest become visible as those are taken and joined. Nothing is allocated per
+//! fork. rayon's deque grows on the heap, and all of it is visible.
 //!
 //! # Loops
 //!

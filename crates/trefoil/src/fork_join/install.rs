@@ -1,7 +1,7 @@
 //! The way into a runtime's workers from other threads.
 
 use super::job::{Header, StackJob, Where};
-use crate::runtime::{Handle, Scheduler, context, multi, parker::Parker};
+use crate::runtime::{Handle, Scheduler, context, global_for_forks, multi, parker::Parker};
 use crate::sync::atomic::{Acquire, AtomicU32, Release};
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The runtime whose workers can run what this thread wants to fork, if it is
-/// not one of them.
+/// not one of them: the one it is in, or the process's.
 pub(super) fn foreign_pool() -> Option<Handle> {
     context::with(|context| {
         // A worker that has no deque is better off alone than waiting for one
@@ -19,7 +19,10 @@ pub(super) fn foreign_pool() -> Option<Handle> {
         if context.worker().is_some() || context.current().is_some() {
             return None;
         }
-        let handle = context.handle()?;
+        let handle = match context.handle() {
+            Some(handle) => handle,
+            None => global_for_forks()?,
+        };
         matches!(handle.scheduler, Scheduler::Multi(_)).then(|| handle.clone())
     })
 }

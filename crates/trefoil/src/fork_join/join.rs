@@ -16,9 +16,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// asynchronous tasks as well as in other closures of this module. On other
 /// threads that are in the context of such a runtime (`block_on`, a blocking
 /// task, [`Handle::enter`](crate::runtime::Handle::enter)), both closures move
-/// to a worker, and the thread blocks until they are done. In a
-/// current-thread runtime, and outside of any, `a` and then `b` are simply
-/// called.
+/// to a worker, and the thread blocks until they are done. Outside of any
+/// runtime, they move to a worker of the process-wide one,
+/// [`runtime::global`](crate::runtime::global()), which is started if need be.
+///
+/// Where it does not: in the context of a current-thread runtime, `a` and then
+/// `b` are simply called, on the calling thread; so they are where the
+/// process-wide runtime cannot be started.
 ///
 /// While the caller waits for `b`, it runs parts of `b` that the other worker
 /// has to offer, and nothing else: no task, and no closure of anyone else. So a

@@ -2,7 +2,7 @@
 
 use super::job::Where;
 use super::join::join_where;
-use crate::runtime::context;
+use crate::runtime::{Handle, context, global_for_forks};
 use std::ops::Range;
 
 /// Something to iterate over that can be cut in two.
@@ -193,7 +193,8 @@ where
     D: Divisible,
     F: Fn(D::Item) + Sync,
 {
-    each(items, &f, Splitter::new(), Where::Here);
+    let splitter = Splitter::new(&items);
+    each(items, &f, splitter, Where::Here);
 }
 
 fn each<D, F>(items: D, f: &F, mut splitter: Splitter, place: Where)
@@ -231,7 +232,8 @@ where
     M: Fn(D::Item) -> R + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    reduced(items, &map, &reduce, Splitter::new(), Where::Here)
+    let splitter = Splitter::new(&items);
+    reduced(items, &map, &reduce, splitter, Where::Here)
 }
 
 fn reduced<D, R, M, C>(
@@ -270,12 +272,13 @@ struct Splitter {
 }
 
 impl Splitter {
-    fn new() -> Self {
-        Self { pieces: workers() }
+    /// Of what is too little to be divided, nobody has to hear.
+    fn new(items: &impl Divisible) -> Self {
+        Self { pieces: if is_little(items) { 0 } else { workers() } }
     }
 
     fn splits(&mut self, items: &impl Divisible, place: Where) -> bool {
-        if items.item_count() / 2 < items.grain() {
+        if is_little(items) {
             return false;
         }
         if place == Where::Stolen {
@@ -287,10 +290,17 @@ impl Splitter {
     }
 }
 
+fn is_little(items: &impl Divisible) -> bool {
+    items.item_count() / 2 < items.grain()
+}
+
 /// How many threads this one can hope for.
 fn workers() -> usize {
     context::with(|context| {
         // On a foreign thread, the first fork moves to the workers.
-        context.handle().map_or(1, crate::runtime::Handle::workers)
+        match context.handle() {
+            Some(handle) => handle.workers(),
+            None => global_for_forks().map_or(1, Handle::workers),
+        }
     })
 }

@@ -10,6 +10,20 @@
 //! [`Runtime::install_here`](crate::runtime::Runtime::install_here) makes the calling
 //! thread one of them for so long.
 //!
+//! # Where closures run
+//!
+//! | called | closures run |
+//! |---|---|
+//! | on a worker of a multi-thread runtime, in a task or in another closure | there, and on its idle workers |
+//! | elsewhere in the context of such a runtime (`block_on`, a blocking task, [`Handle::enter`](crate::runtime::Handle::enter)) | on its workers; the caller blocks |
+//! | in the context of a current-thread runtime | **on the calling thread, one after the other, in order** |
+//! | in no runtime | on the workers of the process-wide one, [`runtime::global`](crate::runtime::global()), which the first fork starts; the caller blocks |
+//!
+//! They also run on the caller, in order, where the runtime they would go to has
+//! shut down, or, in the last case, cannot be started.
+//!
+//! # Tasks meanwhile
+//!
 //! A task that forks for long is not in the way of others: on two workers or
 //! more, what waits for its worker (tasks, timers, what is pinned there) is
 //! served by another thread after some milliseconds, until the fork is over. A
@@ -154,7 +168,6 @@ impl Stolen<'_> {
     /// for what this is a part of.
     pub(crate) fn run_apart(self) {
         let _entered = context::mark_entered(context::Entered::Yes);
-        let _local = context::set_local(std::ptr::null());
-        self.run();
+        context::without_local(|| self.run());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::context::{self, BlockOn};
 use super::handle::Handle;
-use super::parker;
+use super::parker::Lease;
 use crate::task::coop::{self, Budget};
 use crate::task::wake_guarded;
 use std::future::Future;
@@ -19,13 +19,16 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     wait(future)
 }
 
-/// Polls a future and its timers on this thread until it is done.
+/// Polls a future and its timers on this thread until it is done. The future may
+/// wait in the same way for something else, with `block_in_place`: each wait has
+/// its own parker, and so keeps its wake-ups.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let parker = parker::current();
-    let waker = Waker::from(Arc::clone(&parker));
+    let lease = Lease::new();
+    let parker = lease.parker();
+    let waker = Waker::from(Arc::clone(parker));
     let mut cx = Context::from_waker(&waker);
-    let frame = Frame(BlockOn::default());
+    let frame = Frame(BlockOn::new(Arc::clone(parker)));
     context::enter_block_on(&frame.0, || {
         loop {
             let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));

@@ -3,17 +3,48 @@
 //! Every field is a plain cell without a destructor, so that an access is one
 //! load relative to the thread pointer, and is possible at any time, in the
 //! destructors of other thread-locals as well.
+//!
+//! # What is put back, and when
+//!
+//! What a user's guard reaches must bear any order of drops, `mem::forget`, and
+//! an owner that goes first. What is put back by `Restore` must not be reached
+//! by any: its guards live in frames of this crate and end with them, in the
+//! reverse order, on the same thread, in a panic as well.
+//!
+//! | what | set by | put back by | why it is sound |
+//! |---|---|---|---|
+//! | `handles` | `EnterGuard` (public), `block_on`, workers, blocking threads, ends of runtimes | `HandleGuard` | a [`Stack`], whose nodes own their handles; guards are not `Send` |
+//! | `locals` | `LocalEnterGuard` (public), `LocalRuntime::enter` | `LocalGuard` | a [`Stack`], whose nodes own their sets; guards are not `Send` |
+//! | `locals` | polls and drops of a `LocalSet`, stolen jobs | the end of `with_local` | the node is in that frame, and the set is borrowed by a frame below it |
+//! | `local_goes` | the drop of a `LocalSet` | the end of `local_goes` | a frame's; and a mere flag |
+//! | `entered` | `block_on`, `blocking_recv`, `block_in_place`, workers, stolen jobs | `EnteredGuard`, `AllowedGuard` | a frame's; and a mere flag |
+//! | `task` | polls and drops of tasks; `block_on` | `TaskScope::leave`, `EnteredGuard` | a frame's; the task put back is that of a frame below, which keeps it alive |
+//! | `budget` | polls of tasks, `block_on`, `unconstrained`, `block_in_place` | `TaskScope::leave`, `with_budget`, `EnteredGuard`, `AllowedGuard` | a frame's; and a mere number |
+//! | `budget` | `poll_proceed` | `RestoreOnPending` (public) | a mere number. Kept beyond its poll, it changes the budget of a later one; never that of code without a budget |
+//! | `worker`, `fork`, `current`, `block_on` | `enter_worker`, `enter_fork`, `enter_current`, `enter_block_on` | the end of that function | a frame's; what is put back belongs to a frame below |
+//!
+//! Futures keep none of these across an `.await`, but for the two public guards
+//! and `RestoreOnPending`, if their author does so.
+//!
+//! No address that may be stale is ever compared with another. `local()` names
+//! sets which a node keeps alive. The schedulers that workers and drivers
+//! compare themselves with are owned by the frame that runs the worker, or
+//! drives. What they are compared with is alive by the promise of
+//! [`Schedule`](crate::task::Schedule).
+
+mod stack;
 
 use super::handle::Handle;
 use super::metrics::WorkerCounters;
+use super::parker::Parker;
 use super::{Id, current, multi};
 use crate::fork_join;
 use crate::sync::thread;
-use crate::task::Header;
 use crate::task::coop::Budget;
+use crate::task::{Header, LocalShared};
 use crate::time::TimerQueue;
+use stack::{Node, Pin, Stack};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
@@ -27,10 +58,8 @@ pub(crate) struct Context {
     /// That task wants to go to the back of the queue.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
-    /// The innermost runtime entered, if any; kept alive by its guard.
-    handle: Cell<*const Handle>,
-    /// How many guards are in force, to catch those dropped out of order.
-    depth: Cell<usize>,
+    /// The runtimes entered.
+    handles: Stack<Handle>,
     entered: Cell<Entered>,
     /// The multi-thread worker that this thread is, with or without its core.
     worker: Cell<*const multi::WorkerThread>,
@@ -40,7 +69,8 @@ pub(crate) struct Context {
     current: Cell<*const current::Driver>,
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
-    local: Cell<*const crate::task::LocalShared>,
+    /// The sets of local tasks entered.
+    locals: Stack<Local>,
     /// A set of local tasks goes, and drops them.
     local_goes: Cell<bool>,
     rng: Cell<u32>,
@@ -63,14 +93,13 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
-            handle: Cell::new(std::ptr::null()),
-            depth: Cell::new(0),
+            handles: Stack::new(),
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),
             fork: Cell::new(std::ptr::null()),
             current: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
-            local: Cell::new(std::ptr::null()),
+            locals: Stack::new(),
             local_goes: Cell::new(false),
             rng: Cell::new(0),
         }
@@ -94,21 +123,36 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 }
 
 /// The part of a `block_on` on a foreign thread that its future may reach.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BlockOn {
+    /// What this one waits at, and no other.
+    parker: Arc<Parker>,
     /// Made when the first timer needs it.
     timers: OnceCell<Arc<TimerQueue>>,
     pub(crate) deferred: RefCell<Vec<Waker>>,
 }
 
 impl BlockOn {
+    pub(crate) fn new(parker: Arc<Parker>) -> Self {
+        Self { parker, timers: OnceCell::new(), deferred: RefCell::default() }
+    }
+
     /// The timers, if there ever were any.
     pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
         self.timers.get()
     }
 }
 
-/// Puts a cell of the context back on drop.
+/// A set of local tasks, or that there is none.
+#[derive(Debug)]
+pub(crate) struct Local {
+    set: *const LocalShared,
+    /// The set's owner, where no frame is.
+    _owner: Option<Arc<LocalShared>>,
+}
+
+/// Puts a cell of the context back on drop. For frames only, never for what
+/// users hold: see the module's documentation.
 #[derive(Debug)]
 struct Restore<T: Copy + 'static> {
     cell: fn(&Context) -> &Cell<T>,
@@ -214,12 +258,33 @@ impl Context {
         }
     }
 
-    /// The innermost runtime.
+    /// The innermost runtime. Nothing that calls foreign code may use the
+    /// reference, unless the handles are pinned: the runtime may be left in it.
     #[inline(always)]
     pub(crate) fn handle(&self) -> Option<&Handle> {
-        // SAFETY: set by `enter_handle`, whose guard keeps the handle in place
-        // until it takes the pointer back.
-        unsafe { self.handle.get().as_ref() }
+        // SAFETY: valid until its guard is dropped, on this thread: not while
+        // the reference is in use, which is what is asked for above.
+        unsafe { self.handles.newest().as_ref() }
+    }
+
+    /// Keeps what `handle` returns from being freed.
+    #[inline(always)]
+    pub(crate) fn pin_handles(&self) -> Pin<'_, Handle> {
+        self.handles.pin()
+    }
+
+    /// The current set of local tasks, or null. It is valid until foreign code
+    /// is called, or until the end of a pin.
+    #[inline(always)]
+    pub(crate) fn local(&self) -> *const LocalShared {
+        // SAFETY: nothing foreign is called in between.
+        unsafe { self.locals.newest().as_ref() }.map_or(std::ptr::null(), |local| local.set)
+    }
+
+    /// Keeps what `local` returns from being freed.
+    #[inline(always)]
+    pub(crate) fn pin_locals(&self) -> Pin<'_, Local> {
+        self.locals.pin()
     }
 
     /// The timers that this thread fires, if there are any.
@@ -247,8 +312,8 @@ impl Context {
             return None;
         }
         let (frame, handle) = (self.block_on()?, self.handle()?);
-        let make =
-            || Arc::new(TimerQueue::new(handle.clock(), super::parker::current(), handle.id()));
+        let parker = Arc::clone(&frame.parker);
+        let make = || Arc::new(TimerQueue::new(handle.clock(), parker, handle.id()));
         Some(frame.timers.get_or_init(make))
     }
 
@@ -297,39 +362,39 @@ pub(crate) fn random(n: u32) -> u32 {
 
 /// Makes a runtime the thread's innermost one until the guard is dropped.
 #[derive(Debug)]
+#[must_use]
 pub(crate) struct HandleGuard {
-    /// Boxed, so that the guard may move while the context points at it.
-    handle: ManuallyDrop<Box<Handle>>,
-    before: *const Handle,
-    depth: usize,
+    /// From `Box::into_raw`, and on the stack of this thread.
+    node: *const Node<Handle>,
+    /// Must be the newest when it is dropped.
+    is_strict: bool,
 }
 
+/// For frames.
 pub(crate) fn enter_handle(handle: Handle) -> HandleGuard {
-    let handle = ManuallyDrop::new(Box::new(handle));
-    with(|context| {
-        let depth = context.depth.get() + 1;
-        context.depth.set(depth);
-        let before = context.handle.replace(&raw const **handle);
-        HandleGuard { handle, before, depth }
-    })
+    let node = Box::into_raw(Box::new(Node::new(handle))).cast_const();
+    // SAFETY: new, and not freed before the guard has unlinked it.
+    with(|context| unsafe { context.handles.link(node) });
+    HandleGuard { node, is_strict: false }
+}
+
+/// For users, whose guards are to be dropped in order.
+pub(crate) fn enter_handle_strictly(handle: Handle) -> HandleGuard {
+    let mut guard = enter_handle(handle);
+    guard.is_strict = true;
+    guard
 }
 
 impl Drop for HandleGuard {
     fn drop(&mut self) {
-        let in_order = with(|context| {
-            let in_order = context.depth.get() == self.depth;
-            if in_order {
-                context.depth.set(self.depth - 1);
-                context.handle.set(self.before);
-            }
-            in_order
+        let was_newest = with(|context| {
+            // SAFETY: the guard's node is live.
+            let was_newest = unsafe { context.handles.unlink(self.node) };
+            // SAFETY: made by `enter_handle`, unlinked, and the guard's alone.
+            unsafe { context.handles.free(self.node) };
+            was_newest
         });
-        if in_order {
-            // SAFETY: dropped once, here; the context points elsewhere now.
-            unsafe { ManuallyDrop::drop(&mut self.handle) };
-        } else if !thread::panicking() {
-            // The context, or a later guard, still points at the handle: it is
-            // leaked.
+        if self.is_strict && !was_newest && !thread::panicking() {
             panic!(
                 "`EnterGuard` values dropped out of order. Guards returned by `Handle::enter()` \
                  must be dropped in the reverse order as they were acquired."
@@ -418,41 +483,70 @@ pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Keeps a set of local tasks the current one.
+/// Keeps a set of local tasks the current one. For users: see
+/// [`with_local`] for frames.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct LocalGuard {
-    _local: Restore<*const crate::task::LocalShared>,
+    /// From `Box::into_raw`, and on the stack of this thread.
+    node: *const Node<Local>,
 }
 
-/// Makes a set of local tasks the current one; the caller keeps it alive, on
-/// this thread, for as long as the guard.
-pub(crate) fn set_local(local: *const crate::task::LocalShared) -> LocalGuard {
-    LocalGuard { _local: Restore::set(|context| &context.local, local) }
+/// Makes a set of local tasks the current one. It is of this thread.
+pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
+    let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
+    let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
+    // SAFETY: new, and not freed before the guard has unlinked it.
+    with(|context| unsafe { context.locals.link(node) });
+    LocalGuard { node }
 }
 
-/// As none is the current one, but the thread is as little at anybody's
-/// disposal as if one was.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct LocalGoesGuard {
-    _local: LocalGuard,
-    _goes: Restore<bool>,
-}
-
-pub(crate) fn local_goes() -> LocalGoesGuard {
-    LocalGoesGuard {
-        _local: set_local(std::ptr::null()),
-        _goes: Restore::set(|context| &context.local_goes, true),
+impl Drop for LocalGuard {
+    fn drop(&mut self) {
+        with(|context| {
+            // SAFETY: the guard's node is live.
+            unsafe { context.locals.unlink(self.node) };
+            // SAFETY: made by `enter_local`, unlinked, and the guard's alone.
+            unsafe { context.locals.free(self.node) };
+        });
     }
+}
+
+/// Runs `f` with a set of local tasks as the current one, or, with null, none.
+///
+/// # Safety
+/// The set is of this thread, and outlives the call.
+pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> R) -> R {
+    struct Linked<'a>(&'a Node<Local>);
+    impl Drop for Linked<'_> {
+        fn drop(&mut self) {
+            // SAFETY: borrowed, so it is live.
+            with(|context| unsafe { context.locals.unlink(self.0) });
+        }
+    }
+    let node = Node::new(Local { set, _owner: None });
+    // SAFETY: new, and `linked` unlinks it before this frame is left.
+    with(|context| unsafe { context.locals.link(&raw const node) });
+    let linked = Linked(&node);
+    let result = f();
+    drop(linked);
+    result
+}
+
+/// Runs `f` with no set as the current one, but the thread as little at
+/// anybody's disposal as if there was one.
+pub(crate) fn local_goes<R>(f: impl FnOnce() -> R) -> R {
+    let _goes = Restore::set(|context| &context.local_goes, true);
+    without_local(f)
+}
+
+/// Runs `f` with no set of local tasks as the current one.
+pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: there is no set.
+    unsafe { with_local(std::ptr::null(), f) }
 }
 
 /// Whether code of a set of local tasks runs.
 pub(crate) fn is_in_local() -> bool {
-    with(|context| context.local_goes.get() || !context.local.get().is_null())
-}
-
-/// The current set of local tasks; null if there is none.
-pub(crate) fn local() -> *const crate::task::LocalShared {
-    with(|context| context.local.get())
+    with(|context| context.local_goes.get() || !context.local().is_null())
 }

@@ -6,7 +6,7 @@ use super::inbox::Inbox;
 use super::item::{Fifo, Item};
 use super::metrics::WorkerCounters;
 use super::multi::Nowhere;
-use super::parker::{self, Parker};
+use super::parker::Parker;
 use super::{Common, Knobs, block_on};
 use crate::sync::Mutex;
 use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
@@ -39,7 +39,7 @@ struct Seat {
     /// Here when nobody drives.
     driver: Option<Box<Driver>>,
     /// Those in `block_on` that would drive if they could.
-    waiting: Vec<Arc<Parker>>,
+    waiting: Vec<Waker>,
 }
 
 /// The scheduler's own state, in the hands of the driving thread.
@@ -159,9 +159,8 @@ impl Shared {
         let mut seat = self.seat.lock();
         seat.driver = Some(driver);
         // All of them: each might be waiting for something else just as well.
-        for parker in seat.waiting.drain(..) {
-            parker.unpark();
-        }
+        // They are those of `block_on::wait`, and so no foreign code.
+        seat.waiting.drain(..).for_each(Waker::wake);
     }
 
     pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -230,9 +229,8 @@ pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
             if seat.driver.is_some() {
                 return Poll::Ready(None);
             }
-            let parker = parker::current();
-            if !seat.waiting.iter().any(|other| Arc::ptr_eq(other, &parker)) {
-                seat.waiting.push(parker);
+            if !seat.waiting.iter().any(|other| other.will_wake(cx.waker())) {
+                seat.waiting.push(cx.waker().clone());
             }
             Poll::Pending
         }));

@@ -21,6 +21,14 @@ pub(crate) enum Scheduler {
 }
 
 /// Keeps a runtime the current one of its thread: see [`Handle::enter`].
+///
+/// It stays on its thread:
+///
+/// ```compile_fail,E0277
+/// fn is_send(_: impl Send) {}
+/// let runtime = trefoil::runtime::Runtime::new().unwrap();
+/// is_send(runtime.enter());
+/// ```
 #[derive(Debug)]
 #[must_use = "the context is left again when the guard is dropped"]
 pub struct EnterGuard<'a> {
@@ -115,16 +123,22 @@ impl Handle {
     /// Makes this the current runtime of the thread, so that `spawn` and its
     /// like find it, until the guard is dropped.
     ///
+    /// The current runtime is that of the newest guard that is left. A guard
+    /// that is leaked stays in force for as long as its thread lives. One that
+    /// is held across an `.await` is in force between the polls, too, for all
+    /// that runs on the thread.
+    ///
     /// # Panics
     /// Guards must be dropped in the reverse order of their making; the drop of
-    /// one that is not panics.
+    /// one that is not panics, unless a panic is under way already. The runtime
+    /// is left all the same.
     pub fn enter(&self) -> EnterGuard<'_> {
         self.enter_with(None)
     }
 
     pub(super) fn enter_with(&self, local: Option<LocalEnterGuard>) -> EnterGuard<'_> {
         EnterGuard {
-            _guard: context::enter_handle(self.clone()),
+            _guard: context::enter_handle_strictly(self.clone()),
             _local: local,
             _handle: std::marker::PhantomData,
             _thread: std::marker::PhantomData,

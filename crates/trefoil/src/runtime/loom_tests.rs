@@ -307,3 +307,32 @@ fn loom_unpark_before_or_after_park() {
         unparking.join().unwrap();
     });
 }
+
+/// A wait within a wait, as in `block_on`: each has a parker of its own. One
+/// thread wakes the outer one while the inner one waits, as it may come before
+/// or after that. A lost wake-up is a deadlock, which loom reports.
+#[test]
+fn loom_a_wait_within_a_wait_leaves_the_outer_one_its_wakeup() {
+    loom::model(|| {
+        let waits: Arc<[(Parker, AtomicBool); 2]> =
+            Arc::new([(); 2].map(|()| (Parker::new(), AtomicBool::new(false))));
+        for (parker, _) in &*waits {
+            parker.adopt();
+        }
+        let its = Arc::clone(&waits);
+        let waker = thread::spawn(move || {
+            for (parker, is_ready) in &*its {
+                // Relaxed: the wake-up is to publish it.
+                is_ready.store(true, Relaxed);
+                parker.unpark();
+            }
+        });
+        // The inner one, which is woken last, waits first.
+        for (parker, is_ready) in waits.iter().rev() {
+            while !is_ready.load(Relaxed) {
+                parker.park();
+            }
+        }
+        waker.join().unwrap();
+    });
+}

@@ -4,6 +4,8 @@
 //! queue per worker thread, and workers without work take from others. The
 //! *current-thread* one runs everything on the thread that is in
 //! [`Runtime::block_on`], and pays for no synchronisation with anyone.
+//!
+//! For those who know tokio, [`from_tokio`] says what is different.
 
 pub(crate) mod abort;
 mod affinity;
@@ -12,6 +14,8 @@ pub(crate) mod blocking;
 mod builder;
 pub(crate) mod context;
 pub(crate) mod current;
+pub mod from_tokio;
+mod global;
 mod handle;
 mod histogram;
 pub(crate) mod inbox;
@@ -28,6 +32,7 @@ mod ring;
 mod loom_tests;
 
 pub use builder::Builder;
+pub use global::global;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub use histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
@@ -35,6 +40,7 @@ pub use histogram::{
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
+pub(crate) use global::global_for_forks;
 pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};

@@ -11,7 +11,8 @@ const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
-/// A token for one waiting thread at a time.
+/// A token for one waiting thread at a time, and for one of its waits: two that
+/// are nested and share a parker lose each other's wake-ups.
 ///
 /// An `unpark` that finds nobody parked costs one exchange; the system is only
 /// called for a thread that really sleeps. The sleep is `std`'s `park`, which
@@ -121,18 +122,42 @@ impl Wake for Parker {
 }
 
 thread_local! {
-    static PARKER: RefCell<Option<Arc<Parker>>> = const { RefCell::new(None) };
+    static FREE: RefCell<Option<Arc<Parker>>> = const { RefCell::new(None) };
 }
 
-/// The calling thread's own parker. A fresh one when the thread is on its way
-/// out and its locals are gone.
-pub(crate) fn current() -> Arc<Parker> {
-    let make = || {
+/// A parker for one wait of the calling thread, and no other one that is under
+/// way: a wait within a wait must not take the tokens of the outer one.
+///
+/// It may have served an earlier wait, whose wakers may still give it tokens
+/// that are for nobody.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    parker: Arc<Parker>,
+}
+
+impl Lease {
+    /// The thread's free one, or a new one.
+    pub(crate) fn new() -> Self {
+        // There is none when the thread is on its way out, its locals gone.
+        let free = FREE.try_with(|free| free.borrow_mut().take()).ok().flatten();
+        Self { parker: free.unwrap_or_else(Self::make) }
+    }
+
+    fn make() -> Arc<Parker> {
         let parker = Parker::new();
         parker.adopt();
         Arc::new(parker)
-    };
-    PARKER
-        .try_with(|parker| Arc::clone(parker.borrow_mut().get_or_insert_with(make)))
-        .unwrap_or_else(|_| make())
+    }
+
+    pub(crate) fn parker(&self) -> &Arc<Parker> {
+        &self.parker
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Of several, one is kept. A parker has no destructor that could come
+        // back here.
+        let _ = FREE.try_with(|free| free.borrow_mut().replace(Arc::clone(&self.parker)));
+    }
 }

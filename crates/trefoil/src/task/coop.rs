@@ -58,7 +58,13 @@ impl Drop for RestoreOnPending {
     fn drop(&mut self) {
         let before = self.before.get();
         if before != Budget::UNLIMITED {
-            context::with(|context| context.budget.set(before));
+            context::with(|context| {
+                // A unit that was kept beyond its poll must not impose a budget
+                // on code that has none, and so nobody to renew it.
+                if context.budget.get() != Budget::UNLIMITED {
+                    context.budget.set(before);
+                }
+            });
         }
     }
 }

@@ -41,18 +41,22 @@ struct Own {
     queue: RefCell<Fifo>,
     tasks: OwnedTasks,
     is_polling: Cell<bool>,
+    /// The set was dropped. Guards may still name it.
+    is_gone: Cell<bool>,
     /// The runtime that the set is of keeps histograms.
     is_measured: Cell<bool>,
 }
 
 // SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
-// the thread's context, which only names a set of that thread (`enter_local`).
-// Its last owner may be a waker elsewhere, which then finds it empty.
+// the thread's context, which only names sets of that thread: the guards that
+// name them are not `Send` either. Its last owner may be a waker elsewhere,
+// which then finds it empty: a set that is gone takes no more tasks.
 unsafe impl Send for LocalShared {}
 // SAFETY: as above.
 unsafe impl Sync for LocalShared {}
 
-/// Spawns a task into the set of local tasks that the caller is in.
+/// Spawns a task into the set of local tasks that the caller is in. If the set
+/// was dropped, and only a guard of it is left, the task is cancelled at once.
 ///
 /// # Panics
 /// Outside of a [`LocalSet`].
@@ -62,10 +66,15 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    let local = context::local();
-    // SAFETY: set by `enter_local` for as long as the set lives.
-    match unsafe { local.as_ref() } {
-        Some(shared) => shared.spawn(local, future),
+    let spawned = context::with(|context| {
+        // Wakers, and a future that is dropped, may drop the set and its guards.
+        let _pin = context.pin_locals();
+        let local = context.local();
+        // SAFETY: pinned.
+        unsafe { local.as_ref() }.map(|shared| shared.spawn(local, future))
+    });
+    match spawned {
+        Some(join) => join,
         None => panic!(
             "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
         ),
@@ -73,11 +82,17 @@ where
 }
 
 /// Keeps a set of local tasks the current one: see [`LocalSet::enter`].
+///
+/// It stays on its thread:
+///
+/// ```compile_fail,E0277
+/// fn is_send(_: impl Send) {}
+/// is_send(trefoil::task::LocalSet::new().enter());
+/// ```
 #[derive(Debug)]
 #[must_use = "the set is left again when the guard is dropped"]
 pub struct LocalEnterGuard {
     _guard: context::LocalGuard,
-    _shared: Arc<LocalShared>,
 }
 
 impl LocalSet {
@@ -92,6 +107,7 @@ impl LocalSet {
                     queue: RefCell::default(),
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
+                    is_gone: Cell::new(false),
                     is_measured: Cell::new(false),
                 },
             }),
@@ -111,11 +127,15 @@ impl LocalSet {
 
     /// Makes this the set that [`spawn_local`] spawns into, until the guard is
     /// dropped.
+    ///
+    /// Guards may be dropped in any order: the current set is that of the newest
+    /// one that is left, where a set that is being polled counts like a guard
+    /// made for the poll. So a guard that is held across an `.await` in another
+    /// set is in force between the polls, and not within them. A guard that is
+    /// leaked stays in force for as long as its thread lives. A guard does not
+    /// keep the set's tasks: they go when the set is dropped.
     pub fn enter(&self) -> LocalEnterGuard {
-        LocalEnterGuard {
-            _guard: context::set_local(Arc::as_ptr(&self.shared)),
-            _shared: Arc::clone(&self.shared),
-        }
+        LocalEnterGuard { _guard: context::enter_local(Arc::clone(&self.shared)) }
     }
 
     /// Spawns a task into the set. It starts when the set is next polled.
@@ -147,14 +167,15 @@ impl LocalSet {
         let mut future = pin!(future);
         poll_fn(|cx| {
             self.shared.listen(cx.waker());
-            let _guard = context::set_local(Arc::as_ptr(&self.shared));
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                return Poll::Ready(output);
-            }
-            if self.shared.poll_tasks() {
-                cx.waker().wake_by_ref();
-            }
-            Poll::Pending
+            self.shared.with(|| {
+                if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                    return Poll::Ready(output);
+                }
+                if self.shared.poll_tasks() {
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            })
         })
         .await
     }
@@ -172,31 +193,40 @@ impl Future for LocalSet {
 
     fn poll(self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         self.shared.listen(cx.waker());
-        let _guard = context::set_local(Arc::as_ptr(&self.shared));
-        if self.shared.poll_tasks() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        if self.shared.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        self.shared.with(|| {
+            if self.shared.poll_tasks() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if self.shared.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
     }
 }
 
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        // Whatever destructors wake or spawn goes to the inbox, which is
-        // closed.
-        let _guard = context::local_goes();
-        let mut items = self.shared.inbox.close();
-        items.append(&mut self.shared.own.queue.borrow_mut());
-        while let Some(item) = items.pop_front() {
-            // SAFETY: tasks are the only items so far.
-            unsafe { Runnable::from_item(item) }.cancel(&*self.shared);
-        }
-        cancel_all(&self.shared, &*self.shared);
+        let shared = &self.shared;
+        shared.own.is_gone.set(true);
+        // Whatever destructors wake or spawn finds the inbox closed.
+        context::local_goes(|| {
+            let mut items = shared.inbox.close();
+            items.append(&mut shared.own.queue.borrow_mut());
+            while let Some(item) = items.pop_front() {
+                // SAFETY: tasks are the only items so far.
+                unsafe { Runnable::from_item(item) }.cancel(&**shared);
+            }
+            cancel_all(shared, &**shared);
+        });
     }
 }
 
 impl LocalShared {
+    /// Calls `f` as code of this set, which the calling thread polls.
+    fn with<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        // SAFETY: polled, so it is of this thread; the caller has a reference.
+        unsafe { context::with_local(Arc::as_ptr(self), f) }
+    }
+
     /// `this` is `self`, by `Arc::as_ptr`.
     fn spawn<F>(&self, this: *const Self, future: F) -> JoinHandle<F::Output>
     where
@@ -206,11 +236,15 @@ impl LocalShared {
         let is_measured = self.own.is_measured.get()
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
         let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured, None);
-        self.push(task);
+        if self.own.is_gone.get() {
+            task.cancel(self);
+        } else {
+            self.push(task);
+        }
         join
     }
 
-    /// From the set's own thread.
+    /// From the set's own thread, while the set is there.
     fn push(&self, task: Runnable) {
         self.own.queue.borrow_mut().push_back(task.into_item());
         if !self.own.is_polling.get() {
@@ -304,11 +338,22 @@ impl Home for LocalShared {
 
 impl Schedule for LocalShared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
-        if context::local() == this {
-            // SAFETY: the context's set is live, and of this thread.
-            unsafe { &*this }.push(task);
-            return Ok(());
-        }
+        let sent = context::with(|context| {
+            // Whoever polls the set, and is woken for it, may drop the set and
+            // its guards.
+            let _pin = context.pin_locals();
+            if context.local() != this {
+                return Some(task);
+            }
+            // SAFETY: the context's set is pinned, and of this thread.
+            let shared = unsafe { &*this };
+            if shared.own.is_gone.get() {
+                return Some(task);
+            }
+            shared.push(task);
+            None
+        });
+        let Some(task) = sent else { return Ok(()) };
         // Once the task is in the inbox, the set may run it to its end, and go,
         // while we are still to wake it.
         // SAFETY: live up to here by the caller's promise, and from `as_ptr`.

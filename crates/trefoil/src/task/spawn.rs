@@ -17,7 +17,12 @@ where
 {
     // The panic comes from here, not from the closure, so that it names the
     // caller's place.
-    match context::with(|context| context.handle().map(|handle| handle.spawn(future))) {
+    let spawned = context::with(|context| {
+        // A runtime that is over drops the future, which may leave the runtime.
+        let _pin = context.pin_handles();
+        context.handle().map(|handle| handle.spawn(future))
+    });
+    match spawned {
         Some(join) => join,
         None => panic!("{NO_RUNTIME}"),
     }

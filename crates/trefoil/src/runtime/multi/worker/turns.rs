@@ -208,7 +208,9 @@ mod tests {
         let turns = Turns::new();
         assert_eq!(turns.injected_batch(false), INJECTED_BATCH);
         for (poll_us, expected) in [(0, INJECTED_BATCH), (10, 10), (1000, INJECTED_BATCH_MIN)] {
-            (0..61).for_each(|_| drop(turns.advance()));
+            for _ in 0..61 {
+                turns.advance();
+            }
             let ago = Duration::from_micros(61 * poll_us);
             turns.took.set(Instant::now().checked_sub(ago).unwrap());
             let batch = turns.injected_batch(true);

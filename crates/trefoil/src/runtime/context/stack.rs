@@ -1,0 +1,195 @@
+//! What guards have made the current one of a thread: a runtime, or a set of
+//! local tasks. The newest guard that is left decides.
+//!
+//! A guard puts a node on top, and takes it out again wherever it is by then.
+//! So guards may be dropped in any order, or never, and no guard puts back what
+//! it found: the nodes above one that goes are linked to those below it. What a
+//! node points at lives as long as the node. That of a guard which may move, or
+//! be leaked, is on the heap and owns its value; that of a frame lies in the
+//! frame, which unlinks it before it returns or unwinds.
+//!
+//! Nothing here has a destructor: a thread that ends with nodes on its stack
+//! leaks them, and until then finds them in the destructors of thread-locals.
+
+use std::cell::Cell;
+use std::ptr;
+
+#[derive(Debug)]
+pub(crate) struct Stack<T> {
+    newest: Cell<*const Node<T>>,
+    /// How many frames use values that no frame of theirs keeps alive.
+    pins: Cell<usize>,
+    /// Nodes off the stack that a pin keeps, linked by `below`.
+    kept: Cell<*const Node<T>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Node<T> {
+    value: T,
+    below: Cell<*const Node<T>>,
+}
+
+impl<T> Node<T> {
+    pub(super) const fn new(value: T) -> Self {
+        Self { value, below: Cell::new(ptr::null()) }
+    }
+}
+
+impl<T> Stack<T> {
+    pub(super) const fn new() -> Self {
+        Self { newest: Cell::new(ptr::null()), pins: Cell::new(0), kept: Cell::new(ptr::null()) }
+    }
+
+    /// The newest value, or null. It is valid until its guard is dropped, which
+    /// foreign code may do; under a pin, until that is gone.
+    #[inline(always)]
+    pub(super) fn newest(&self) -> *const T {
+        let newest = self.newest.get();
+        if newest.is_null() {
+            return ptr::null();
+        }
+        // SAFETY: nodes on the stack are live, by the promise of `link`.
+        unsafe { &raw const (*newest).value }
+    }
+
+    /// Keeps all values for as long as the pin, whatever becomes of their
+    /// guards.
+    #[inline(always)]
+    pub(super) fn pin(&self) -> Pin<'_, T> {
+        self.pins.set(self.pins.get() + 1);
+        Pin { stack: self }
+    }
+
+    /// # Safety
+    /// `node` is on no stack, and stays where it is until it was unlinked.
+    pub(super) unsafe fn link(&self, node: *const Node<T>) {
+        // SAFETY: the caller's promise.
+        unsafe { (*node).below.set(self.newest.get()) };
+        self.newest.set(node);
+    }
+
+    /// Returns whether it was the newest.
+    ///
+    /// # Safety
+    /// `node` is live.
+    ///
+    /// # Panics
+    /// If it is not on this stack.
+    pub(super) unsafe fn unlink(&self, node: *const Node<T>) -> bool {
+        let mut link = &self.newest;
+        while link.get() != node {
+            // SAFETY: nodes on the stack are live, by the promise of `link`.
+            link = match unsafe { link.get().as_ref() } {
+                Some(above) => &above.below,
+                None => unreachable!("a guard was dropped on another thread"),
+            };
+        }
+        // SAFETY: the caller's promise.
+        link.set(unsafe { (*node).below.get() });
+        ptr::eq(link, &self.newest)
+    }
+
+    /// Frees a node, at once or when the last pin is gone.
+    ///
+    /// # Safety
+    /// It came from `Box::into_raw`, is on no stack, and was not freed before.
+    pub(super) unsafe fn free(&self, node: *const Node<T>) {
+        if self.pins.get() == 0 {
+            // SAFETY: the caller's promise, and nobody uses the value: that
+            // takes a pin, or a frame that calls nothing that could get here.
+            drop(unsafe { Box::from_raw(node.cast_mut()) });
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { (*node).below.set(self.kept.get()) };
+            self.kept.set(node);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_kept(&self) {
+        let mut next = self.kept.replace(ptr::null());
+        while !next.is_null() {
+            // SAFETY: kept by `free`, whose caller has given it up; it is on no
+            // list any more.
+            let node = unsafe { Box::from_raw(next.cast_mut()) };
+            next = node.below.get();
+            drop(node);
+        }
+    }
+}
+
+/// See [`Stack::pin`].
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Pin<'a, T> {
+    stack: &'a Stack<T>,
+}
+
+impl<T> Drop for Pin<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let left = self.stack.pins.get() - 1;
+        self.stack.pins.set(left);
+        if left == 0 && !self.stack.kept.get().is_null() {
+            self.stack.free_kept();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+
+    fn push<T>(stack: &Stack<T>, value: T) -> *const Node<T> {
+        let node = Box::into_raw(Box::new(Node::new(value))).cast_const();
+        // SAFETY: new, and freed by `remove`, which unlinks it first.
+        unsafe { stack.link(node) };
+        node
+    }
+
+    fn remove<T>(stack: &Stack<T>, node: *const Node<T>) -> bool {
+        // SAFETY: each test removes what it has pushed, once.
+        let was_newest = unsafe { stack.unlink(node) };
+        // SAFETY: as above.
+        unsafe { stack.free(node) };
+        was_newest
+    }
+
+    fn newest(stack: &Stack<u32>) -> Option<u32> {
+        // SAFETY: nothing is removed meanwhile.
+        unsafe { stack.newest().as_ref() }.copied()
+    }
+
+    #[test]
+    fn nodes_go_in_any_order() {
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let stack = Stack::new();
+            let nodes = [0, 1, 2].map(|value| push(&stack, value));
+            let mut left = vec![0, 1, 2];
+            for index in order {
+                assert_eq!(newest(&stack), left.last().copied());
+                let was_newest = remove(&stack, nodes[index as usize]);
+                assert_eq!(was_newest, left.last() == Some(&index));
+                left.retain(|&other| other != index);
+            }
+            assert_eq!(newest(&stack), None);
+        }
+    }
+
+    #[test]
+    fn a_pin_keeps_values_and_not_places() {
+        let stack = Stack::new();
+        let values = [Rc::new(1), Rc::new(2)];
+        let nodes = [0, 1].map(|index: usize| push(&stack, Rc::clone(&values[index])));
+        let (outer, inner) = (stack.pin(), stack.pin());
+        assert!(!remove(&stack, nodes[0]));
+        drop(inner);
+        assert!(remove(&stack, nodes[1]));
+        assert!(stack.newest().is_null());
+        assert_eq!(values.each_ref().map(Rc::strong_count), [2, 2]);
+        drop(outer);
+        assert_eq!(values.each_ref().map(Rc::strong_count), [1, 1]);
+    }
+}

@@ -1,0 +1,226 @@
+//! What `runtime::from_tokio` says is different from tokio, and is the same,
+//! asked of both.
+
+use std::future::{Future, pending};
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
+use std::thread;
+
+/// Says whether a panic was under way when it was dropped.
+struct Panics(mpsc::Sender<bool>);
+
+impl Future for Panics {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        panic!("on purpose")
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        self.0.send(thread::panicking()).unwrap();
+    }
+}
+
+fn panics(f: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+/// All questions, to one of the two.
+macro_rules! answers {
+    ($name:ident, $runtime:ident) => {
+        mod $name {
+            use super::*;
+            use $runtime::runtime::{Builder, Handle, Runtime};
+            use $runtime::task::{self, LocalSet};
+
+            fn current() -> Runtime {
+                Builder::new_current_thread().enable_all().build().unwrap()
+            }
+
+            fn multi() -> Runtime {
+                Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+            }
+
+            pub(super) fn is_panicking_in_the_drop_of_what_panicked() -> bool {
+                let (told, is_panicking) = mpsc::channel();
+                let runtime = multi();
+                let ended = runtime.block_on(runtime.spawn(Panics(told)));
+                assert!(ended.unwrap_err().is_panic());
+                is_panicking.recv().unwrap()
+            }
+
+            /// How many messages a task has received when its sibling first runs.
+            pub(super) fn received_before_others_run() -> usize {
+                const MESSAGES: usize = 10_000;
+                let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+                for n in 0..MESSAGES {
+                    sender.send(n).unwrap();
+                }
+                drop(sender);
+                let count = Arc::new(AtomicUsize::new(0));
+                let its = Arc::clone(&count);
+                current().block_on(async {
+                    let all = task::spawn(async move {
+                        while receiver.recv().await.is_some() {
+                            its.fetch_add(1, SeqCst);
+                        }
+                    });
+                    let seen = task::spawn(async move { count.load(SeqCst) }).await.unwrap();
+                    all.await.unwrap();
+                    seen
+                })
+            }
+
+            pub(super) fn a_guard_leaked_in_block_on_is_a_panic() -> bool {
+                let ask = || {
+                    let (outer, inner) = (current(), current());
+                    panics(|| outer.block_on(async { forget(inner.enter()) }))
+                };
+                thread::spawn(ask).join().unwrap()
+            }
+
+            /// After guards of two runtimes were dropped in the wrong order, which
+            /// is a panic: whether there is a current one.
+            pub(super) fn is_in_one_after_two_were_left_in_the_wrong_order() -> bool {
+                let ask = || {
+                    let (a, b) = (current(), current());
+                    let of_a = a.enter();
+                    let of_b = b.enter();
+                    assert!(panics(|| drop(of_a)));
+                    drop(of_b);
+                    Handle::try_current().is_ok()
+                };
+                thread::spawn(ask).join().unwrap()
+            }
+
+            /// The same with sets of local tasks, where it is none.
+            pub(super) fn is_in_a_set_after_two_were_left_in_the_wrong_order() -> bool {
+                let ask = || {
+                    let (a, b) = (LocalSet::new(), LocalSet::new());
+                    let of_a = a.enter();
+                    let of_b = b.enter();
+                    drop(of_a);
+                    drop(of_b);
+                    !panics(|| drop(task::spawn_local(async {})))
+                };
+                thread::spawn(ask).join().unwrap()
+            }
+
+            pub(super) fn queued_from_another_thread() -> usize {
+                let runtime = current();
+                let handle = runtime.handle().clone();
+                thread::spawn(move || drop(handle.spawn(async {}))).join().unwrap();
+                runtime.metrics().global_queue_depth()
+            }
+
+            pub(super) fn an_empty_name_is_a_panic() -> bool {
+                panics(|| drop(Builder::new_current_thread().name("").build()))
+            }
+
+            pub(super) fn thread_name() -> String {
+                let runtime = multi();
+                let name = async { thread::current().name().unwrap().to_owned() };
+                runtime.block_on(runtime.spawn(name)).unwrap()
+            }
+
+            /// A blocking closure still in the queue when the runtime goes.
+            fn a_queued_closure_is_cancelled() {
+                let runtime =
+                    Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+                let (start, started) = mpsc::channel();
+                let (go, may_go) = mpsc::channel::<()>();
+                let first = runtime.spawn_blocking(move || {
+                    start.send(()).unwrap();
+                    may_go.recv().unwrap();
+                });
+                started.recv().unwrap();
+                let queued = runtime.spawn_blocking(|| ());
+                runtime.shutdown_background();
+                go.send(()).unwrap();
+                current().block_on(async {
+                    first.await.unwrap();
+                    assert!(queued.await.unwrap_err().is_cancelled());
+                });
+            }
+
+            /// What is the same in both.
+            pub(super) fn are_alike() {
+                // Tasks for a runtime that is over are cancelled.
+                let runtime = multi();
+                let handle = runtime.handle().clone();
+                drop(runtime);
+                let join = handle.spawn(pending::<()>());
+                assert!(current().block_on(join).unwrap_err().is_cancelled());
+                // So are those for a set that is gone.
+                let set = LocalSet::new();
+                let guard = set.enter();
+                drop(set);
+                let join = task::spawn_local(pending::<()>());
+                assert!(current().block_on(join).unwrap_err().is_cancelled());
+                drop(guard);
+                // An output that is there is not taken away by an abort.
+                let runtime = current();
+                let join = runtime.spawn(async { 1 });
+                runtime.block_on(task::yield_now());
+                assert!(join.is_finished());
+                join.abort();
+                assert_eq!(runtime.block_on(join).unwrap(), 1);
+                // An aborted task is dropped without another poll.
+                let join = runtime.spawn(async { 1 });
+                join.abort();
+                assert!(runtime.block_on(join).unwrap_err().is_cancelled());
+                // Blocking in place.
+                assert_eq!(task::block_in_place(|| 1), 1);
+                assert!(panics(|| current().block_on(async { task::block_in_place(|| ()) })));
+                assert_eq!(multi().block_on(async { task::block_in_place(|| 1) }), 1);
+                // Neither waits, nor ends runtimes, in asynchronous code.
+                assert!(panics(|| current().block_on(async { multi().block_on(async {}) })));
+                assert!(panics(|| current().block_on(async { drop(multi()) })));
+                current().block_on(async { multi().shutdown_background() });
+                a_queued_closure_is_cancelled();
+                // There has to be a runtime.
+                assert!(panics(|| drop(task::spawn(async {}))));
+                assert!(panics(|| drop(task::spawn_local(async {}))));
+            }
+        }
+    };
+}
+
+answers!(theirs, tokio);
+answers!(ours, trefoil);
+
+#[test]
+fn what_is_different() {
+    assert!(theirs::is_panicking_in_the_drop_of_what_panicked());
+    assert!(!ours::is_panicking_in_the_drop_of_what_panicked());
+
+    assert!(theirs::received_before_others_run() < 10_000);
+    assert_eq!(ours::received_before_others_run(), 10_000);
+
+    assert!(theirs::a_guard_leaked_in_block_on_is_a_panic());
+    assert!(!ours::a_guard_leaked_in_block_on_is_a_panic());
+
+    assert!(theirs::is_in_one_after_two_were_left_in_the_wrong_order());
+    assert!(!ours::is_in_one_after_two_were_left_in_the_wrong_order());
+
+    assert!(theirs::is_in_a_set_after_two_were_left_in_the_wrong_order());
+    assert!(!ours::is_in_a_set_after_two_were_left_in_the_wrong_order());
+
+    assert_eq!((theirs::queued_from_another_thread(), ours::queued_from_another_thread()), (1, 0));
+    assert!(theirs::an_empty_name_is_a_panic());
+    assert!(!ours::an_empty_name_is_a_panic());
+    let names = (theirs::thread_name(), ours::thread_name());
+    assert_eq!(names, ("tokio-rt-worker".into(), "trefoil-worker".into()));
+}
+
+#[test]
+fn what_is_the_same() {
+    theirs::are_alike();
+    ours::are_alike();
+}

@@ -1,0 +1,371 @@
+//! Guards of the thread's context that are dropped late, early, in the wrong
+//! order, by strangers, or never. With AddressSanitizer, this is also a test
+//! that nothing is used after it was freed.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, pending};
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+use trefoil::runtime::{Builder, EnterGuard, Handle, LocalRuntime, Runtime};
+use trefoil::task::{self, LocalEnterGuard, LocalSet, spawn_local, yield_now};
+
+/// In a thread of its own, whose context nobody else has to live with.
+fn apart(f: impl FnOnce() + Send + 'static) {
+    thread::spawn(f).join().unwrap();
+}
+
+fn single() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Memory that was just freed gets another content.
+fn fill() {
+    drop((0..64).map(|n| vec![0x41u8; 64 + n * 8]).collect::<Vec<_>>());
+}
+
+/// Whether there is a set that `spawn_local` finds.
+fn is_in_a_set() -> bool {
+    fill();
+    let spawned = catch_unwind(|| drop(spawn_local(async {})));
+    if let Err(payload) = &spawned {
+        let text = payload.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("outside of a `task::LocalSet`"), "{text}");
+    }
+    spawned.is_ok()
+}
+
+/// Says on which thread it was dropped.
+struct Told(mpsc::Sender<thread::ThreadId>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.0.send(thread::current().id());
+    }
+}
+
+#[test]
+fn sets_left_in_the_order_of_their_entering() {
+    apart(|| {
+        let (a, b) = (LocalSet::new(), LocalSet::new());
+        let of_a = a.enter();
+        let of_b = b.enter();
+        drop(of_a);
+        drop(a);
+        drop(of_b);
+        assert!(!is_in_a_set());
+        drop(b);
+    });
+}
+
+#[test]
+fn the_newest_guard_that_is_left_decides() {
+    apart(|| {
+        let sets: Vec<LocalSet> = (0..3).map(|_| LocalSet::new()).collect();
+        let runtime = single();
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut guards: Vec<_> = sets.iter().map(|set| Some(set.enter())).collect();
+            for left in order {
+                let newest = guards.iter().rposition(Option::is_some).unwrap();
+                let spawned = spawn_local(async {});
+                assert!(!spawned.is_finished());
+                // Only the set that has it runs it.
+                sets[newest].block_on(&runtime, spawned).unwrap();
+                guards[left] = None;
+            }
+            assert!(!is_in_a_set());
+        }
+    });
+}
+
+#[test]
+fn a_guard_held_across_an_await_in_another_set() {
+    apart(|| {
+        let runtime = single();
+        let (a, b) = (LocalSet::new(), LocalSet::new());
+        let kept = RefCell::new(None);
+        b.block_on(&runtime, async {
+            let of_a = a.enter();
+            yield_now().await;
+            // The set that polls is the newest again.
+            spawn_local(async {}).await.unwrap();
+            *kept.borrow_mut() = Some(of_a);
+        });
+        drop(b);
+        // Of the two, only the guard is left.
+        let spawned = spawn_local(async {});
+        a.block_on(&runtime, spawned).unwrap();
+        drop(kept);
+        drop(a);
+        assert!(!is_in_a_set());
+    });
+}
+
+#[test]
+fn a_guard_that_outlives_the_poll_it_was_made_in_and_its_set() {
+    apart(|| {
+        let (a, b) = (LocalSet::new(), LocalSet::new());
+        let mut cx = Context::from_waker(Waker::noop());
+        let of_b = {
+            let mut in_a = Box::pin(a.run_until(async {
+                let of_b = b.enter();
+                yield_now().await;
+                of_b
+            }));
+            assert!(in_a.as_mut().poll(&mut cx).is_pending());
+            let Poll::Ready(of_b) = in_a.as_mut().poll(&mut cx) else { panic!("it has yielded") };
+            of_b
+        };
+        drop(a);
+        drop(of_b);
+        assert!(!is_in_a_set());
+        drop(b);
+    });
+}
+
+#[test]
+fn local_runtimes_left_in_the_order_of_their_entering() {
+    apart(|| {
+        let (a, b) = (LocalRuntime::new().unwrap(), LocalRuntime::new().unwrap());
+        let of_a = a.enter();
+        let of_b = b.enter();
+        catch_unwind(AssertUnwindSafe(|| drop(of_a))).unwrap_err();
+        drop(a);
+        assert_eq!(Handle::current().id(), b.handle().id());
+        assert!(is_in_a_set());
+        drop(of_b);
+        fill();
+        assert!(Handle::try_current().is_err());
+        assert!(!is_in_a_set());
+    });
+}
+
+#[test]
+fn tasks_for_a_set_that_is_gone_are_cancelled_where_they_are_spawned() {
+    apart(|| {
+        let set = LocalSet::new();
+        let guard = set.enter();
+        drop(set);
+        let (told, dropped) = mpsc::channel();
+        let (told, alone) = (Told(told), Rc::new(()));
+        let join = spawn_local(async move {
+            let _its = (told, alone);
+            pending::<()>().await;
+        });
+        assert_eq!(dropped.try_recv(), Ok(thread::current().id()));
+        drop(guard);
+        assert!(single().block_on(join).unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_guard_that_is_leaked_stays_in_force_and_keeps_no_tasks() {
+    apart(|| {
+        let set = LocalSet::new();
+        forget(set.enter());
+        let other = LocalSet::new();
+        drop(other.enter());
+        other.block_on(&single(), async { spawn_local(async {}).await.unwrap() });
+        drop((set, other));
+        let join = spawn_local(async {});
+        assert!(join.is_finished());
+        assert!(single().block_on(join).unwrap_err().is_cancelled());
+    });
+    // And of runtimes.
+    apart(|| {
+        let (leaked, other) = (single(), single());
+        forget(leaked.enter());
+        let (id, its) = other.block_on(async { (Handle::current().id(), other.handle().id()) });
+        assert_eq!(id, its);
+        drop(other.enter());
+        let id = leaked.handle().id();
+        drop((leaked, other));
+        fill();
+        assert_eq!(Handle::current().id(), id);
+    });
+}
+
+#[test]
+fn a_runtime_guard_leaked_in_block_on_does_not_make_it_panic() {
+    apart(|| {
+        let (outer, inner) = (single(), single());
+        outer.block_on(async { forget(inner.enter()) });
+        assert_eq!(Handle::current().id(), inner.handle().id());
+    });
+}
+
+#[test]
+fn runtimes_left_in_the_wrong_order_are_a_panic_and_left_all_the_same() {
+    apart(|| {
+        let runtimes: Vec<Runtime> = (0..3).map(|_| single()).collect();
+        let mut guards: Vec<_> = runtimes.iter().map(|runtime| Some(runtime.enter())).collect();
+        let wrong = catch_unwind(AssertUnwindSafe(|| guards[1] = None)).unwrap_err();
+        let text = wrong.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("dropped out of order"), "{text}");
+        assert_eq!(Handle::current().id(), runtimes[2].handle().id());
+        guards[2] = None;
+        fill();
+        // Not the one in the middle, which was left.
+        assert_eq!(Handle::current().id(), runtimes[0].handle().id());
+        guards[0] = None;
+        assert!(Handle::try_current().is_err());
+    });
+}
+
+#[test]
+fn guards_dropped_while_a_panic_is_under_way() {
+    apart(|| {
+        let (a, b) = (single(), single());
+        let (set, other) = (LocalSet::new(), LocalSet::new());
+        catch_unwind(AssertUnwindSafe(|| {
+            // Fields are dropped in order: all of these in the wrong one.
+            let _guards = (a.enter(), b.enter(), set.enter(), other.enter());
+            panic!("on purpose");
+        }))
+        .unwrap_err();
+        drop((a, b, set, other));
+        fill();
+        assert!(Handle::try_current().is_err());
+        assert!(!is_in_a_set());
+    });
+}
+
+thread_local! {
+    static LATE: RefCell<Option<Late>> = const { RefCell::new(None) };
+    static GUARD: RefCell<Option<EnterGuard<'static>>> = const { RefCell::new(None) };
+    static SET: RefCell<Option<(LocalSet, LocalEnterGuard)>> = const { RefCell::new(None) };
+}
+
+/// Dropped when the thread ends.
+struct Late {
+    guards: Option<(LocalEnterGuard, LocalEnterGuard)>,
+    sets: Option<(LocalSet, LocalSet)>,
+    told: mpsc::Sender<bool>,
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let spawned = spawn_local(async {});
+        self.sets = None;
+        assert!(spawned.is_finished());
+        self.guards = None;
+        let _ = self.told.send(is_in_a_set());
+    }
+}
+
+#[test]
+fn guards_and_sets_that_go_when_the_thread_does() {
+    let (told, is_in_a_set) = mpsc::channel();
+    apart(move || {
+        let (a, b) = (LocalSet::new(), LocalSet::new());
+        let guards = Some((a.enter(), b.enter()));
+        LATE.with(|late| *late.borrow_mut() = Some(Late { guards, sets: Some((a, b)), told }));
+    });
+    assert_eq!(is_in_a_set.recv(), Ok(false));
+}
+
+/// Drops the set that is the current one, with its guard.
+struct DropsTheSet;
+
+impl Wake for DropsTheSet {
+    fn wake(self: Arc<Self>) {
+        drop(SET.with(|set| set.borrow_mut().take()));
+        fill();
+    }
+}
+
+#[test]
+fn the_current_set_goes_while_a_task_is_spawned_into_it() {
+    apart(|| {
+        let set = LocalSet::new();
+        // Whoever spawns into the set wakes the one who polls it.
+        let waker = Waker::from(Arc::new(DropsTheSet));
+        let polled = pin!(set.run_until(pending::<()>())).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        let guard = set.enter();
+        SET.with(|cell| *cell.borrow_mut() = Some((set, guard)));
+        let join = spawn_local(pending::<()>());
+        assert!(join.is_finished());
+        assert!(!is_in_a_set());
+    });
+}
+
+#[test]
+fn the_current_set_goes_while_a_task_of_it_is_woken() {
+    apart(|| {
+        let set = LocalSet::new();
+        let waker = Waker::from(Arc::new(DropsTheSet));
+        let (sender, receiver) = trefoil::sync::oneshot::channel::<()>();
+        let join = set.spawn_local(receiver);
+        {
+            let mut polled = pin!(set.run_until(pending::<()>()));
+            let mut cx = Context::from_waker(&waker);
+            assert!(polled.as_mut().poll(&mut cx).is_pending());
+        }
+        let guard = set.enter();
+        SET.with(|cell| *cell.borrow_mut() = Some((set, guard)));
+        sender.send(()).unwrap();
+        assert!(join.is_finished());
+        assert!(!is_in_a_set());
+    });
+}
+
+/// Leaves the runtime that is the current one.
+struct Leaves;
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        drop(GUARD.with(|guard| guard.borrow_mut().take()));
+        fill();
+    }
+}
+
+#[test]
+fn the_current_runtime_is_left_while_a_task_is_spawned_into_it() {
+    for multi in [false, true] {
+        apart(move || {
+            let runtime = if multi { Runtime::new().unwrap() } else { single() };
+            let handle: &'static Handle = Box::leak(Box::new(runtime.handle().clone()));
+            GUARD.with(|guard| *guard.borrow_mut() = Some(handle.enter()));
+            // What is spawned now is dropped at once.
+            runtime.shutdown_timeout(Duration::from_secs(600));
+            let leaves = Leaves;
+            let join = task::spawn(async move {
+                let _leaves = leaves;
+                pending::<()>().await;
+            });
+            assert!(join.is_finished());
+            assert!(Handle::try_current().is_err());
+        });
+    }
+}
+
+#[test]
+fn guards_in_tasks_that_go_with_their_set() {
+    apart(|| {
+        let runtime = single();
+        let (a, b) = (Rc::new(LocalSet::new()), Rc::new(LocalSet::new()));
+        let polled = Rc::new(Cell::new(0));
+        for (set, entered) in [(&a, &b), (&b, &a), (&a, &a)] {
+            let (entered, polled) = (Rc::downgrade(entered), polled.clone());
+            set.spawn_local(async move {
+                let _guard = entered.upgrade().unwrap().enter();
+                polled.set(polled.get() + 1);
+                pending::<()>().await;
+            });
+        }
+        a.block_on(&runtime, yield_now());
+        b.block_on(&runtime, yield_now());
+        assert_eq!(polled.get(), 3);
+        assert!(is_in_a_set());
+        drop(a);
+        assert!(is_in_a_set());
+        drop(b);
+        assert!(!is_in_a_set());
+    });
+}

@@ -2,12 +2,16 @@
 //! reaches atomics, threads and cells.
 //!
 //! Everything `pub(crate)` in this file is either `std`'s or, under
-//! `--cfg loom`, loom's model of it. No other module names
+//! `--cfg loom`, loom's model of it. Under `--cfg trefoil_tsan`, which
+//! `cargo xtask tsan` sets, locks and threads say to ThreadSanitizer what it
+//! cannot see inside of an uninstrumented `std`. No other module names
 //! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
 //! loom checks is the code that runs.
 
 mod notify;
 pub mod oneshot;
+#[cfg(all(trefoil_tsan, not(loom)))]
+mod tsan;
 
 pub use notify::{Notified, Notify, OwnedNotified};
 
@@ -81,7 +85,7 @@ pub(crate) mod cell {
 
 pub(crate) use cell::UnsafeCell;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, trefoil_tsan)))]
 mod blocking {
     use std::time::Duration;
 
@@ -139,29 +143,31 @@ mod blocking {
     }
 
     pub(crate) mod thread {
+        pub(crate) use crate::sync::spawn_detached as spawn;
         pub(crate) use std::thread::{Thread, current, panicking, park};
         use std::time::Duration;
 
         pub(crate) fn park_timeout(timeout: Duration) {
             std::thread::park_timeout(timeout);
         }
-
-        /// Starts a detached thread.
-        ///
-        /// # Errors
-        /// What the system says when it has no thread to give.
-        pub(crate) fn spawn(
-            name: String,
-            stack_bytes: Option<usize>,
-            body: impl FnOnce() + Send + 'static,
-        ) -> std::io::Result<()> {
-            let mut builder = std::thread::Builder::new().name(name);
-            if let Some(bytes) = stack_bytes {
-                builder = builder.stack_size(bytes);
-            }
-            builder.spawn(body).map(drop)
-        }
     }
+}
+
+/// Starts a detached thread.
+///
+/// # Errors
+/// What the system says when it has no thread to give.
+#[cfg(not(loom))]
+pub(crate) fn spawn_detached(
+    name: String,
+    stack_bytes: Option<usize>,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    let mut builder = std::thread::Builder::new().name(name);
+    if let Some(bytes) = stack_bytes {
+        builder = builder.stack_size(bytes);
+    }
+    builder.spawn(body).map(drop)
 }
 
 #[cfg(loom)]
@@ -254,7 +260,10 @@ mod blocking {
     }
 }
 
+#[cfg(any(loom, not(trefoil_tsan)))]
 pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
+#[cfg(all(trefoil_tsan, not(loom)))]
+pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
 
 /// A value on cache lines of its own. 128 bytes, because x86-64 fetches lines
 /// in pairs and some ARM cores have lines of that size.

@@ -8,6 +8,8 @@
 //! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
 //! loom checks is the code that runs.
 
+#[cfg(all(test, not(loom)))]
+mod fence_tests;
 mod notify;
 pub mod oneshot;
 #[cfg(all(trefoil_tsan, not(loom)))]
@@ -25,9 +27,40 @@ pub(crate) mod atomic {
     /// Completes a full fence of which the read-modify-write that comes just
     /// before it in program order is the expensive half.
     ///
-    /// On x86-64 every locked instruction already keeps later loads from
-    /// passing it, so only the compiler has to be held back; elsewhere this
-    /// is a sequentially consistent fence.
+    /// That RMW must be `AcqRel` or stronger: one that only releases, and whose
+    /// result nobody uses, may be compiled to a plain store.
+    ///
+    /// Everywhere but on x86-64 this is `fence(SeqCst)`, and that is what loom
+    /// checks. On x86-64 it is the compiler's half of that fence alone, and the
+    /// machine's half is argued for as follows.
+    ///
+    /// - *The machine.* An atomic RMW is a `lock`ed instruction, or `xchg`,
+    ///   which is one by nature. In x86-TSO, the model that Intel's and AMD's
+    ///   manuals promise, it starts only when the processor's store buffer is
+    ///   empty, and its own store never enters the buffer. The only reordering
+    ///   of the model is that of a store with a later load, by way of that
+    ///   buffer. So no load that follows the RMW in the code is satisfied before
+    ///   all earlier stores are visible, the RMW's among them: what `mfence`
+    ///   gives, and compilers use a `lock`ed instruction in its stead.
+    /// - *What x86-TSO leaves out.* Non-temporal stores, and accesses to memory
+    ///   that is not cached normally, are not in that order. No atomic access is
+    ///   compiled to one. A `memcpy` may be, but then it is followed by its own
+    ///   `sfence`, and the manuals promise that `lock`ed instructions wait for
+    ///   such stores, too.
+    /// - *The compiler.* Acquire already forbids it to move a later access above
+    ///   the RMW, and Release an earlier one below it. `compiler_fence(SeqCst)`
+    ///   forbids it to move any access, atomic or not, across this point, and so
+    ///   says what is meant where an RMW is all that stands there. An RMW of
+    ///   both orders is neither dropped nor made a store, since another thread
+    ///   may synchronise with either half.
+    /// - *The language.* It does not say this. An `AcqRel` RMW and a compiler
+    ///   fence are no SeqCst fence in it, and in theory all threads together may
+    ///   see two of them in no common order. So this rests on what the compiler
+    ///   emits: a full fence is what every path through the machine code has,
+    ///   which `fence_tests` looks at in the code and in what threads see. A
+    ///   proof written for `fence(SeqCst)` then holds for the machine's
+    ///   execution, in which both kinds of fences drain the store buffer and
+    ///   stand in one order.
     #[inline(always)]
     pub(crate) fn fence_after_rmw() {
         #[cfg(target_arch = "x86_64")]

@@ -28,7 +28,7 @@ extern "C" fn trefoil_add_then_load(ours: &AtomicU64, theirs: &AtomicU64) -> u64
 /// The instructions of a function of this executable; none without `objdump`.
 fn disassembled(function: &str) -> Option<Vec<String>> {
     let output = std::process::Command::new("objdump")
-        .args(["--disassemble", "--no-show-raw-insn", "--no-addresses"])
+        .args(["--no-show-raw-insn", "--no-addresses"])
         .arg(format!("--disassemble={function}"))
         .arg(std::env::current_exe().unwrap())
         .output()

@@ -1,6 +1,7 @@
 //! One command a habit: `cargo xtask check`, `test`, `verify`. CI calls only these.
 #![forbid(unsafe_code)]
 
+mod sanitizers;
 mod tests;
 mod tidy;
 
@@ -14,7 +15,9 @@ cargo xtask <habit>
   test     every test that this machine can run; ends with `N passed, N failed`
   verify   build every contender that this machine can, and check its answers
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
-  tsan [TEST...]        Trefoil's tests, or these files of them, under ThreadSanitizer (nightly with rust-src)
+  asan [TEST...]        Trefoil's tests, or these files of them, under AddressSanitizer; skipped without nightly
+  tsan [TEST...]        the same under ThreadSanitizer; with --build-std, std is rebuilt for it (needs rust-src)
+  fences                the machine code of Trefoil's fences, and a litmus test of them
   stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
 ";
 
@@ -25,7 +28,9 @@ fn main() -> ExitCode {
         "check" => check(&root),
         "test" => tests::run(&root),
         "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
-        "tsan" => tsan(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
+        "asan" => sanitizers::run(&root, &sanitizers::ADDRESS, std::env::args().skip(2)),
+        "tsan" => sanitizers::run(&root, &sanitizers::THREAD, std::env::args().skip(2)),
+        "fences" => fences(&root),
         "stress" => stress(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "verify" => run(
             &root,
@@ -123,51 +128,20 @@ fn loom(root: &Path, name: &str) -> bool {
     command().status().is_ok_and(|status| status.success())
 }
 
-/// With a standard library that is built for it: races on what a mutex of another one guards would be false
-/// alarms, since its slow path and the fences of its `Arc` are not seen.
-fn tsan(root: &Path, tests: &[String]) -> bool {
-    const TARGET: &str = "x86_64-unknown-linux-gnu";
-    let mut args = vec![
-        "+nightly",
+/// In release mode, since it is the optimised code that has to be right.
+fn fences(root: &Path) -> bool {
+    let args = [
         "test",
+        "--release",
         "--locked",
-        "--no-fail-fast",
-        "-Zbuild-std",
-        "--target",
-        TARGET,
-        "--target-dir",
-        "target/tsan",
         "--package",
         "trefoil",
+        "--lib",
+        "--",
+        "fence_after_rmw",
+        "--nocapture",
     ];
-    if tests.is_empty() {
-        args.extend(["--lib", "--tests"]);
-    }
-    for test in tests {
-        args.extend(["--test", test]);
-    }
-    // Its shadow of the call stack ends at 65,536 frames, and the process with it.
-    args.extend(["--", "--skip", "recursion_deeper_than_the_deque_runs_inline"]);
-    let flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
-    eprintln!("+ RUSTFLAGS={flags:?} cargo {}", args.join(" "));
-    let mut command = Command::new("cargo");
-    // The pinned toolchain's own `cargo` may be what runs this: without this, it would be nightly's `rustc` too.
-    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
-    // Tests panic by the hundred, and a backtrace takes seconds there.
-    command.args(&args).env("RUSTFLAGS", flags).env("RUST_BACKTRACE", "0").current_dir(root);
-    match command.status() {
-        Ok(status) if status.success() => true,
-        Ok(_) => {
-            eprintln!(
-                "if it did not build: rustup toolchain install nightly --profile minimal --component rust-src"
-            );
-            false
-        }
-        Err(error) => {
-            eprintln!("cargo cannot be started: {error}");
-            false
-        }
-    }
+    run(root, "cargo", &args)
 }
 
 /// Tasks first, then forks; the options go to both.

@@ -7,10 +7,36 @@ use crate::has;
 
 /// What a set of tests came to.
 #[derive(Default)]
-struct Count {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
+pub(crate) struct Count {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Count {
+    /// Adds what `cargo test` said, and whether it succeeded.
+    pub(crate) fn add_rust(&mut self, text: &str, ok: bool) {
+        let mut failed = 0;
+        for line in text.lines().filter(|line| line.starts_with("test result:")) {
+            let number = |word: &str| {
+                let words: Vec<&str> =
+                    line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
+                let at = words.iter().position(|&other| other == word);
+                at.and_then(|at| words[at - 1].parse::<u64>().ok()).unwrap_or(0)
+            };
+            self.passed += number("passed");
+            self.skipped += number("ignored");
+            failed += number("failed");
+        }
+        // A test that does not compile, or dies by a signal, has no line of its own.
+        self.failed += if ok { failed } else { failed.max(1) };
+    }
+
+    /// The last line of a habit that tests; true if nothing failed.
+    pub(crate) fn close(&self) -> bool {
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
+        self.failed == 0
+    }
 }
 
 /// Runs all tests; true if none failed.
@@ -25,20 +51,18 @@ pub(crate) fn run(root: &Path) -> bool {
         eprintln!("skipped: the tests of the Go harness, for want of go");
         count.skipped += 1;
     }
-    println!("{} passed, {} failed, {} skipped", count.passed, count.failed, count.skipped);
-    count.failed == 0
+    count.close()
+}
+
+fn heard(directory: &Path, program: &str, args: &[&str]) -> (String, bool) {
+    eprintln!("+ {program} {} (in {})", args.join(" "), directory.display());
+    listen(program, Command::new(program).args(args).current_dir(directory))
 }
 
 /// Runs a command, shows what it says, and returns it with whether it succeeded.
-fn heard(directory: &Path, program: &str, args: &[&str]) -> (String, bool) {
-    eprintln!("+ {program} {} (in {})", args.join(" "), directory.display());
+pub(crate) fn listen(program: &str, command: &mut Command) -> (String, bool) {
     // Standard error goes straight through: that is where builds report progress.
-    let output = Command::new(program)
-        .args(args)
-        .current_dir(directory)
-        .stderr(std::process::Stdio::inherit())
-        .output();
-    match output {
+    match command.stderr(std::process::Stdio::inherit()).output() {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             print!("{text}");
@@ -53,19 +77,7 @@ fn heard(directory: &Path, program: &str, args: &[&str]) -> (String, bool) {
 
 fn rust(directory: &Path, args: &[&str], count: &mut Count) {
     let (text, ok) = heard(directory, "cargo", args);
-    let mut failed = 0;
-    for line in text.lines().filter(|line| line.starts_with("test result:")) {
-        let number = |word: &str| {
-            let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
-            let at = words.iter().position(|&other| other == word);
-            at.and_then(|at| words[at - 1].parse::<u64>().ok()).unwrap_or(0)
-        };
-        count.passed += number("passed");
-        count.skipped += number("ignored");
-        failed += number("failed");
-    }
-    // A test that does not compile, or dies by a signal, has no line of its own.
-    count.failed += if ok { failed } else { failed.max(1) };
+    count.add_rust(&text, ok);
 }
 
 fn go(directory: &Path, count: &mut Count) {

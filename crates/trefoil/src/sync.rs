@@ -2,12 +2,18 @@
 //! reaches atomics, threads and cells.
 //!
 //! Everything `pub(crate)` in this file is either `std`'s or, under
-//! `--cfg loom`, loom's model of it. No other module names
+//! `--cfg loom`, loom's model of it. Under `--cfg trefoil_tsan`, which
+//! `cargo xtask tsan` sets, locks and threads say to ThreadSanitizer what it
+//! cannot see inside of an uninstrumented `std`. No other module names
 //! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
 //! loom checks is the code that runs.
 
+#[cfg(all(test, not(loom)))]
+mod fence_tests;
 mod notify;
 pub mod oneshot;
+#[cfg(all(trefoil_tsan, not(loom)))]
+mod tsan;
 
 pub use notify::{Notified, Notify, OwnedNotified};
 
@@ -21,9 +27,40 @@ pub(crate) mod atomic {
     /// Completes a full fence of which the read-modify-write that comes just
     /// before it in program order is the expensive half.
     ///
-    /// On x86-64 every locked instruction already keeps later loads from
-    /// passing it, so only the compiler has to be held back; elsewhere this
-    /// is a sequentially consistent fence.
+    /// That RMW must be `AcqRel` or stronger: one that only releases, and whose
+    /// result nobody uses, may be compiled to a plain store.
+    ///
+    /// Everywhere but on x86-64 this is `fence(SeqCst)`, and that is what loom
+    /// checks. On x86-64 it is the compiler's half of that fence alone, and the
+    /// machine's half is argued for as follows.
+    ///
+    /// - *The machine.* An atomic RMW is a `lock`ed instruction, or `xchg`,
+    ///   which is one by nature. In x86-TSO, the model that Intel's and AMD's
+    ///   manuals promise, it starts only when the processor's store buffer is
+    ///   empty, and its own store never enters the buffer. The only reordering
+    ///   of the model is that of a store with a later load, by way of that
+    ///   buffer. So no load that follows the RMW in the code is satisfied before
+    ///   all earlier stores are visible, the RMW's among them: what `mfence`
+    ///   gives, and compilers use a `lock`ed instruction in its stead.
+    /// - *What x86-TSO leaves out.* Non-temporal stores, and accesses to memory
+    ///   that is not cached normally, are not in that order. No atomic access is
+    ///   compiled to one. A `memcpy` may be, but then it is followed by its own
+    ///   `sfence`, and the manuals promise that `lock`ed instructions wait for
+    ///   such stores, too.
+    /// - *The compiler.* Acquire already forbids it to move a later access above
+    ///   the RMW, and Release an earlier one below it. `compiler_fence(SeqCst)`
+    ///   forbids it to move any access, atomic or not, across this point, and so
+    ///   says what is meant where an RMW is all that stands there. An RMW of
+    ///   both orders is neither dropped nor made a store, since another thread
+    ///   may synchronise with either half.
+    /// - *The language.* It does not say this. An `AcqRel` RMW and a compiler
+    ///   fence are no SeqCst fence in it, and in theory all threads together may
+    ///   see two of them in no common order. So this rests on what the compiler
+    ///   emits: a full fence is what every path through the machine code has,
+    ///   which `fence_tests` looks at in the code and in what threads see. A
+    ///   proof written for `fence(SeqCst)` then holds for the machine's
+    ///   execution, in which both kinds of fences drain the store buffer and
+    ///   stand in one order.
     #[inline(always)]
     pub(crate) fn fence_after_rmw() {
         #[cfg(target_arch = "x86_64")]
@@ -81,7 +118,7 @@ pub(crate) mod cell {
 
 pub(crate) use cell::UnsafeCell;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, trefoil_tsan)))]
 mod blocking {
     use std::time::Duration;
 
@@ -139,29 +176,31 @@ mod blocking {
     }
 
     pub(crate) mod thread {
+        pub(crate) use crate::sync::spawn_detached as spawn;
         pub(crate) use std::thread::{Thread, current, panicking, park};
         use std::time::Duration;
 
         pub(crate) fn park_timeout(timeout: Duration) {
             std::thread::park_timeout(timeout);
         }
-
-        /// Starts a detached thread.
-        ///
-        /// # Errors
-        /// What the system says when it has no thread to give.
-        pub(crate) fn spawn(
-            name: String,
-            stack_bytes: Option<usize>,
-            body: impl FnOnce() + Send + 'static,
-        ) -> std::io::Result<()> {
-            let mut builder = std::thread::Builder::new().name(name);
-            if let Some(bytes) = stack_bytes {
-                builder = builder.stack_size(bytes);
-            }
-            builder.spawn(body).map(drop)
-        }
     }
+}
+
+/// Starts a detached thread.
+///
+/// # Errors
+/// What the system says when it has no thread to give.
+#[cfg(not(loom))]
+pub(crate) fn spawn_detached(
+    name: String,
+    stack_bytes: Option<usize>,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    let mut builder = std::thread::Builder::new().name(name);
+    if let Some(bytes) = stack_bytes {
+        builder = builder.stack_size(bytes);
+    }
+    builder.spawn(body).map(drop)
 }
 
 #[cfg(loom)]
@@ -254,7 +293,10 @@ mod blocking {
     }
 }
 
+#[cfg(any(loom, not(trefoil_tsan)))]
 pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
+#[cfg(all(trefoil_tsan, not(loom)))]
+pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
 
 /// A value on cache lines of its own. 128 bytes, because x86-64 fetches lines
 /// in pairs and some ARM cores have lines of that size.

@@ -1,0 +1,233 @@
+//! Trefoil's tests under the sanitizers that come with a nightly toolchain.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tests::{Count, listen};
+
+/// The only target for which the flags and the suppressions have been tried.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// A run that takes longer hangs. It takes about a minute on two cores.
+const LIMIT_SECONDS: u32 = 900;
+
+pub(crate) struct Sanitizer {
+    name: &'static str,
+    /// What follows `librustc-nightly_rt.` in the name of its runtime.
+    short: &'static str,
+    rustflags: &'static [&'static str],
+    options: &'static str,
+    suppressions: &'static [(&'static str, &'static str)],
+    special: &'static [Special],
+}
+
+/// A test that cannot run as the others do.
+struct Special {
+    /// The file it is in.
+    file: &'static str,
+    test: &'static str,
+    reason: &'static str,
+    /// The sanitizer's options with which it can run, if it can.
+    options: Option<&'static str>,
+}
+
+pub(crate) static ADDRESS: Sanitizer = Sanitizer {
+    name: "AddressSanitizer",
+    short: "asan",
+    rustflags: &["-Zsanitizer=address"],
+    // A fork's frame is lent to other threads: its end is what is to be watched.
+    options: "detect_stack_use_after_return=1",
+    suppressions: &[("LSAN_OPTIONS", "lsan.supp")],
+    special: &[
+        Special {
+            file: "fork_faults",
+            test: "stack::the_end_of_a_stack_is_named",
+            reason: "the handler of the end of a stack must be std's, and not the sanitizer's",
+            options: Some("handle_segv=0"),
+        },
+        Special {
+            file: "fork_faults",
+            test: "stack::thousands_of_nested_forks_fit_into_a_default_stack",
+            reason: "it measures a stack on which variables must really lie",
+            options: Some("detect_stack_use_after_return=0"),
+        },
+    ],
+};
+
+pub(crate) static THREAD: Sanitizer = Sanitizer {
+    name: "ThreadSanitizer",
+    short: "tsan",
+    // The linker's part is told in `trefoil/src/sync/tsan/fence.rs`.
+    rustflags: &[
+        "-Zsanitizer=thread",
+        "--cfg=trefoil_tsan",
+        "-Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub",
+        "-Clink-arg=-Wl,--wrap=__tsan_atomic_thread_fence",
+    ],
+    options: "",
+    suppressions: &[("TSAN_OPTIONS", "tsan.supp")],
+    special: &[Special {
+        file: "fork_faults",
+        test: "stack::the_end_of_a_stack_is_named",
+        reason: "the sanitizer's own copy of the call stack ends long before the stack does",
+        options: None,
+    }],
+};
+
+/// Runs the tests in these files, or all; true if none failed. Where it cannot, it says why and fails nothing.
+pub(crate) fn run(root: &Path, sanitizer: &Sanitizer, args: impl Iterator<Item = String>) -> bool {
+    let (flags, files): (Vec<_>, Vec<_>) = args.partition(|arg| arg.starts_with("--"));
+    let build_std = flags.iter().any(|flag| flag == "--build-std");
+    if let Some(unknown) = flags.iter().find(|flag| *flag != "--build-std") {
+        eprintln!("{unknown} is no option; there is --build-std");
+        return false;
+    }
+    let mut count = Count::default();
+    if let Err(reason) = available(sanitizer, build_std) {
+        eprintln!("skipped: {}, {reason}", sanitizer.name);
+        count.skipped += 1;
+        return count.close();
+    }
+    let habit = Habit { root, sanitizer, build_std, files: &files };
+    // By itself, so that the limit is on the tests alone.
+    if !habit.cargo(&["--no-run"], "", None).1 {
+        count.failed += 1;
+        return count.close();
+    }
+    habit.all(&mut count);
+    habit.specials(&mut count);
+    count.close()
+}
+
+/// Why a sanitizer cannot be used here, and how it could be.
+fn available(sanitizer: &Sanitizer, build_std: bool) -> Result<(), String> {
+    if cfg!(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))) {
+        return Err(format!("which is set up for {TARGET} only"));
+    }
+    let printed = nightly("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let folder = match printed {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+        _ => {
+            return Err("for want of a nightly toolchain: \
+                rustup toolchain install nightly --profile minimal"
+                .into());
+        }
+    };
+    let folder = Path::new(&folder);
+    let runtime = folder.join(format!("librustc-nightly_rt.{}.a", sanitizer.short));
+    if !runtime.exists() {
+        return Err(format!("which this nightly does not have ({})", runtime.display()));
+    }
+    let source = folder.join("../../src/rust/library/Cargo.lock");
+    if build_std && !source.exists() {
+        return Err("for want of the sources of std: \
+            rustup component add rust-src --toolchain nightly"
+            .into());
+    }
+    Ok(())
+}
+
+/// A tool of the nightly toolchain, whichever runs this. Unlike `cargo +nightly`, this never installs one.
+fn nightly(tool: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", tool]);
+    // The pinned toolchain's own would be used.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    command
+}
+
+struct Habit<'a> {
+    root: &'a Path,
+    sanitizer: &'a Sanitizer,
+    build_std: bool,
+    files: &'a [String],
+}
+
+impl Habit<'_> {
+    fn all(&self, count: &mut Count) {
+        let mut skips = vec!["--"];
+        for special in self.sanitizer.special {
+            skips.extend(["--skip", special.test]);
+        }
+        let (text, ok) = self.cargo(&skips, self.sanitizer.options, None);
+        count.add_rust(&text, ok);
+    }
+
+    fn specials(&self, count: &mut Count) {
+        for Special { file, test, reason, options } in self.sanitizer.special {
+            if !self.files.is_empty() && !self.files.iter().any(|other| other == file) {
+                continue;
+            }
+            match options {
+                Some(options) => {
+                    eprintln!("with {options}: {test}, because {reason}");
+                    let (text, ok) = self.cargo(&["--", "--exact", test], options, Some(file));
+                    count.add_rust(&text, ok);
+                }
+                None => {
+                    eprintln!("skipped: {test}, because {reason}");
+                    count.skipped += 1;
+                }
+            }
+        }
+    }
+
+    /// `cargo test` with these options of the sanitizer, for one file or for those that are wanted.
+    fn cargo(&self, args: &[&str], options: &str, file: Option<&str>) -> (String, bool) {
+        let limit = LIMIT_SECONDS.to_string();
+        let mut command = Command::new("timeout");
+        let is_build = args == ["--no-run"];
+        // A build takes the time that it takes.
+        command.args(["--kill-after=10", if is_build { "0" } else { &limit }]);
+        command.args(["rustup", "run", "nightly", "cargo", "test", "--locked", "--no-fail-fast"]);
+        let folder = match self.build_std {
+            true => format!("target/{}-std", self.sanitizer.short),
+            false => format!("target/{}", self.sanitizer.short),
+        };
+        command.args(["--target", TARGET, "--target-dir", &folder, "--package", "trefoil"]);
+        if self.build_std {
+            command.arg("-Zbuild-std");
+        }
+        match file {
+            Some(file) => {
+                command.args(["--test", file]);
+            }
+            None if self.files.is_empty() => {
+                command.args(["--lib", "--tests"]);
+            }
+            None => {
+                command.args(self.files.iter().flat_map(|file| ["--test", file]));
+            }
+        }
+        command.args(args);
+        command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+        let mut flags = self.sanitizer.rustflags.join(" ");
+        if !self.build_std {
+            // The std of the toolchain was built without.
+            flags += " -Cunsafe-allow-abi-mismatch=sanitizer";
+        }
+        eprintln!("+ RUSTFLAGS={flags:?} {command:?}");
+        command.env("RUSTFLAGS", flags);
+        // Some optimisation pays: the tests run many times as fast. Assertions stay.
+        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
+        // Tests panic by the hundred, and a backtrace takes seconds there.
+        command.env("RUST_BACKTRACE", "0");
+        let main = format!("{}_OPTIONS", self.sanitizer.short.to_uppercase());
+        command.env(&main, options);
+        for (variable, name) in self.sanitizer.suppressions {
+            let path = self.root.join("xtask/src/sanitizers").join(name);
+            let mut value = format!("suppressions={}", path.display());
+            if *variable == main {
+                value = format!("{options}:{value}");
+            }
+            // Leaks are forgiven by their test's name; races only where std was not built for it.
+            if !self.build_std || self.sanitizer.short == "asan" {
+                command.env(variable, value);
+            }
+        }
+        listen("timeout", command.current_dir(self.root))
+    }
+}

@@ -258,6 +258,8 @@ pub mod fork_join;
 mod idle;
 #[doc(hidden)]
 pub mod macros;
+#[doc = include_str!("progress.md")]
+pub mod progress {}
 pub mod runtime;
 pub mod sync;
 pub mod task;

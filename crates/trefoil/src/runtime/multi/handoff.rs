@@ -53,7 +53,7 @@ const NUMBER: u64 = 16;
 pub(super) struct Holds {
     /// Pinned tasks that are ready to run.
     pub(super) pinned: bool,
-    /// Tasks, ready or not.
+    /// Tasks, ready or not, beside the one that runs.
     pub(super) tasks: bool,
 }
 

@@ -115,7 +115,7 @@ impl Monitor {
             self.parker.unpark();
         } else if self.state.compare_exchange(ABSENT, AWAKE, AcqRel, Relaxed).is_ok() {
             let its = Arc::clone(shared);
-            let name = (shared.common.thread_name)();
+            let name = "trefoil-monitor".to_owned();
             let started =
                 thread::spawn(name, shared.common.thread_stack_bytes, move || monitor(&its));
             if started.is_err() {

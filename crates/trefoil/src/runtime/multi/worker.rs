@@ -125,7 +125,9 @@ impl Core {
 
     /// What of this cannot be seen from outside.
     fn holds(&self) -> Holds {
-        Holds { pinned: self.has_pinned(), tasks: self.tasks.len() > 0 }
+        // But the one that runs.
+        let running = usize::from(context::with(|context| context.task.get()).is_some());
+        Holds { pinned: self.has_pinned(), tasks: self.tasks.len() > running }
     }
 
     /// Hands over the tasks that only this worker may run.

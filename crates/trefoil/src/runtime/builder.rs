@@ -176,7 +176,8 @@ impl Builder {
         self
     }
 
-    /// The name of all threads.
+    /// The name of all threads, but for the one that looks after busy workers,
+    /// which is `trefoil-monitor`.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name_fn(move || name.clone())
@@ -407,7 +408,6 @@ impl Builder {
             }),
             clock,
             hooks: self.hooks.clone(),
-            thread_name: Arc::clone(&self.thread_name),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
             tasks_elsewhere: Default::default(),

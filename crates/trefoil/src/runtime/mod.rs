@@ -82,7 +82,6 @@ pub(crate) struct Common {
     pub(crate) blocking: Arc<blocking::Pool>,
     pub(crate) clock: Clock,
     pub(crate) hooks: Hooks,
-    pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
     /// Tasks that were spawned or have ended on a thread without a core.

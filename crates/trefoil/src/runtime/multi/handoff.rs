@@ -218,4 +218,100 @@ mod loom_tests {
             assert_ne!(taker.join().unwrap(), back.is_some());
         });
     }
+
+    /// A pinned task is sent to a worker that begins to block: either the
+    /// sender sees the core on offer, or the worker sees the task.
+    #[test]
+    fn loom_what_is_sent_to_a_worker_that_blocks_finds_a_thread() {
+        loom::model(|| {
+            let handoff = Arc::new(Handoff::new());
+            let inbox = Arc::new(AtomicBool::new(false));
+            let sender = {
+                let (handoff, inbox) = (Arc::clone(&handoff), Arc::clone(&inbox));
+                loom::thread::spawn(move || {
+                    // As in `Shared::send`.
+                    inbox.swap(true, AcqRel);
+                    fence_after_rmw();
+                    handoff.available().is_some_and(|offer| handoff.take(offer).is_some())
+                })
+            };
+            // As in `begin_blocking`.
+            // SAFETY: a core that does not exist has no other owner.
+            let offer = unsafe { handoff.offer(ptr::null_mut(), Holds::default(), true) };
+            let is_ours = inbox.load(Relaxed) && handoff.take(offer).is_some();
+            let is_theirs = sender.join().unwrap();
+            assert!(is_ours != is_theirs, "{is_ours} {is_theirs}");
+        });
+    }
+
+    /// Work comes while a worker begins to block, and comes back: the core has
+    /// one owner, which the idle protocol counts as what it is.
+    #[test]
+    fn loom_a_worker_that_blocks_is_counted_as_one_that_sleeps() {
+        use crate::idle::{Asleep, Awake, Idle};
+        use crate::sync::atomic::{SeqCst, fence};
+
+        struct Model {
+            idle: Idle,
+            handoff: Handoff,
+            work: AtomicU32,
+        }
+        impl Model {
+            /// As in `Shared::notify` and `unpark_worker`; whether the caller
+            /// has the core.
+            fn notify(&self) -> bool {
+                fence(SeqCst);
+                self.idle.choose().is_some()
+                    && self
+                        .handoff
+                        .available()
+                        .is_some_and(|offer| self.handoff.take(offer).is_some())
+            }
+
+            /// As in `wake_up`, and then a search to its end.
+            fn work_as_owner(&self) {
+                if self.idle.wake(0) == Awake::Searching && self.idle.stop_searching() {
+                    fence(SeqCst);
+                }
+                self.work.store(0, Relaxed);
+            }
+        }
+        loom::model(|| {
+            let model = Arc::new(Model {
+                idle: Idle::new(1),
+                handoff: Handoff::new(),
+                work: AtomicU32::new(0),
+            });
+            let poster = {
+                let model = Arc::clone(&model);
+                loom::thread::spawn(move || {
+                    model.work.store(1, Relaxed);
+                    let is_owner = model.notify();
+                    if is_owner {
+                        model.work_as_owner();
+                    }
+                    is_owner
+                })
+            };
+            let mut offer = None;
+            let asleep = model.idle.sleep(0, false, || {
+                // SAFETY: a core that does not exist has no other owner.
+                offer =
+                    Some(unsafe { model.handoff.offer(ptr::null_mut(), Holds::default(), true) });
+            });
+            let mut is_owner = false;
+            if asleep == Asleep::LookAgain {
+                fence(SeqCst);
+                if model.work.load(Relaxed) > 0 {
+                    is_owner = model.notify();
+                }
+            }
+            if is_owner || model.handoff.take(offer.unwrap()).is_some() {
+                is_owner = true;
+                model.work_as_owner();
+            }
+            assert!(is_owner != poster.join().unwrap());
+            assert_eq!(model.idle.counts(), (0, 0));
+        });
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::inbox::Inbox;
 use super::injector::Injector;
-use super::item::{Fifo, Item, Link};
+use super::item::{Item, Link};
 use super::parker::Parker;
-use super::ring::{Full, Ring};
+use super::ring::Ring;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicBool, Relaxed, SeqCst, fence};
 use loom::thread;
@@ -99,15 +99,7 @@ fn loom_ring_overflows_beside_a_thief() {
         });
         let mut got = Vec::new();
         // SAFETY: this thread owns the ring.
-        match unsafe { ring.push(links.item(4)) } {
-            Ok(()) => {}
-            Err(Full::Contended(item)) => got.push(address(item)),
-            Err(Full::Overflow(mut older)) => {
-                while let Some(item) = older.pop_front() {
-                    got.push(address(item));
-                }
-            }
-        }
+        got.extend(unsafe { ring.push(links.item(4)) }.err().map(address));
         // SAFETY: as above.
         while let Some(item) = unsafe { ring.pop() } {
             got.push(address(item));
@@ -162,17 +154,10 @@ fn loom_injector_gives_each_item_to_one_beside_its_end() {
         let all = links.0;
         let injector = Arc::new(Injector::new());
         assert!(injector.push(links.item(0)).is_ok());
-        let (single, mut pair) = (links.item(1), Fifo::new());
-        pair.push_back(links.item(2));
-        pair.push_back(links.item(3));
+        let items = [1, 2, 3].map(|index| links.item(index));
         let theirs = Arc::clone(&injector);
-        let pushing = thread::spawn(move || {
-            let mut back = Vec::new();
-            back.extend(theirs.push(single).err().map(address));
-            if let Err(mut pair) = theirs.push_all(pair) {
-                back.extend(std::iter::from_fn(|| pair.pop_front()).map(address));
-            }
-            back
+        let pushing = thread::spawn(move || -> Vec<_> {
+            items.into_iter().filter_map(|item| theirs.push(item).err()).map(address).collect()
         });
         let theirs = Arc::clone(&injector);
         let popping = thread::spawn(move || {

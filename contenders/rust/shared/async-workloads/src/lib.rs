@@ -40,6 +40,7 @@ mod sync_watch;
 #[cfg(test)]
 mod test_runtime;
 mod timers;
+mod tokio_api;
 mod yield_many;
 
 use palio_protocol::harness::Prepare;

@@ -4,6 +4,7 @@
 pub mod cmd;
 pub mod contender;
 pub mod machine;
+mod manifest;
 pub mod plan;
 pub mod record;
 pub mod report;

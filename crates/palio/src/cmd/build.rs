@@ -34,12 +34,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             Ok(description) => {
                 let state = if fresh == Some(Freshness::Built) { "built" } else { "up to date" };
                 let version = description.version.as_deref().unwrap_or("unknown");
-                say(&format!("{:<16} {state}: {} {version}", entrant.name(), description.runtime))?;
+                say(&format!("{:<22} {state}: {} {version}", entrant.name(), description.runtime))?;
             }
             Err((_, reason)) => {
                 let named = !options.contenders.is_empty();
                 absent += i32::from(named || !is_left_out(&prober.missing(choice.contender)));
-                say(&format!("{:<16} not built: {reason}", entrant.name()))?;
+                say(&format!("{:<22} not built: {reason}", entrant.name()))?;
             }
         }
     }

@@ -6,45 +6,27 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::manifest;
+use crate::words::words;
 use crate::workload::unknown;
 
-/// What sort of runtime it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    Async,
-    ForkJoin,
-    GreenThreads,
-    /// No runtime at all: takes part in every race with its one thread, for comparison.
-    Baseline,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Async => "async",
-            Self::ForkJoin => "fork-join",
-            Self::GreenThreads => "green-threads",
-            Self::Baseline => "baseline",
-        }
+words! {
+    /// What sort of runtime it is.
+    "kind": Kind {
+        Async = "async",
+        ForkJoin = "fork-join",
+        GreenThreads = "green-threads",
+        /// No runtime at all: takes part in every race with its one thread, for comparison.
+        Baseline = "baseline",
     }
 }
 
-/// Whether it runs as its users get it, or tuned (pinned, spinning, another allocator).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Track {
-    #[default]
-    Stock,
-    Tuned,
-}
-
-impl Track {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stock => "stock",
-            Self::Tuned => "tuned",
-        }
+words! {
+    /// Whether it runs as its users get it, or tuned (pinned, spinning, another allocator).
+    #[derive(Default)]
+    "track": Track {
+        #[default]
+        Stock = "stock",
+        Tuned = "tuned",
     }
 }
 

@@ -12,4 +12,5 @@ pub mod runner;
 pub mod stats;
 pub mod store;
 pub mod suggest;
+mod words;
 pub mod workload;

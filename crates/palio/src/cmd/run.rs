@@ -12,9 +12,9 @@ use clap::Args;
 use super::progress::Watcher;
 use super::project::{Choice, Project, open_store};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
-use crate::contender::Contender;
+use crate::contender::{Contender, Track};
 use crate::machine::{self, CpuClock};
-use crate::plan::{Entrant, Selection};
+use crate::plan::{Entrant, Plan};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
@@ -97,10 +97,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         None => {
             // Bad input is refused before anything is built, and a database that cannot be written before anything
             // is raced.
-            let plan = Plan::of(&project, options)?;
+            let selection = Selection::of(&project, options)?;
             store = open_store(places)?;
             lease = Lease::take(store.path())?;
-            run = plan.prepare(options, &interrupted)?;
+            run = selection.prepare(options, &interrupted)?;
             store.insert(&run)?;
         }
     }
@@ -171,14 +171,14 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
 }
 
 /// What was asked for, all of it known to exist.
-struct Plan<'a> {
+struct Selection<'a> {
     suite: String,
     preset: Preset,
     workloads: Vec<&'a Workload>,
     choices: Vec<Choice<'a>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Selection<'a> {
     fn of(project: &'a Project, options: &Options) -> Result<Self> {
         let catalogue = &project.catalogue;
         let (suite, default_preset, workloads) = if options.workload.is_empty() {
@@ -196,20 +196,20 @@ impl<'a> Plan<'a> {
             }
             ("custom".to_owned(), Preset::Quick, chosen)
         };
-        let plan = Self {
+        let selection = Self {
             suite,
             preset: options.preset.unwrap_or(default_preset),
             workloads,
             choices: project.choose(&options.contender)?,
         };
         // Thread counts and the reference are checked here too, with nobody ready yet.
-        let entrants = plan.choices.iter().map(Choice::unready).collect();
-        plan.selection(entrants, options).races()?;
-        Ok(plan)
+        let entrants = selection.choices.iter().map(Choice::unready).collect();
+        selection.plan(entrants, options).races()?;
+        Ok(selection)
     }
 
-    fn selection(&self, entrants: Vec<Entrant>, options: &Options) -> Selection<'a> {
-        Selection {
+    fn plan(&self, entrants: Vec<Entrant>, options: &Options) -> Plan<'a> {
+        Plan {
             workloads: self.workloads.clone(),
             entrants,
             preset: self.preset,
@@ -223,7 +223,7 @@ impl<'a> Plan<'a> {
     fn prepare(&self, options: &Options, interrupted: &Arc<AtomicBool>) -> Result<RunRecord> {
         let entrants = get_ready(&self.choices, options.quiet, interrupted)?;
         let records = entrants.iter().map(record).collect();
-        let races = self.selection(entrants, options).races()?;
+        let races = self.plan(entrants, options).races()?;
         if !races.iter().flat_map(|race| &race.cells).any(|cell| cell.outcome == Outcome::Pending) {
             bail!("{}", nobody_can_race(&races));
         }
@@ -249,7 +249,7 @@ impl<'a> Plan<'a> {
                 SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_micros()
             ),
             suite: self.suite.clone(),
-            preset: self.preset.to_string(),
+            preset: self.preset,
             blocks: options.blocks.unwrap_or(if quick { 5 } else { 15 }),
             seed,
             limits,
@@ -346,9 +346,9 @@ fn record(entrant: &Entrant) -> ContenderRecord {
         base: contender.id.clone(),
         name: contender.name.clone(),
         language: contender.language.clone(),
-        kind: contender.kind.name().to_owned(),
+        kind: contender.kind,
         // A turned knob is tuning, whatever the file says.
-        track: if entrant.knobs.is_empty() { contender.track.name() } else { "tuned" }.to_owned(),
+        track: if entrant.knobs.is_empty() { contender.track } else { Track::Tuned },
         homepage: contender.homepage.clone(),
         licence: contender.licence.clone(),
         notes: contender.notes.clone(),

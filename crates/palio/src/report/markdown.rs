@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::model::{Entry, Outcome, Race, Report};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race, Report};
 
 /// The whole report.
 #[must_use]
@@ -77,8 +78,7 @@ fn totals(out: &mut String, report: &Report) {
 fn summary(out: &mut String, view: &View<'_>) {
     let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, race) in view.report.races.iter().enumerate() {
-        let family =
-            race.workload.split_once('/').map_or(race.model.as_str(), |(family, _)| family);
+        let family = race.workload.split_once('/').map_or(race.model.name(), |(family, _)| family);
         match families.iter_mut().find(|(name, _)| *name == family) {
             Some((_, races)) => races.push(i),
             None => families.push((family, vec![i])),
@@ -323,7 +323,7 @@ fn setting(out: &mut String, report: &Report) {
         "- Run {} of {}, preset {}, {}, seed {}, palio {}",
         text(&run.id),
         text(&run.started_at),
-        text(&run.preset),
+        run.preset,
         units::plural(run.blocks as usize, "block"),
         run.seed,
         text(&run.palio_version)

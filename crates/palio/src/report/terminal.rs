@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Entry, Outcome, Race, Report, VerdictWord};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race, Report, VerdictWord};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

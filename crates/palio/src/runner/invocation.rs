@@ -12,7 +12,7 @@ use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
-pub struct Result {
+pub struct Finished {
     pub outcome: Outcome,
     pub detail: Option<String>,
     pub stderr: Option<String>,
@@ -53,14 +53,14 @@ impl<'a> Conversation<'a> {
         limits: &Limits,
         interrupted: &'a AtomicBool,
         started: &mut dyn FnMut(u32),
-    ) -> std::result::Result<Self, Box<Result>> {
+    ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
         match Process::start(&cell.command, timeout, limits.memory_mib) {
             Ok(process) => {
                 started(process.id());
                 Ok(Self { race, process, interrupted, samples: Vec::new(), failure: None })
             }
-            Err(error) => Err(Box::new(Result {
+            Err(error) => Err(Box::new(Finished {
                 outcome: Outcome::Crashed,
                 detail: Some(format!("{} cannot be started: {error}", cell.command[0])),
                 stderr: None,
@@ -83,9 +83,10 @@ impl<'a> Conversation<'a> {
         for number in 1..=samples + 1 {
             match self.answer() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
-                    per_iteration_ns.push(sample.elapsed_ns as f64 / f64::from(batch));
                     let wrong = self.check(&sample, batch);
-                    self.keep(sample, batch, warm_up);
+                    let kept = self.record(sample, batch, warm_up);
+                    per_iteration_ns.push(kept.iteration_ns());
+                    self.samples.push(kept);
                     if let Some(reason) = wrong {
                         self.failure = Some(Failure::Wrong(reason));
                         return None;
@@ -113,7 +114,7 @@ impl<'a> Conversation<'a> {
         Some(per_iteration_ns)
     }
 
-    fn answer(&mut self) -> std::result::Result<Answer, Failure> {
+    fn answer(&mut self) -> Result<Answer, Failure> {
         let line = self.process.read_line(self.interrupted).map_err(Failure::Broken)?;
         line.parse().map_err(|error: palio_protocol::message::Malformed| {
             Failure::Garbage(error.to_string())
@@ -153,8 +154,9 @@ impl<'a> Conversation<'a> {
         None
     }
 
-    fn keep(&mut self, sample: Sample, batch: u32, warm_up: bool) {
-        self.samples.push(SampleRecord {
+    /// A sample as it is stored.
+    fn record(&self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
+        SampleRecord {
             warm_up,
             batch,
             elapsed_ns: sample.elapsed_ns,
@@ -163,11 +165,11 @@ impl<'a> Conversation<'a> {
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
-        });
+        }
     }
 
     /// Ends the process and says what came of it all.
-    pub fn finish(mut self) -> Result {
+    pub fn finish(mut self) -> Finished {
         if self.failure.is_none() {
             self.process.note_peak_memory();
             self.process.write_line("quit");
@@ -185,7 +187,7 @@ impl<'a> Conversation<'a> {
         }
         let (outcome, detail) = verdict(self.failure.as_ref(), &ending, self.samples.len());
         let failed = outcome != Outcome::Ok;
-        Result {
+        Finished {
             outcome,
             detail,
             stderr: (failed && !ending.stderr.is_empty()).then_some(ending.stderr),
@@ -270,7 +272,7 @@ pub fn measure(
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
-) -> Result {
+) -> Finished {
     let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
         Ok(conversation) => conversation,
         Err(result) => return *result,
@@ -303,7 +305,7 @@ pub fn pilot(
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
-) -> (Result, Option<Schedule>) {
+) -> (Finished, Option<Schedule>) {
     let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
         Ok(conversation) => conversation,
         Err(result) => return (*result, None),

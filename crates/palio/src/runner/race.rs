@@ -188,7 +188,7 @@ impl RaceLoop<'_> {
         cell: usize,
         block: Option<u32>,
         position: u32,
-        result: invocation::Result,
+        result: invocation::Finished,
         schedule: Option<crate::record::Schedule>,
     ) -> Result<End> {
         let invocation = InvocationRecord {

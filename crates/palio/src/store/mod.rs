@@ -5,6 +5,7 @@ mod lease;
 mod migrations;
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
@@ -15,9 +16,9 @@ pub use bundle::{export, import, schema as bundle_schema};
 pub use lease::Lease;
 
 use crate::record::{
-    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, RunRecord, SampleRecord,
-    Schedule,
+    CellRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord, SampleRecord, Schedule,
 };
+use crate::workload::Preset;
 
 /// An open database.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub struct Store {
 pub struct RunSummary {
     pub id: String,
     pub suite: String,
-    pub preset: String,
+    pub preset: Preset,
     pub started_at: String,
     pub finished_at: Option<String>,
     pub races: u32,
@@ -66,12 +67,9 @@ fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn outcome_text(outcome: Outcome) -> Result<String> {
-    Ok(json(&outcome)?.trim_matches('"').to_owned())
-}
-
-fn outcome_from(text: &str) -> Result<Outcome> {
-    from_json(&format!("\"{text}\""))
+/// A stored word, such as an outcome.
+fn word<T: FromStr<Err = String>>(text: &str) -> Result<T> {
+    text.parse().map_err(|error: String| anyhow!("a stored value is malformed: {error}"))
 }
 
 impl Store {
@@ -353,7 +351,7 @@ impl Store {
                 variant: from_json(&row.get::<_, String>(2)?)?,
                 shadow: row.get(3)?,
                 command: from_json(&row.get::<_, String>(4)?)?,
-                outcome: outcome_from(&row.get::<_, String>(5)?)?,
+                outcome: word(&row.get::<_, String>(5)?)?,
                 detail: row.get(6)?,
                 stderr: row.get(7)?,
                 schedule,
@@ -379,7 +377,7 @@ impl Store {
                 block: row.get(1)?,
                 position: row.get(2)?,
                 started_at: row.get(3)?,
-                outcome: outcome_from(&row.get::<_, String>(4)?)?,
+                outcome: word(&row.get::<_, String>(4)?)?,
                 detail: row.get(5)?,
                 resources: Resources {
                     wall_us: number(6)?.unwrap_or(0),
@@ -471,7 +469,7 @@ fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -
         )?
         .execute(params![
             cell_id,
-            outcome_text(cell.outcome)?,
+            cell.outcome.name(),
             cell.detail,
             cell.stderr,
             cell.schedule.map(|s| s.warm_ups),
@@ -498,7 +496,7 @@ fn insert_invocation(
             invocation.block,
             invocation.position,
             invocation.started_at,
-            outcome_text(invocation.outcome)?,
+            invocation.outcome.name(),
             invocation.detail,
             signed(resources.wall_us),
             resources.user_us.map(signed),

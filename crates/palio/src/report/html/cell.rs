@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use super::Depth;
 use super::markup::{esc, put};
 use super::svg::{Linear, Log, px};
-use crate::report::model::{Entry, Outcome};
+use crate::record::Outcome;
+use crate::report::model::Entry;
 use crate::report::units;
-use crate::report::view::{View, quantile, sorted};
+use crate::report::view::{View, sorted};
+use crate::stats::quantile;
 
 /// Up to so many samples are drawn one by one.
 const FEW: usize = 160;

@@ -2,7 +2,8 @@
 
 use super::Depth;
 use super::markup::{esc, key, put, section, workload};
-use crate::report::model::{Entry, Outcome};
+use crate::record::Outcome;
+use crate::report::model::Entry;
 use crate::report::units::{self, NONE};
 use crate::report::view::View;
 

@@ -4,9 +4,11 @@ use super::markup::{esc, key, put, section, workload};
 use super::ranking::short;
 use super::svg::{Log, px};
 use super::{Depth, cell};
-use crate::report::model::{Entry, Outcome, Race};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race};
 use crate::report::units::{self, NONE};
-use crate::report::view::{View, quantile, sorted};
+use crate::report::view::{View, sorted};
+use crate::stats::quantile;
 
 const PLOT: f64 = 210.0;
 
@@ -80,8 +82,8 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
         out,
         "<p class=terms>{}. {} scope, {} model.",
         esc(race.title.trim_end_matches('.')),
-        title_case(&race.scope),
-        esc(&race.model)
+        title_case(race.scope.name()),
+        race.model
     );
     put!(out, " <b>Noise floor {}.</b>", esc(&race.noise_text()));
     if let Some(reference) = &race.reference {

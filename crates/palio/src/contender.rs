@@ -42,8 +42,9 @@ pub struct Requirement {
     pub debian: Vec<String>,
     /// What a reader on another system should do.
     pub install: String,
-    /// It comes with no package and is installed by hand by whoever wants this contender. Its absence is no fault of
-    /// the machine: neither `palio build --strict` nor `palio setup` asks for it.
+    /// It comes with no package and is installed by hand by whoever wants this contender. Its
+    /// absence is no fault of the machine: neither `palio build --strict` nor `palio setup` asks
+    /// for it.
     #[serde(default)]
     pub optional: bool,
 }
@@ -84,7 +85,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`), by id.
+    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`),
+    /// by id.
     ///
     /// # Errors
     /// A `contender.toml` is malformed, or two contenders share an id.

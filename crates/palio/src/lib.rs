@@ -1,4 +1,5 @@
-//! Palio races concurrency runtimes: any language, the same work, answers checked, honest statistics.
+//! Palio races concurrency runtimes: any language, the same work, answers checked, honest
+//! statistics.
 #![forbid(unsafe_code)]
 
 pub mod cmd;

@@ -1,7 +1,8 @@
 //! The file `contender.toml`: what stands in it, and the contenders that it describes.
 //!
-//! A file describes one contender and its variants. A variant shares the sources of its contender and is otherwise a
-//! contender of its own: `tokio-mt` with the variant `mimalloc` is raced as `tokio-mt-mimalloc`.
+//! A file describes one contender and its variants. A variant shares the sources of its contender
+//! and is otherwise a contender of its own: `tokio-mt` with the variant `mimalloc` is raced as
+//! `tokio-mt-mimalloc`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -93,8 +94,8 @@ impl Places<'_> {
 /// Reads one `contender.toml`: the contender, then its variants. Build output goes below `target`.
 ///
 /// # Errors
-/// The file cannot be read or is malformed. The message names the file, the line where there is one, and the variant
-/// where one is at fault.
+/// The file cannot be read or is malformed. The message names the file, the line where there is
+/// one, and the variant where one is at fault.
 pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
     let manifest: Manifest = read_toml(path)?;
     manifest.check().with_context(|| format!("{} is malformed", path.display()))?;

@@ -195,8 +195,9 @@ pub fn takes_part_by_default(contender: &Contender) -> bool {
     contender.track == crate::contender::Track::Stock
 }
 
-/// The order in which block `block` of race `race` starts `cells` cells: a permutation of `0..cells`, seeded, and
-/// mirrored in every odd block, so that a drift of the machine falls on all alike.
+/// The order in which block `block` of race `race` starts `cells` cells: a permutation of
+/// `0..cells`, seeded, and mirrored in every odd block, so that a drift of the machine falls on all
+/// alike.
 pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
     let pair = u64::from(block / 2);
@@ -212,7 +213,8 @@ pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usiz
     order
 }
 
-/// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a crate's version.
+/// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a
+/// crate's version.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

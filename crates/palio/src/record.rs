@@ -80,7 +80,8 @@ pub struct Limits {
 pub struct ContenderRecord {
     /// The name under which it raced.
     pub id: String,
-    /// The id in its `contender.toml`; another one where it raced under a second name or with turned knobs.
+    /// The id in its `contender.toml`; another one where it raced under a second name or with
+    /// turned knobs.
     pub base: String,
     pub name: String,
     pub language: String,
@@ -247,7 +248,8 @@ impl CellRecord {
         label
     }
 
-    /// The measured samples of completed race invocations, as (block, ns per iteration), in the order of execution.
+    /// The measured samples of completed race invocations, as (block, ns per iteration), in the
+    /// order of execution.
     pub fn measured(&self) -> impl Iterator<Item = (u32, f64)> {
         self.invocations
             .iter()

@@ -1,8 +1,8 @@
 //! The catalogue: workloads, their cases and presets, and the suites that group them.
 //!
-//! A file under `workloads/` describes one family (`fan_in`); each `[[case]]` of it is one [`Workload`]
-//! (`fan_in/10000x100`). What a case means under a preset is an [`Instance`]: parameters, thread counts, and the answer,
-//! units and work that every sample must show.
+//! A file under `workloads/` describes one family (`fan_in`); each `[[case]]` of it is one
+//! [`Workload`] (`fan_in/10000x100`). What a case means under a preset is an [`Instance`]:
+//! parameters, thread counts, and the answer, units and work that every sample must show.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -195,7 +195,8 @@ pub struct Workload {
     /// The reference document it comes from.
     pub source: String,
     pub definition: String,
-    /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only one.
+    /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only
+    /// one.
     pub variants: Vec<Settings>,
     pub predictions: Vec<Prediction>,
     /// No honest sample can be shorter.
@@ -220,7 +221,8 @@ pub struct Catalogue {
     pub suites: Vec<Suite>,
 }
 
-// The file format, apart from the types above so that they stay free of its conveniences (`like`, numbers as values).
+// The file format, apart from the types above so that they stay free of its conveniences (`like`,
+// numbers as values).
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -400,7 +402,8 @@ impl Catalogue {
     /// Reads all of `folder`: `suites.toml` and a file for each family.
     ///
     /// # Errors
-    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload that is not there.
+    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload
+    /// that is not there.
     pub fn load(folder: &Path) -> Result<Self> {
         let mut catalogue = Self::default();
         let mut files = Vec::new();
@@ -445,7 +448,8 @@ impl Catalogue {
         })
     }
 
-    /// The workloads that `pattern` names: one by its id, or all below a beginning of the path (`fan_in`).
+    /// The workloads that `pattern` names: one by its id, or all below a beginning of the path
+    /// (`fan_in`).
     ///
     /// # Errors
     /// It names none.

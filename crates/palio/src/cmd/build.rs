@@ -14,8 +14,8 @@ use crate::runner::build::{Freshness, Prober, is_left_out};
 pub(super) struct Options {
     /// Only these contenders
     contenders: Vec<String>,
-    /// Exit with status 1 if any of them is not ready to race, but for those whose library no package brings; so it is
-    /// for contenders that are named, without this exception
+    /// Exit with status 1 if any of them is not ready to race, but for those whose library no
+    /// package brings; so it is for contenders that are named, without this exception
     #[arg(long)]
     strict: bool,
 }

@@ -8,7 +8,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::EXIT_INTERRUPTED;
 
-/// The user stopped a command before it had anything to show; [`main`](super::main) exits with its own status.
+/// The user stopped a command before it had anything to show; [`main`](super::main) exits with its
+/// own status.
 #[derive(Debug)]
 pub(super) struct Interrupted;
 

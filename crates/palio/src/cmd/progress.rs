@@ -20,7 +20,8 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(quiet: bool) -> Self {
-        // Nothing ticks between two invocations: a thread that redraws would disturb what is being timed.
+        // Nothing ticks between two invocations: a thread that redraws would disturb what is being
+        // timed.
         let bar = (!quiet).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
             let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");

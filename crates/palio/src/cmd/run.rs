@@ -32,16 +32,19 @@ pub(super) struct Options {
     /// The suite to race; `palio list suites` shows them [default: quick]
     #[arg(conflicts_with = "workload")]
     suite: Option<String>,
-    /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them [default: all that can be built]
+    /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them
+    /// [default: all that can be built]
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
-    /// A workload (or a family of them) to race instead of a suite; several with commas between them
+    /// A workload (or a family of them) to race instead of a suite; several with commas between
+    /// them
     #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<String>,
     /// Numbers of worker threads instead of the preset's, such as 1,2,4
     #[arg(short, long, value_name = "N", value_delimiter = ',')]
     threads: Vec<u32>,
-    /// Which sizes: quick (seconds), native (the documents' sizes on this machine's cores), published (as printed)
+    /// Which sizes: quick (seconds), native (the documents' sizes on this machine's cores),
+    /// published (as printed)
     #[arg(long, value_enum)]
     preset: Option<Preset>,
     /// Blocks: processes of every contender in every race [default: 5 for quick, 15 otherwise]
@@ -95,8 +98,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             check_unchanged(&project, &run, options.quiet, &interrupted)?;
         }
         None => {
-            // Bad input is refused before anything is built, and a database that cannot be written before anything
-            // is raced.
+            // Bad input is refused before anything is built, and a database that cannot be written
+            // before anything is raced.
             let selection = Selection::of(&project, options)?;
             store = open_store(places)?;
             lease = Lease::take(store.path())?;
@@ -399,7 +402,8 @@ fn check_unchanged(
         if let Some(reason) = &now.absent {
             bail!("the run {id} cannot be resumed: {} is not ready any more: {reason}", before.id);
         }
-        // A run may come from elsewhere: no command of it is trusted, only those of the contenders here.
+        // A run may come from elsewhere: no command of it is trusted, only those of the contenders
+        // here.
         let command = Some(shell_line(&entrants[0].contender.command));
         let commands = run.races.iter().flat_map(|race| &race.cells).filter_map(|cell| {
             let pending = cell.contender == before.id && cell.outcome == Outcome::Pending;

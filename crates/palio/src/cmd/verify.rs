@@ -254,7 +254,8 @@ fn verify(
         Ok(conversation) => conversation,
         Err(result) => return (result.outcome, result.detail.unwrap_or_default()),
     };
-    // Two samples, and one of two iterations: a second iteration finds state that the first left behind.
+    // Two samples, and one of two iterations: a second iteration finds state that the first left
+    // behind.
     if conversation.run(2, 1, false).is_some() {
         conversation.run(1, 2, false);
     }

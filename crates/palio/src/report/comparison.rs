@@ -107,7 +107,8 @@ fn change(x: &Race, y: &Race, before: &Entry, after: &Entry) -> Change {
         };
         return change;
     }
-    // Blocks of two runs were not raced together, so a pair shares no drift; the interval is as wide as that makes it.
+    // Blocks of two runs were not raced together, so a pair shares no drift; the interval is as
+    // wide as that makes it.
     let ratio = blocks(after)
         .zip(blocks(before))
         .and_then(|(after, before)| RatioInterval::between(&after, &before));

@@ -1,6 +1,7 @@
 //! The report as comma-separated values (RFC 4180), for spreadsheets and data frames.
 //!
-//! Numbers are written in full, in the unit that the column's name ends with. What is not known is empty.
+//! Numbers are written in full, in the unit that the column's name ends with. What is not known is
+//! empty.
 
 use super::model::{Entry, Race, Report};
 

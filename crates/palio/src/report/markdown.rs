@@ -1,7 +1,7 @@
 //! The report as Markdown, to be pasted into a README.
 //!
-//! The first tables have the shape in which runtimes publish their numbers, a workload a row and a contender a column;
-//! the tables after them have what such a table leaves out.
+//! The first tables have the shape in which runtimes publish their numbers, a workload a row and a
+//! contender a column; the tables after them have what such a table leaves out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -74,7 +74,8 @@ fn totals(out: &mut String, report: &Report) {
     }
 }
 
-/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one for each model.
+/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one
+/// for each model.
 fn summary(out: &mut String, view: &View<'_>) {
     let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, race) in view.report.races.iter().enumerate() {

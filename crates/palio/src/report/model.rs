@@ -1,8 +1,8 @@
 //! The report as data: what every format shows, and exactly what `--format json` prints.
 //!
-//! Published as a JSON Schema in `docs/report.schema.json`. Fields may be added; none is renamed or removed.
-//! All times are per iteration, in nanoseconds unless the name says otherwise; all ratios are times divided by times,
-//! so that less than 1 is faster.
+//! Published as a JSON Schema in `docs/report.schema.json`. Fields may be added; none is renamed or
+//! removed. All times are per iteration, in nanoseconds unless the name says otherwise; all ratios
+//! are times divided by times, so that less than 1 is faster.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,8 @@ pub struct Race {
 /// The reference against itself: no verdict below this.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were run to tell.
+    /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were
+    /// run to tell.
     pub ratio: Option<f64>,
     /// The reference's shadow ÷ the reference.
     pub shadow: Interval,
@@ -127,7 +128,8 @@ pub struct Entry {
     pub detail: Option<String>,
     /// For a failure: the end of its standard error.
     pub stderr: Option<String>,
-    /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a baseline.
+    /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a
+    /// baseline.
     pub rank: Option<[u32; 2]>,
     pub median_ns: Option<f64>,
     pub min_ns: Option<f64>,
@@ -163,8 +165,8 @@ pub struct Total {
     pub contender: String,
     /// The races that this total is about: those of one model.
     pub model: Model,
-    /// Geometric mean of the ratios to best over the races that all listed contenders completed; `None` if there is
-    /// no such race, or if this contender is not among the listed ones.
+    /// Geometric mean of the ratios to best over the races that all listed contenders completed;
+    /// `None` if there is no such race, or if this contender is not among the listed ones.
     pub geomean_ratio: Option<f64>,
     /// Arithmetic mean of the same ratios, as the reference document printed it.
     pub mean_ratio: Option<f64>,

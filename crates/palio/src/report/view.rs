@@ -97,7 +97,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Races that differ in nothing but their threads, by rising threads; only where there are several.
+    /// Races that differ in nothing but their threads, by rising threads; only where there are
+    /// several.
     pub(super) fn thread_sweeps(&self) -> Vec<Vec<usize>> {
         let races = &self.report.races;
         let mut sweeps: Vec<Vec<usize>> = Vec::new();
@@ -277,8 +278,9 @@ pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Text of unknown origin made safe to show: without the escape sequences that would colour a terminal or move its
-/// cursor, and without control characters or those that turn the direction of reading.
+/// Text of unknown origin made safe to show: without the escape sequences that would colour a
+/// terminal or move its cursor, and without control characters or those that turn the direction of
+/// reading.
 pub(super) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

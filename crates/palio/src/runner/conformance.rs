@@ -1,4 +1,5 @@
-//! Plays the conformance vectors of the contract against a contender, whatever language it is written in.
+//! Plays the conformance vectors of the contract against a contender, whatever language it is
+//! written in.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

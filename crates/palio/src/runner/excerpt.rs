@@ -24,7 +24,8 @@ impl Excerpt {
         self.left_out_bytes += excess as u64;
     }
 
-    /// The text, with a mark where something is left out, and without what would move or colour a terminal.
+    /// The text, with a mark where something is left out, and without what would move or colour a
+    /// terminal.
     pub fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         let text = if self.left_out_bytes == 0 {

@@ -1,4 +1,5 @@
-//! One invocation: a conversation with one process, every answer checked, turned into a record whatever happens.
+//! One invocation: a conversation with one process, every answer checked, turned into a record
+//! whatever happens.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +71,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Asks for samples and checks each; returns ns per iteration of each, or `None` once anything has failed.
+    /// Asks for samples and checks each; returns ns per iteration of each, or `None` once anything
+    /// has failed.
     pub fn run(&mut self, samples: u32, batch: u32, warm_up: bool) -> Option<Vec<f64>> {
         if self.failure.is_some() {
             return None;
@@ -289,16 +291,20 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
-/// A first iteration longer than so many budgets, and than a second, settles it: a sample is one iteration.
+/// A first iteration longer than so many budgets, and than a second, settles it: a sample is one
+/// iteration.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
 
-/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will be asked for.
+/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will
+/// be asked for.
 ///
-/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples fill the budget, but
-/// are at least 3 (1 when one alone overruns the budget) and at most 100; a tenth as many, at least 1, warm up.
+/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples
+/// fill the budget, but are at least 3 (1 when one alone overruns the budget) and at most 100; a
+/// tenth as many, at least 1, warm up.
 ///
-/// An iteration much longer than the budget is not repeated: there are cells in which each takes a minute.
+/// An iteration much longer than the budget is not repeated: there are cells in which each takes a
+/// minute.
 pub fn pilot(
     race: &RaceRecord,
     cell: &CellRecord,

@@ -1,4 +1,5 @@
-//! The race loop: pilots, then block after block; every invocation is stored before the next one starts.
+//! The race loop: pilots, then block after block; every invocation is stored before the next one
+//! starts.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -220,7 +221,8 @@ impl RaceLoop<'_> {
         Ok(if interrupted { End::Interrupted } else { End::Finished })
     }
 
-    /// A contender that fails as its own shadow has failed: it is the same program doing the same work.
+    /// A contender that fails as its own shadow has failed: it is the same program doing the same
+    /// work.
     fn fail_twin(&mut self, shadow: usize) -> Result<()> {
         let cells = &mut self.run.races[self.index].cells;
         if !cells[shadow].shadow {
@@ -274,8 +276,9 @@ impl Estimate {
         }
     }
 
-    /// Invocations done, all invocations, and the time that the others will take. A cell that has raced takes as long
-    /// as it took; one that has not, as long as the average so far, or its budget and a little.
+    /// Invocations done, all invocations, and the time that the others will take. A cell that has
+    /// raced takes as long as it took; one that has not, as long as the average so far, or its
+    /// budget and a little.
     fn remaining(&self, run: &RunRecord) -> (u64, u64, Duration) {
         let average = match u32::try_from(self.invocations) {
             Ok(count) if count > 0 => self.total / count,

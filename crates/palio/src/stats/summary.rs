@@ -131,7 +131,8 @@ fn midpoint(a: f64, b: f64) -> f64 {
     a / 2.0 + b / 2.0
 }
 
-/// The quantile `p` of values in ascending order, interpolated between the two nearest (Hyndman and Fan's type 7).
+/// The quantile `p` of values in ascending order, interpolated between the two nearest (Hyndman and
+/// Fan's type 7).
 ///
 /// # Panics
 /// `sorted` is empty.

@@ -1,4 +1,5 @@
-//! The store: one SQLite file with every run, invocation and sample. The only module that speaks SQL.
+//! The store: one SQLite file with every run, invocation and sample. The only module that speaks
+//! SQL.
 
 mod bundle;
 mod lease;
@@ -76,8 +77,8 @@ impl Store {
     /// Opens the database at `path` and brings its schema up to date; makes it if it is not there.
     ///
     /// # Errors
-    /// It cannot be made or written, is not a database, is damaged, or comes from a newer Palio. The message names
-    /// the file and says what to do.
+    /// It cannot be made or written, is not a database, is damaged, or comes from a newer Palio.
+    /// The message names the file and says what to do.
     pub fn open(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).with_context(|| {
@@ -112,7 +113,8 @@ impl Store {
         }
         migrations::check(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal").context(advice)?;
-        // In WAL mode, `full` makes every committed invocation durable, and there are only a few commits a second.
+        // In WAL mode, `full` makes every committed invocation durable, and there are only a few
+        // commits a second.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrations::migrate(&mut connection).context(advice)?;

@@ -1,7 +1,8 @@
 //! Reports that look like real ones, made from a seed: the same on every machine and in every run.
 //!
-//! The statistics here are simple stand-ins (a normal interval over blocks); what the tests need is a document that is
-//! consistent in itself, with every outcome, ties, variants and intervals that are open.
+//! The statistics here are simple stand-ins (a normal interval over blocks); what the tests need is
+//! a document that is consistent in itself, with every outcome, ties, variants and intervals that
+//! are open.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::collections::BTreeMap;
@@ -38,8 +39,8 @@ pub(crate) fn small() -> Report {
     spec.report()
 }
 
-/// The quick suite as it may look on a workstation: every outcome, ties, variants, thread sweeps, intervals that are
-/// open, predictions of each kind.
+/// The quick suite as it may look on a workstation: every outcome, ties, variants, thread sweeps,
+/// intervals that are open, predictions of each kind.
 pub(crate) fn typical() -> Report {
     let mut spec = Spec::new("quick", 20_260_301, 15, 12);
     spec.contenders = vec![SERIAL, TOKIO_MT, TOKIO_CT, SMOL, RAYON, GO, ONETBB, OPENMP];
@@ -855,7 +856,8 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// For each model, as the product does it: listed are those that completed at least half of its races.
+/// For each model, as the product does it: listed are those that completed at least half of its
+/// races.
 fn totals(report: &Report) -> Vec<Total> {
     let mut models: Vec<Model> = report.races.iter().map(|race| race.model).collect();
     models.sort_unstable();
@@ -917,8 +919,8 @@ impl Rng {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The sum of twelve uniform numbers less six: near enough to normal, and free of library functions that may
-    /// round differently from one machine to the next.
+    /// The sum of twelve uniform numbers less six: near enough to normal, and free of library
+    /// functions that may round differently from one machine to the next.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

@@ -54,7 +54,8 @@ impl<R: AsyncRuntime> Busy<R> {
         Self { _stop: StopOnDrop(flag), runtime }
     }
 
-    /// Not a public field: a closure that used it would capture it alone, and the background would stop at once.
+    /// Not a public field: a closure that used it would capture it alone, and the background would
+    /// stop at once.
     pub(crate) const fn runtime(&self) -> &R {
         &self.runtime
     }

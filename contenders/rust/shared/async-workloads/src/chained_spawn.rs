@@ -7,8 +7,8 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use crate::AsyncRuntime;
 use crate::row::{cold, steady};
 
-/// Spawns link number `links` of `depth`, and returns without waiting for it. (A plain function around the task, so
-/// that the task's type does not contain itself and nothing need be boxed.)
+/// Spawns link number `links` of `depth`, and returns without waiting for it. (A plain function
+/// around the task, so that the task's type does not contain itself and nothing need be boxed.)
 fn spawn_link<R: AsyncRuntime>(links: u64, depth: u64, done: oneshot::Sender<u64>) {
     R::spawn_detached(async move {
         if links == depth {

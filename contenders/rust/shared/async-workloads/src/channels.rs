@@ -2,7 +2,8 @@
 
 use tokio::sync::mpsc;
 
-/// The channels that a runtime's users reach for, with many senders and one receiver: its own if it has some.
+/// The channels that a runtime's users reach for, with many senders and one receiver: its own if it
+/// has some.
 pub trait Channels: 'static {
     type Sender<T: Send + 'static>: Clone + Send + Sync + 'static;
     type Receiver<T: Send + 'static>: Send + 'static;
@@ -34,8 +35,8 @@ pub trait Channels: 'static {
     ) -> impl Future<Output = Option<T>> + Send;
 }
 
-/// `tokio::sync::mpsc`, which works on any runtime: for tokio itself, and for runtimes without channels whose users
-/// write as they would for tokio.
+/// `tokio::sync::mpsc`, which works on any runtime: for tokio itself, and for runtimes without
+/// channels whose users write as they would for tokio.
 #[derive(Debug)]
 pub struct TokioChannels;
 

@@ -6,8 +6,8 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use crate::AsyncRuntime;
 use crate::row::cold;
 
-/// Calls itself until it is `depth` deep, and counts the calls on the way back. Boxed at each level: a future cannot
-/// contain itself.
+/// Calls itself until it is `depth` deep, and counts the calls on the way back. Boxed at each
+/// level: a future cannot contain itself.
 async fn recurse(depth: u64) -> u64 {
     if depth == 1 { 1 } else { Box::pin(recurse(depth - 1)).await + 1 }
 }

@@ -1,4 +1,5 @@
-//! One sender, many receivers, and the sender waits for all of them: what broadcast and watch have in common.
+//! One sender, many receivers, and the sender waits for all of them: what broadcast and watch have
+//! in common.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -32,7 +33,8 @@ impl Receipts {
     pub(crate) fn sign(&self, number: u64) {
         // Relaxed: published by the addition below.
         self.sum.fetch_add(number + 1, Ordering::Relaxed);
-        // AcqRel: pairs with the load in `all_of` directly, or through the additions of those who come later.
+        // AcqRel: pairs with the load in `all_of` directly, or through the additions of those who
+        // come later.
         let received = self.received.fetch_add(1, Ordering::AcqRel) + 1;
         if received.is_multiple_of(self.receivers) {
             self.all.notify_one();

@@ -1,7 +1,8 @@
 //! fib: one spawned task per fork.
 //!
-//! Each inner call spawns its left branch and awaits the right one in place, so the tasks are as many as the forks.
-//! A future cannot contain itself, so the branch in place is boxed: one allocation beside the task's own.
+//! Each inner call spawns its left branch and awaits the right one in place, so the tasks are as
+//! many as the forks. A future cannot contain itself, so the branch in place is boxed: one
+//! allocation beside the task's own.
 
 use fork_join_workloads::fib::{n, unpack};
 use palio_protocol::harness::{Refusal, Request, Work};
@@ -9,8 +10,8 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use crate::AsyncRuntime;
 use crate::row::steady;
 
-/// A function of its own that names the handle's type: a future that spawned its own type would have to be known to
-/// be `Send` while the compiler still looks at its body.
+/// A function of its own that names the handle's type: a future that spawned its own type would
+/// have to be known to be `Send` while the compiler still looks at its body.
 fn fork<R: AsyncRuntime>(n: u32) -> R::Join<u64> {
     R::spawn(fib::<R>(n))
 }

@@ -1,10 +1,12 @@
 //! The workloads that async runtimes race, written once.
 //!
-//! A contender implements [`AsyncRuntime`] in a page of code, names its [`Channels`] and takes [`rows`] as its table:
-//! what it runs is then the same code as every other contender's, and the runtime is all that differs.
+//! A contender implements [`AsyncRuntime`] in a page of code, names its [`Channels`] and takes
+//! [`rows`] as its table: what it runs is then the same code as every other contender's, and the
+//! runtime is all that differs.
 //!
-//! Every row takes care that the work happens on the workers: the thread that takes the sample spawns a root task and
-//! waits; only the rows that are about spawning or notifying from outside do more there.
+//! Every row takes care that the work happens on the workers: the thread that takes the sample
+//! spawns a root task and waits; only the rows that are about spawning or notifying from outside do
+//! more there.
 #![forbid(unsafe_code)]
 
 mod background;

@@ -1,8 +1,8 @@
 //! matmul: each of the eight calls of a level is a spawned task.
 //!
-//! A task cannot borrow from the one that awaits it, so A and B are shared by reference count and the block of C moves
-//! into the child and comes back with its result. That is a few atomic increments for every 65,536 operations of a
-//! base case.
+//! A task cannot borrow from the one that awaits it, so A and B are shared by reference count and
+//! the block of C moves into the child and comes back with its result. That is a few atomic
+//! increments for every 65,536 operations of a base case.
 
 use std::cell::Cell;
 use std::sync::Arc;

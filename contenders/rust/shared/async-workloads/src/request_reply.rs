@@ -1,4 +1,5 @@
-//! Requests through a channel, each answered on its own: both channels are `futures::channel` in every contender.
+//! Requests through a channel, each answered on its own: both channels are `futures::channel` in
+//! every contender.
 
 use std::future::poll_fn;
 

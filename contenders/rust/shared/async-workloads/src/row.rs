@@ -24,8 +24,8 @@ pub(crate) fn one_thread(request: &Request) -> Result<(), Refusal> {
     Err(Refusal::Unsupported(format!("{workload} is about one thread, not {threads}")))
 }
 
-/// Runs `root` on a runtime with one thread: as a task of the worker, or as the future of `block_on` where the thread
-/// in `block_on` is the worker.
+/// Runs `root` on a runtime with one thread: as a task of the worker, or as the future of
+/// `block_on` where the thread in `block_on` is the worker.
 pub(crate) fn run_on_one<R, F>(runtime: &R, root: F) -> F::Output
 where
     R: AsyncRuntime,
@@ -34,7 +34,8 @@ where
     if R::DRIVEN_BY_BLOCK_ON { runtime.block_on(root) } else { runtime.run(root) }
 }
 
-/// Scope `cold`: every iteration starts a runtime, runs the task that `root` makes, and stops the runtime.
+/// Scope `cold`: every iteration starts a runtime, runs the task that `root` makes, and stops the
+/// runtime.
 pub(crate) fn cold<R, F, T>(threads: usize, root: impl Fn() -> F + 'static) -> Work
 where
     R: AsyncRuntime,

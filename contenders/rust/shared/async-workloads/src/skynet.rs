@@ -1,7 +1,7 @@
 //! skynet: every node of the tree is a spawned task.
 //!
-//! The handles of ten children live in a `Vec`: an array of them inside the future would make every task as large as
-//! an inner one, and nine of ten are leaves.
+//! The handles of ten children live in a `Vec`: an array of them inside the future would make every
+//! task as large as an inner one, and nine of ten are leaves.
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::skynet::{CHILDREN, Span, leaves};

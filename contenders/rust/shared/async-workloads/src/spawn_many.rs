@@ -1,4 +1,5 @@
-//! Many empty tasks, spawned and joined by a root task on a worker: alone, and beside background tasks.
+//! Many empty tasks, spawned and joined by a root task on a worker: alone, and beside background
+//! tasks.
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};

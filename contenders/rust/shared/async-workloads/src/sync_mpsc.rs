@@ -1,4 +1,5 @@
-//! Unbounded channels: `futures::channel::mpsc` in every contender, so that only the runtime differs.
+//! Unbounded channels: `futures::channel::mpsc` in every contender, so that only the runtime
+//! differs.
 
 use fork_join_workloads::Tally;
 use futures_channel::mpsc::unbounded;

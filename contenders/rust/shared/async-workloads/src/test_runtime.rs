@@ -1,5 +1,5 @@
-//! The runtime of the unit tests: smol's global executor, in its shortest form. It has one worker unless `SMOL_THREADS`
-//! says otherwise, whatever a test asks for: these tests are about answers.
+//! The runtime of the unit tests: smol's global executor, in its shortest form. It has one worker
+//! unless `SMOL_THREADS` says otherwise, whatever a test asks for: these tests are about answers.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

@@ -17,8 +17,8 @@ const NEVER: Duration = Duration::from_secs(1);
 
 /// A task that uses timers, before a runtime has made a future of it.
 ///
-/// Not the future itself, because some runtimes' timers stay with their worker: there the future is made on the
-/// worker that will run it.
+/// Not the future itself, because some runtimes' timers stay with their worker: there the future is
+/// made on the worker that will run it.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedTask(Kind);
 

@@ -1,9 +1,10 @@
 //! [`AsyncRuntime`](crate::AsyncRuntime) for runtimes with tokio's names.
 
-/// Adapts a runtime crate with tokio's names: its two schedulers, a join handle, and `AsyncRuntime` for both.
+/// Adapts a runtime crate with tokio's names: its two schedulers, a join handle, and `AsyncRuntime`
+/// for both.
 ///
-/// A macro, because the same names lie in different crates; each crate compiles its own copy of the code that its
-/// users would write. `start` is a function from a builder to a running runtime.
+/// A macro, because the same names lie in different crates; each crate compiles its own copy of the
+/// code that its users would write. `start` is a function from a builder to a running runtime.
 #[macro_export]
 macro_rules! adapt_tokio_api {
     ($api:ident as $name:ident, start: $start:path) => {
@@ -52,8 +53,8 @@ macro_rules! adapt_tokio_api {
 
         /// A join handle whose output is the task's.
         ///
-        /// The runtime's handle returns a `Result`, which every program takes apart at once. Doing it here costs the
-        /// same branch.
+        /// The runtime's handle returns a `Result`, which every program takes apart at once. Doing
+        /// it here costs the same branch.
         #[derive(Debug)]
         pub struct Join<T>($api::task::JoinHandle<T>);
 

@@ -18,8 +18,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// From the environment that cargo gives to build scripts and, for the two settings that it does not pass on
-    /// (link-time optimisation and codegen units), from the workspace's manifest.
+    /// From the environment that cargo gives to build scripts and, for the two settings that it
+    /// does not pass on (link-time optimisation and codegen units), from the workspace's manifest.
     ///
     /// # Panics
     /// When the manifest cannot be read, or cargo did not say what it always says.

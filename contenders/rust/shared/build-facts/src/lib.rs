@@ -1,7 +1,9 @@
-//! What a contender's executable is made of, for its `--describe`: a build script calls [`emit`], and the contender
-//! reads the environment variables [`ID`], [`RUNTIME_VERSION`], [`TOOLCHAIN`] and [`FLAGS`] with `env!`.
+//! What a contender's executable is made of, for its `--describe`: a build script calls [`emit`],
+//! and the contender reads the environment variables [`ID`], [`RUNTIME_VERSION`], [`TOOLCHAIN`] and
+//! [`FLAGS`] with `env!`.
 //!
-//! Nothing here is written down by hand, because a number written by hand is wrong after the next `cargo update`.
+//! Nothing here is written down by hand, because a number written by hand is wrong after the next
+//! `cargo update`.
 #![forbid(unsafe_code)]
 
 mod flags;
@@ -26,8 +28,8 @@ pub const FLAGS: &str = "PALIO_FLAGS";
 /// Which package of the lock file is the runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime<'a> {
-    /// From the contender's package down its dependencies; empty for a contender without a runtime, whose version is
-    /// its own.
+    /// From the contender's package down its dependencies; empty for a contender without a runtime,
+    /// whose version is its own.
     pub path: &'a [&'a str],
     /// Dependencies of the runtime whose versions are shown too, where the runtime is a facade.
     pub parts: &'a [&'a str],
@@ -36,7 +38,8 @@ pub struct Runtime<'a> {
 /// Tells cargo the environment variables.
 ///
 /// # Panics
-/// When a fact cannot be known: an executable that cannot say what it is may not race, so it need not be built.
+/// When a fact cannot be known: an executable that cannot say what it is may not race, so it need
+/// not be built.
 pub fn emit(runtime: Runtime<'_>) {
     let package = variable("CARGO_PKG_NAME");
     let workspace = workspace(Path::new(&variable("CARGO_MANIFEST_DIR")));

@@ -27,12 +27,14 @@ impl Lock {
         Self { packages: packages.iter().map(Package::parse).collect() }
     }
 
-    /// The version of `runtime` that `package` of this workspace is linked with, its parts in parentheses.
+    /// The version of `runtime` that `package` of this workspace is linked with, its parts in
+    /// parentheses.
     ///
     /// # Panics
     /// When the lock file does not say.
     pub fn version(&self, package: &str, runtime: Runtime<'_>) -> String {
-        // A workspace member has no source; a crate of the same name from a registry (rayon, smol) has one.
+        // A workspace member has no source; a crate of the same name from a registry (rayon, smol)
+        // has one.
         let member = self.packages.iter().find(|p| p.name == package && p.source.is_none());
         let member = member.unwrap_or_else(|| panic!("Cargo.lock has no member {package}"));
         let raced = runtime.path.iter().fold(member, |from, name| self.dependency(from, name));
@@ -46,8 +48,8 @@ impl Lock {
         }
     }
 
-    /// Follows one edge. An edge names a version only where the lock file holds several, and a source only where even
-    /// that does not tell them apart.
+    /// Follows one edge. An edge names a version only where the lock file holds several, and a
+    /// source only where even that does not tell them apart.
     fn dependency(&self, from: &Package, name: &str) -> &Package {
         let edge = from.dependencies.iter().find(|edge| edge.split(' ').next() == Some(name));
         let edge = edge.unwrap_or_else(|| panic!("{} does not depend on {name}", from.name));

@@ -8,8 +8,8 @@ pub use palio_protocol;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs the contender. A macro, because the facts about the build stand in the environment of the contender's package,
-/// where its build script has put them.
+/// Runs the contender. A macro, because the facts about the build stand in the environment of the
+/// contender's package, where its build script has put them.
 #[macro_export]
 macro_rules! serve {
     (runtime: $runtime:literal, threads_max: $threads_max:expr, workloads: $workloads:expr, knobs: $knobs:expr $(,)?) => {

@@ -6,13 +6,13 @@ use crate::Tally;
 
 /// A fork-join framework whose idiom is a binary join.
 ///
-/// Every method is generic over the closures, so that after monomorphisation nothing of this trait is left: a
-/// contender calls its framework's `join` with the workload's own closures.
+/// Every method is generic over the closures, so that after monomorphisation nothing of this trait
+/// is left: a contender calls its framework's `join` with the workload's own closures.
 pub trait ForkJoin: Sized + 'static {
     /// What every frame hands to the frames that it forks: chili's `Scope`.
     ///
-    /// Frameworks that find their worker by themselves say `()`, and make a new one for each closure: then nobody reads
-    /// what is handed over, and the compiler leaves it out.
+    /// Frameworks that find their worker by themselves say `()`, and make a new one for each
+    /// closure: then nobody reads what is handed over, and the compiler leaves it out.
     type Frame<'f>;
 
     /// Starts exactly `threads` workers.
@@ -28,9 +28,11 @@ pub trait ForkJoin: Sized + 'static {
         b: impl FnOnce(&mut Self::Frame<'_>) -> RB + Send,
     ) -> (RA, RB);
 
-    /// Forks `child(i)` for every `i`, each of them a job of its own, joins them all and adds up what they return.
+    /// Forks `child(i)` for every `i`, each of them a job of its own, joins them all and adds up
+    /// what they return.
     ///
-    /// With a binary join that is halving down to one child: k children are k leaves of k - 1 joins.
+    /// With a binary join that is halving down to one child: k children are k leaves of k - 1
+    /// joins.
     fn fork_each(
         frame: &mut Self::Frame<'_>,
         children: Range<usize>,

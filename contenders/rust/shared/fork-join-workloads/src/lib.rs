@@ -1,8 +1,9 @@
 //! The fork-join workloads of the catalogue.
 //!
-//! Two things live here. What is the *work* (packing of fib, legality of a placement, the kernel of matmul, ...) is
-//! public, and the async workloads use the very same code. What is the *shape* is written once for every framework
-//! whose idiom is a binary join, over the trait [`ForkJoin`]; [`rows`] is the whole table of such a contender.
+//! Two things live here. What is the *work* (packing of fib, legality of a placement, the kernel of
+//! matmul, ...) is public, and the async workloads use the very same code. What is the *shape* is
+//! written once for every framework whose idiom is a binary join, over the trait [`ForkJoin`];
+//! [`rows`] is the whole table of such a contender.
 
 pub mod fib;
 mod fork_join;

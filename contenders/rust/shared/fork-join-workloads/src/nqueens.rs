@@ -6,8 +6,9 @@ use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::{ForkJoin, Tally};
 
-/// The largest board. Its bytes are copied whole, whatever `n` is: that costs no more than copying 14 of them, and
-/// keeps `n` a parameter, where an array of exactly `n` bytes would have made it a constant that the compiler unrolls.
+/// The largest board. Its bytes are copied whole, whatever `n` is: that costs no more than copying
+/// 14 of them, and keeps `n` a parameter, where an array of exactly `n` bytes would have made it a
+/// constant that the compiler unrolls.
 const N_MAX: usize = 16;
 
 /// Queens on the first rows of a board.
@@ -41,7 +42,8 @@ impl Placement {
         Tally { answer: (self.rows == self.n) as u64, work: (self.rows > 0) as u64 }
     }
 
-    /// Every legal placement with one more queen, in the order of the columns; none if the board is full.
+    /// Every legal placement with one more queen, in the order of the columns; none if the board is
+    /// full.
     pub fn children(self) -> impl Iterator<Item = Self> {
         let columns = self.legal_columns();
         columns.legal.into_iter().take(columns.count.into()).map(move |column| self.with(column))
@@ -60,7 +62,8 @@ impl Placement {
         self
     }
 
-    /// Never inlined, so that a contender's surroundings do not change the machine code of what is most of the work.
+    /// Never inlined, so that a contender's surroundings do not change the machine code of what is
+    /// most of the work.
     #[inline(never)]
     fn legal_columns(&self) -> Columns {
         let mut columns = Columns { legal: [0; N_MAX], count: 0 };
@@ -122,7 +125,8 @@ mod tests {
 
     #[test]
     fn placements_are_those_of_a_search_by_hand() {
-        // 3 rows: 3 queens in the first; (0,2), (2,0) and none under the middle one in the second; none in the third.
+        // 3 rows: 3 queens in the first; (0,2), (2,0) and none under the middle one in the second;
+        // none in the third.
         assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(3)).work, 3 + 2);
         assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(1)).work, 1);
     }

@@ -1,4 +1,5 @@
-//! What the nio contenders share: everything but the start, so that their only difference is where the workers are.
+//! What the nio contenders share: everything but the start, so that their only difference is where
+//! the workers are.
 #![forbid(unsafe_code)]
 
 use std::pin::Pin;
@@ -38,7 +39,8 @@ pub struct Nio<F>(F);
 pin_project! {
     /// A join handle whose output is the task's.
     ///
-    /// nio's handle returns a `Result`, which every program takes apart at once; doing it here costs the same branch.
+    /// nio's handle returns a `Result`, which every program takes apart at once; doing it here
+    /// costs the same branch.
     #[derive(Debug)]
     pub struct Join<T> {
         #[pin]
@@ -143,7 +145,8 @@ impl<R: Flavour> AsyncRuntime for Nio<R> {
         nio::timeout(duration, future)
     }
 
-    /// Pinned: a timer belongs to the worker that made it, and a task that may move cannot hold one.
+    /// Pinned: a timer belongs to the worker that made it, and a task that may move cannot hold
+    /// one.
     fn spawn_timed(task: TimedTask) -> Join<u64> {
         spawn_pinned(move || task.run::<Self>()).into()
     }

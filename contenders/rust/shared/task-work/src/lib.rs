@@ -1,4 +1,5 @@
-//! What the tasks of the async rows compute, whatever kind of task they are: futures and coroutines share it.
+//! What the tasks of the async rows compute, whatever kind of task they are: futures and coroutines
+//! share it.
 #![forbid(unsafe_code)]
 
 mod mix;

@@ -17,7 +17,8 @@ const fn is_prime(n: u64) -> bool {
     true
 }
 
-/// The primes below `limit` among the share of task `task`: every number n with n mod `tasks` = `task`.
+/// The primes below `limit` among the share of task `task`: every number n with n mod `tasks` =
+/// `task`.
 pub fn primes_of(task: u64, tasks: u64, limit: u64) -> u64 {
     let share: Range<u64> = task..limit;
     let step = usize::try_from(tasks).expect("no more tasks than memory");

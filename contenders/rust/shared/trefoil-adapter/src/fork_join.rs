@@ -12,11 +12,12 @@ use crate::{MultiThread, Scheduler, Trefoil, start};
 /// What `--set` accepts beside the parameters, in the rows that fork.
 pub const KNOBS: &[(&str, &str)] = &[("async", "on"), ("caller", "works")];
 
-/// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the rows twice, and
-/// two copies of the same loop differ by where they lie.
+/// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the
+/// rows twice, and two copies of the same loop differ by where they lie.
 static SERVES_TASKS: OnceLock<bool> = OnceLock::new();
 
-/// Whether the sampling thread takes a worker's place. Not a second `Scheduler`, for the same reason.
+/// Whether the sampling thread takes a worker's place. Not a second `Scheduler`, for the same
+/// reason.
 static CALLER_WORKS: OnceLock<bool> = OnceLock::new();
 
 /// A closure that the sampling thread installs, and `join` inside of it.

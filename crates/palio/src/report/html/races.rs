@@ -1,4 +1,5 @@
-//! Each race in full: its conditions, its table with intervals drawn, and a fold for each contender.
+//! Each race in full: its conditions, its table with intervals drawn, and a fold for each
+//! contender.
 
 use super::markup::{esc, key, put, section, workload};
 use super::ranking::short;
@@ -105,7 +106,8 @@ fn title_case(word: &str) -> String {
         .map_or(String::new(), |first| esc(&format!("{}{}", first.to_uppercase(), chars.as_str())))
 }
 
-/// What was raced stands in the table, though it failed; what was not there to be raced stands in a line below.
+/// What was raced stands in the table, though it failed; what was not there to be raced stands in a
+/// line below.
 fn is_in_table(entry: &Entry) -> bool {
     entry.outcome == Outcome::Ok || entry.outcome.is_fault()
 }

@@ -1,4 +1,5 @@
-//! The sections of words: predictions, failures, contenders, the machine, how to repeat the run and how to read it.
+//! The sections of words: predictions, failures, contenders, the machine, how to repeat the run and
+//! how to read it.
 
 use super::cell;
 use super::markup::{esc, key, put, section, workload};

@@ -1,7 +1,8 @@
 //! Square parts of a matrix.
 //!
-//! Two kinds of contender share them. A framework with scoped jobs borrows the matrices; tasks of an async runtime
-//! must own what they use, so there the same blocks hold a reference count instead of a borrow.
+//! Two kinds of contender share them. A framework with scoped jobs borrows the matrices; tasks of
+//! an async runtime must own what they use, so there the same blocks hold a reference count instead
+//! of a borrow.
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
@@ -67,10 +68,11 @@ impl<M: Deref<Target = Matrix> + Clone> Block<M> {
     }
 }
 
-/// The rows of a block of the base case's size, whose bounds were checked together: to look up a row is an addition.
+/// The rows of a block of the base case's size, whose bounds were checked together: to look up a
+/// row is an addition.
 ///
-/// **Invariant:** [`BASE`] rows of [`BASE`] cells, the first at `cells` and each `stride` after the one before, lie in
-/// one slice that is borrowed for `'a`.
+/// **Invariant:** [`BASE`] rows of [`BASE`] cells, the first at `cells` and each `stride` after the
+/// one before, lie in one slice that is borrowed for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows<'a> {
     cells: *const f32,
@@ -84,8 +86,8 @@ impl<'a> Rows<'a> {
         assert!(i < BASE);
         // SAFETY: by the invariant, row `i` of `BASE` lies in the slice that `cells` points into.
         let row = unsafe { self.cells.add(i * self.stride) };
-        // SAFETY: as above, `BASE` cells from here are one row of it, and it is borrowed for `'a`; an array is aligned
-        // as its cells are.
+        // SAFETY: as above, `BASE` cells from here are one row of it, and it is borrowed for `'a`;
+        // an array is aligned as its cells are.
         unsafe { &*row.cast() }
     }
 }
@@ -105,9 +107,9 @@ mod sealed {
 
 /// A block to write, the only one that covers its cells.
 ///
-/// **Invariant:** two live blocks never cover the same cell, and nobody else touches the cells while a block lives.
-/// A block starts as the whole of a matrix that it borrows exclusively or owns; from then on it is only cut, lent and
-/// put together again.
+/// **Invariant:** two live blocks never cover the same cell, and nobody else touches the cells
+/// while a block lives. A block starts as the whole of a matrix that it borrows exclusively or
+/// owns; from then on it is only cut, lent and put together again.
 pub struct BlockMut<K> {
     cells: K,
     place: Place,
@@ -119,8 +121,8 @@ impl<K> fmt::Debug for BlockMut<K> {
     }
 }
 
-// SAFETY: `Cell` forbids sending because another thread might have the same cell; by the invariant of `BlockMut`
-// nobody else has one of this block's cells.
+// SAFETY: `Cell` forbids sending because another thread might have the same cell; by the invariant
+// of `BlockMut` nobody else has one of this block's cells.
 unsafe impl Send for BlockMut<&[Cell<f32>]> {}
 // SAFETY: as above; the reference count of an `Arc` is atomic.
 unsafe impl Send for BlockMut<Arc<[Cell<f32>]>> {}
@@ -137,9 +139,10 @@ impl<K: Cells> BlockMut<K> {
         let row = &self.cells[start..start + self.place.size];
         let row: &[Cell<f32>; BASE] = row.try_into().expect("only the base case is written");
         let row: *const UnsafeCell<[f32; BASE]> = std::ptr::from_ref(row).cast();
-        // SAFETY: `row` points to initialised cells, which may be written through a shared reference because they are
-        // `Cell`s (an `UnsafeCell` of the whole row has the same layout). By the invariant of `BlockMut` only `self`
-        // covers them, and `self` is borrowed exclusively for as long as the result lives.
+        // SAFETY: `row` points to initialised cells, which may be written through a shared
+        // reference because they are `Cell`s (an `UnsafeCell` of the whole row has the same
+        // layout). By the invariant of `BlockMut` only `self` covers them, and `self` is borrowed
+        // exclusively for as long as the result lives.
         unsafe { &mut *UnsafeCell::raw_get(row) }
     }
 
@@ -205,7 +208,8 @@ impl BlockMut<Arc<[Cell<f32>]>> {
         checksum(self.place.size, self.whole().iter().map(Cell::get))
     }
 
-    /// All cells of a whole matrix. By the invariant of `BlockMut` no other block covers any of them.
+    /// All cells of a whole matrix. By the invariant of `BlockMut` no other block covers any of
+    /// them.
     fn whole(&mut self) -> &[Cell<f32>] {
         let Place { first, stride, size } = self.place;
         assert_eq!(stride, size, "this is not the whole matrix");

@@ -22,10 +22,10 @@ where
 
 /// The loops over k and j.
 ///
-/// A function of its own because the compiler learns only from parameters that a row of C overlaps no row of A or B;
-/// with the rows in local variables it fell back to scalar code, eight times slower. Never inlined, so that neither a
-/// contender's surroundings nor the kind of its blocks change the machine code; one call for 1,024 additions and
-/// multiplications is within the noise.
+/// A function of its own because the compiler learns only from parameters that a row of C overlaps
+/// no row of A or B; with the rows in local variables it fell back to scalar code, eight times
+/// slower. Never inlined, so that neither a contender's surroundings nor the kind of its blocks
+/// change the machine code; one call for 1,024 additions and multiplications is within the noise.
 #[inline(never)]
 fn multiply_row(a: &[f32; BASE], b: Rows<'_>, c: &mut [f32; BASE]) {
     for (k, &factor) in a.iter().enumerate() {
@@ -35,9 +35,9 @@ fn multiply_row(a: &[f32; BASE], b: Rows<'_>, c: &mut [f32; BASE]) {
     }
 }
 
-/// a * b + c, in one instruction on x86-64 with FMA and on aarch64: by default, g++ and Clang make one of the plain
-/// expression, rustc does not unless told. Without the instruction `mul_add` would call a function. The answer is the same: no sum of
-/// this workload needs rounding.
+/// a * b + c, in one instruction on x86-64 with FMA and on aarch64: by default, g++ and Clang make
+/// one of the plain expression, rustc does not unless told. Without the instruction `mul_add` would
+/// call a function. The answer is the same: no sum of this workload needs rounding.
 #[inline]
 fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {

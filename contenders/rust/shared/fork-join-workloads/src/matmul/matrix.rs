@@ -1,14 +1,16 @@
 //! Square matrices of 32-bit floats, row by row.
 
-/// Bytes of a cache line. Every matrix starts on one, in every language: allocators return large blocks 16 bytes behind
-/// one or not, and where they do, every load of a whole vector touches two lines and the kernel takes twice as long.
+/// Bytes of a cache line. Every matrix starts on one, in every language: allocators return large
+/// blocks 16 bytes behind one or not, and where they do, every load of a whole vector touches two
+/// lines and the kernel takes twice as long.
 const LINE: usize = 64;
 
-/// How many cells more than its own a matrix allocates, so that one of the first starts a cache line.
+/// How many cells more than its own a matrix allocates, so that one of the first starts a cache
+/// line.
 const SPARE_CELLS: usize = LINE / size_of::<f32>() - 1;
 
-/// Cells to allocate for a matrix of `n` rows, counted without overflow: that the blocks of a matrix do not overlap
-/// depends on it.
+/// Cells to allocate for a matrix of `n` rows, counted without overflow: that the blocks of a
+/// matrix do not overlap depends on it.
 pub(super) fn allocated_cells(n: usize) -> usize {
     let cells = n.checked_mul(n).and_then(|cells| cells.checked_add(SPARE_CELLS));
     cells.expect("a matrix fits the address space")
@@ -75,8 +77,8 @@ impl Matrix {
     }
 }
 
-/// The answer of the workload, from the cells of a matrix of `n` rows. Every cell is a small whole number, so nothing is
-/// lost in the conversion.
+/// The answer of the workload, from the cells of a matrix of `n` rows. Every cell is a small whole
+/// number, so nothing is lost in the conversion.
 pub(super) fn checksum(n: usize, cells: impl Iterator<Item = f32>) -> u64 {
     let weighed = |(at, cell): (usize, f32)| {
         let (i, j) = (at / n, at % n);

@@ -2,7 +2,8 @@
 //!
 //! - [`Matrix`] is what is filled and check-summed.
 //! - [`Block`] and [`BlockMut`] are the square parts that tasks read and write.
-//! - [`multiply_base`] is the base case; its inner loops are the same machine code in every contender.
+//! - [`multiply_base`] is the base case; its inner loops are the same machine code in every
+//!   contender.
 
 mod block;
 mod kernel;

@@ -26,7 +26,7 @@ pub(crate) struct Smol {
 }
 
 /// What one thread of smol's global executor does, until it is told to stop. A panic of a task does
-/// not end up here: it goes to who awaits the task.
+/// not end up here: it goes to whoever awaits the task.
 fn work(executor: Arc<Executor<'static>>, stopped: &Receiver<()>) {
     EXECUTOR.with(|mine| mine.set(Arc::clone(&executor)).expect("a worker starts once"));
     let closed = smol::block_on(executor.run(stopped.recv()));

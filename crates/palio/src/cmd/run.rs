@@ -205,7 +205,7 @@ impl<'a> Selection<'a> {
             workloads,
             choices: project.choose(&options.contender)?,
         };
-        // Thread counts and the reference are checked here too, with nobody ready yet.
+        // Thread counts and the reference are checked here too, before any contender is ready.
         let entrants = selection.choices.iter().map(Choice::unready).collect();
         selection.plan(entrants, options).races()?;
         Ok(selection)
@@ -294,7 +294,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Why a run has nobody on its starting line, and what would change that.
+/// Why no contender can race, and what would change that.
 fn nobody_can_race(races: &[RaceRecord]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for cell in races.iter().flat_map(|race| &race.cells) {
@@ -328,7 +328,7 @@ fn get_ready(
             note(&format!("ready {}/{}: {}", number + 1, choices.len(), choice.contender.id));
         }
         let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
-        // Before anything else, for what was interrupted only looks like a failure.
+        // Before anything else, because what was interrupted looks like a failure.
         interruption::check(interrupted)?;
         let entrant = entrant?;
         if let Err((_, reason)) = &entrant.ready

@@ -139,7 +139,7 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
     table.write(out);
 }
 
-/// The two thread counts on which each of these races was run, if it is so.
+/// The two thread counts on which each of these races was run, if there are exactly two.
 fn two_thread_counts(report: &Report, races: &[usize]) -> Option<[u32; 2]> {
     let threads: BTreeSet<u32> = races.iter().map(|&i| report.races[i].threads).collect();
     let [few, many] = threads.into_iter().collect::<Vec<_>>().try_into().ok()?;

@@ -336,8 +336,8 @@ fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
 ///
 /// # Errors
 /// [`Outcome::NotBuilt`] and the reason: no answer, not the contract, another id, other workloads,
-/// or a version that it does not know; a runtime whose version is unknown may not race, for nobody
-/// could repeat its result.
+/// or a version that it does not know; a runtime whose version is unknown may not race, because
+/// nobody could repeat its result.
 pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
     let not_built = |reason: String| (Outcome::NotBuilt, reason);
     let mut command = contender.command.clone();

@@ -29,7 +29,7 @@ pub struct Step<'a> {
     pub race_number: (usize, usize),
     /// `None` in the pilot; else from 1, of how many.
     pub block: Option<(u32, u32)>,
-    /// Invocations done, and all that there will be if nobody else fails.
+    /// Invocations done, and how many there will be if no other contender fails.
     pub done: (u64, u64),
     pub remaining: Duration,
 }

@@ -428,7 +428,7 @@ impl Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // Who comes later goes on at once.
+        // Whoever comes later goes on at once.
         let _ = fs::remove_file(&self.path);
     }
 }

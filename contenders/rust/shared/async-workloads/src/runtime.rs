@@ -25,8 +25,8 @@ pub trait AsyncRuntime: Sized + 'static {
     /// What another thread needs in order to spawn.
     type Handle;
 
-    /// Resolves when the task has ended, with what it returned; a panic of the task goes on in who
-    /// awaits it.
+    /// Resolves when the task has ended, with what it returned. A panic of the task goes on in
+    /// whoever awaits it.
     type Join<T: Send + 'static>: Future<Output = T> + Send + 'static;
 
     /// Starts exactly `threads` workers, all with the runtime's defaults. Dropping stops the

@@ -67,7 +67,7 @@ impl<R> Waiters<R> {
 impl<R> Drop for Waiters<R> {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Who does not wait just now stays behind; the runtime is dropped next.
+        // A waiter that is not waiting just now stays behind; the runtime is dropped next.
         self.shared.notify.notify_waiters();
     }
 }

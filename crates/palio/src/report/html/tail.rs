@@ -40,7 +40,7 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
     out.push_str("</table></div>\n</section>\n");
 }
 
-/// What is the same but for the race stands together.
+/// Failures that differ only by their race stand together.
 struct Failure<'a> {
     entry: &'a Entry,
     races: Vec<(usize, &'a Race)>,

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what else asks a process to end.
+//! Ctrl-C, and other signals that ask a process to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ pub(super) fn listen() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Goes on only if nobody has interrupted.
+/// An error if the user has interrupted.
 pub(super) fn check(interrupted: &AtomicBool) -> Result<()> {
     if interrupted.load(Ordering::Relaxed) {
         bail!(Interrupted);

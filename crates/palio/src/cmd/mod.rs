@@ -163,19 +163,19 @@ fn say(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line to standard error. If nobody can read it, that is no reason to stop what it tells
-/// about.
+/// Prints a line to standard error. A failure to print is ignored: it does not concern the work
+/// that the line is about.
 fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Whether standard output wants colour: a terminal, and nobody said `NO_COLOR`.
+/// Whether standard output gets colour: it is a terminal, and `NO_COLOR` is not set.
 fn colour() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How many columns standard output has; wide where nobody looks.
+/// How many columns standard output has; wide if it is no terminal.
 fn columns() -> usize {
     const NOT_A_TERMINAL: usize = 120;
     if !std::io::stdout().is_terminal() {

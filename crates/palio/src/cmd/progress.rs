@@ -12,7 +12,7 @@ use crate::workload::settings_text;
 /// Watches a run on standard error.
 #[derive(Debug)]
 pub(super) struct Watcher {
-    /// `None` where nobody wants to see anything.
+    /// `None` if progress is not to be shown.
     bar: Option<ProgressBar>,
     /// The last line printed where there is no terminal.
     last_line: String,

@@ -363,7 +363,7 @@ fn record(entrant: &Entrant) -> ContenderRecord {
     }
 }
 
-/// Refuses to mix what was measured with what would be something else now.
+/// Refuses to resume a run whose contenders have changed since it was measured.
 fn check_unchanged(
     project: &Project,
     run: &RunRecord,

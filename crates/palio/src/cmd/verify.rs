@@ -48,15 +48,15 @@ struct Check {
     contender: String,
     subject: Subject,
     outcome: Outcome,
-    /// What was found; of a failure, what is wrong.
+    /// What was found; for a failure, what is wrong.
     detail: Vec<String>,
 }
 
 #[derive(Debug)]
 enum Subject {
-    /// That it keeps the contract, in so many sessions, and breaks it in some.
+    /// The contract, in `sessions` conversations, of which `broken` broke it.
     Contract { sessions: usize, broken: usize },
-    /// That it answers rightly in one race.
+    /// The answers in one race.
     Cell { workload: String, params: Settings, threads: u32, variant: Settings, label: String },
 }
 
@@ -92,7 +92,9 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         let rows: Vec<_> = checks.iter().map(row).collect();
         say(&serde_json::to_string_pretty(&rows)?)?;
     } else {
-        say("Above is no line for what a contender does not support; it is counted as skipped.")?;
+        say(
+            "A row that a contender does not support has no line above; it is counted as skipped.",
+        )?;
         say(&format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
     }
     Ok(if failed > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })

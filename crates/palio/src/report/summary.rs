@@ -436,8 +436,8 @@ impl CpuSums {
 /// The means over the races of each model, since few contenders run both.
 ///
 /// Listed are the contenders that completed at least half of the model's races; the means go over
-/// the races that all of them completed. Who completed fewer is shown with its coverage and without
-/// means.
+/// the races that all of them completed. A contender that completed fewer is shown with its
+/// coverage and without means.
 fn totals(races: &[Race]) -> Vec<Total> {
     let mut all = Vec::new();
     let mut models: Vec<Model> = Vec::new();

@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// How long a pipe may stay open after its process was killed, before whoever holds it is left to
 /// itself.
 const PIPE_GRACE: Duration = Duration::from_millis(200);
-/// How often a build is looked at: nobody times it.
+/// How often a build is looked at; builds are not timed.
 const BUILD_WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What became of getting a contender ready.
@@ -72,8 +72,8 @@ impl Prober {
     }
 }
 
-/// Whether a contender that lacks `missing` is one that its user did not choose to have: installing
-/// the rest, or counting it as a failure, would help nobody.
+/// Whether a contender lacks something optional, which only a user who wants it installs. Its other
+/// requirements are then not worth installing, and its absence is no failure.
 pub fn is_left_out(missing: &[&Requirement]) -> bool {
     missing.iter().any(|requirement| requirement.optional)
 }
@@ -291,8 +291,8 @@ fn run_logged(
     ))
 }
 
-/// A hash of the commands, of the variables that decide what they build, and of path, size and time
-/// of every file that the build is made of.
+/// A hash of the build commands, of the variables that decide what they build, and of path, size
+/// and time of every input file.
 fn stamp(contender: &Contender) -> String {
     let mut files = Vec::new();
     for input in &contender.build_inputs {

@@ -1,8 +1,8 @@
-//! The beginning and the end of a text that may be endless, in bounded memory.
+//! The beginning and the end of a text of any length, in bounded memory.
 
 use std::collections::VecDeque;
 
-/// Kept of each side: a panic's message comes first, a sanitizer's summary last.
+/// How much is kept of each end: a panic's message comes first, a sanitizer's summary last.
 const SIDE_BYTES: usize = 4 * 1024;
 
 /// Takes any number of bytes and keeps the first and the last few KiB of them.

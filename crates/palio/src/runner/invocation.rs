@@ -44,7 +44,7 @@ impl std::fmt::Debug for Conversation<'_> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Starts the contender of `cell`; `started` learns its process id first of all.
+    /// Starts the contender of `cell`, and tells `started` its process id before anything else.
     ///
     /// # Errors
     /// It cannot be started at all.
@@ -287,11 +287,11 @@ pub fn measure(
 
 /// Shortest sample that is worth timing.
 const SAMPLE_NS_MIN: f64 = 1_000_000.0;
-/// So that no contender is judged on more data than fits a report.
+/// The most samples that a report has room for.
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
-/// A first iteration longer than so many budgets, and than a second, settles it: a sample is one
+/// If the first iteration is longer than this many budgets, and than a second, a sample is one
 /// iteration.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
@@ -339,7 +339,7 @@ pub fn pilot(
     (result, schedule)
 }
 
-/// What is asked for if the first iteration leaves no doubt.
+/// The schedule, if the first iteration is long enough to decide it.
 fn settled(first_ns: f64, budget_ms: u64) -> Option<Schedule> {
     let long_ns = (LONG_BUDGETS * budget_ms as f64 * 1e6).max(LONG_NS_MIN);
     (first_ns > long_ns).then(|| fixed(first_ns, 1, budget_ms))

@@ -36,7 +36,7 @@ pub struct Bounds {
     pub memory_kib: u64,
 }
 
-/// Why no further line can be had.
+/// Why no further line comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It died, or closed its output.
@@ -58,7 +58,7 @@ pub struct Ending {
     pub status: Option<ExitStatus>,
     /// It did not end by itself, though it was given the time to.
     pub forced: bool,
-    /// What it wrote that nobody had asked for.
+    /// Output that was not asked for.
     pub stray: Option<String>,
     /// Why it was not waited for any longer, other than the time that it took.
     pub broken: Option<Broken>,
@@ -292,8 +292,8 @@ impl Process {
         if self.pending.len() > LINE_BYTES_MAX { Err(Broken::Flood) } else { Ok(()) }
     }
 
-    /// Lets it go: closes its input and waits for its end, or kills its group if it does not come
-    /// in time or if `at_once` says so. Whatever it left in its group is killed too.
+    /// Ends it: closes its input and waits for its end, or kills its group if that takes too long
+    /// or if `at_once` says so. Whatever it left in its group is killed too.
     pub fn end(mut self, at_once: bool, interrupted: &AtomicBool) -> Ending {
         self.close_input();
         let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));

@@ -12,7 +12,7 @@ use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord
 use crate::runner::invocation;
 use crate::store::{Lease, Store};
 
-/// What the loop tells whoever watches it.
+/// The events that the loop reports to its watcher.
 pub trait Progress {
     /// An invocation is about to start.
     fn starting(&mut self, step: &Step<'_>);
@@ -27,7 +27,7 @@ pub struct Step<'a> {
     pub cell: &'a CellRecord,
     /// From 1, of how many.
     pub race_number: (usize, usize),
-    /// `None` in the pilot; else from 1, of how many.
+    /// `None` in the pilot; otherwise from 1, of how many.
     pub block: Option<(u32, u32)>,
     /// Invocations done, and how many there will be if no other contender fails.
     pub done: (u64, u64),

@@ -40,7 +40,7 @@ pub struct RunSummary {
     pub samples: u64,
 }
 
-/// Where runs are kept if nobody says otherwise: the user's data directory.
+/// Where runs are kept by default: the user's data directory.
 ///
 /// # Errors
 /// Neither `XDG_DATA_HOME` nor `HOME` is set.

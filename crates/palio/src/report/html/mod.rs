@@ -38,7 +38,7 @@ enum Depth {
     Sketched,
     /// The same without a drawing.
     Told,
-    /// Its line in the race's table and nothing else, neither drawn nor plotted.
+    /// Only its line in the race's table: nothing is drawn.
     Listed,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
     out.push_str("</section>\n");
 }
 
-/// Who is first, or shares first place.
+/// The contenders that hold or share the first place.
 fn winners(race: &Race) -> String {
     let first: Vec<String> = race
         .entries

@@ -1,4 +1,4 @@
-//! Who is best overall: one line a contender, with what the one number leaves out beside it.
+//! The overall ranking: one line a contender, with what its one number leaves out.
 
 use super::markup::{esc, key, put, section};
 use super::svg::{Log, px};

@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask <habit>
 
-  check    formatting, lints, tidiness and documentation of everything in the repository
+  check    formatting, lints, documentation and tidiness of everything in the repository
+  tidy     the last of these alone: what ARCHITECTURE.md states and a search can prove
   test     every test that this machine can run; ends with `N passed, N failed`
   verify   build every contender that this machine can, and check its answers
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
@@ -21,11 +22,15 @@ cargo xtask <habit>
   stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
 ";
 
+/// What may follow `cargo xtask`.
+const VERBS: [&str; 7] = ["check", "tidy", "test", "verify", "loom", "tsan", "stress"];
+
 fn main() -> ExitCode {
     let habit = std::env::args().nth(1).unwrap_or_default();
     let root = root();
     let ok = match habit.as_str() {
         "check" => check(&root),
+        "tidy" => tidy::run(&root),
         "test" => tests::run(&root),
         "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
         "asan" => sanitizers::run(&root, &sanitizers::ADDRESS, std::env::args().skip(2)),
@@ -99,7 +104,8 @@ fn check(root: &Path) -> bool {
     ok
 }
 
-/// Models are compiled with another `cfg`, so they get a target folder of their own: the two would chase each other.
+/// Models are compiled with another `cfg`, so they get a target folder of their own: the two would
+/// chase each other.
 fn loom(root: &Path, name: &str) -> bool {
     let filter = if name.is_empty() { "loom_" } else { name };
     let args = [
@@ -172,4 +178,18 @@ fn rustdoc(root: &Path) -> bool {
         .current_dir(root)
         .status();
     status.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod help {
+    use super::{HELP, VERBS};
+
+    #[test]
+    fn help_lists_every_verb_and_no_other() {
+        let listed: Vec<&str> = HELP
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            .collect();
+        assert_eq!(listed, VERBS);
+    }
 }

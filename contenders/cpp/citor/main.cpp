@@ -1,4 +1,5 @@
-// citor: forkJoin where the number of children is known in the program text, forkJoinAll where it is not.
+// citor: forkJoin where the number of children is known in the program text, forkJoinAll where it
+// is not.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -72,7 +73,8 @@ std::uint64_t multiply(Pool& pool, const palio::matmul::Product& product) {
 // Exactly `threads` threads, the calling one among them.
 std::shared_ptr<Pool> start(std::size_t threads) {
     auto pool = std::make_shared<Pool>(threads);
-    // The default places one thread on a physical core; this placement goes on with their hyperthreads.
+    // The default places one thread on a physical core; this placement goes on with their
+    // hyperthreads.
     if (pool->participants() != threads) {
         pool.reset();
         pool = std::make_shared<Pool>(threads, citor::Affinity::PerCpuSmtPair);

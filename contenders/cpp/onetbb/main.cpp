@@ -1,4 +1,5 @@
-// oneTBB: tbb::parallel_invoke where the number of children is known, tbb::task_group where it is not.
+// oneTBB: tbb::parallel_invoke where the number of children is known, tbb::task_group where it is
+// not.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -81,7 +82,8 @@ private:
     tbb::task_scheduler_handle handle_;
 };
 
-// Exactly `threads` threads, the calling one among them: it takes the arena's reserved slot for as long as it executes.
+// Exactly `threads` threads, the calling one among them: it takes the arena's reserved slot for as
+// long as it executes.
 class Runtime {
 public:
     explicit Runtime(std::size_t threads)

@@ -1,9 +1,9 @@
 // Which libgomp this process has really loaded.
 //
-// libgomp has no call that tells its version, its soname has been libgomp.so.1 for all of its life, and the compiler's
-// version says nothing of the library that the loader found. Two marks are in the loaded image itself: the symbol
-// versions that it defines, of which the newest grows with the releases of GCC, and the linker's build-id, which names
-// one build exactly.
+// libgomp has no call that tells its version, its soname has been libgomp.so.1 for all of its life,
+// and the compiler's version says nothing of the library that the loader found. Two marks are in
+// the loaded image itself: the symbol versions that it defines, of which the newest grows with the
+// releases of GCC, and the linker's build-id, which names one build exactly.
 #pragma once
 
 #include <dlfcn.h>
@@ -65,9 +65,10 @@ private:
             if (entry->d_tag == DT_STRTAB) strings = address(entry->d_un.d_ptr);
         }
         if (definitions == 0 || strings == 0) return;
-        // The linker writes the nodes in the order of libgomp's version script, where each release appends its own:
-        // the last one named GOMP_ with a number is the newest. The first is the soname, which tells libgomp from
-        // other runtimes that answer to its symbols (LLVM's libomp does).
+        // The linker writes the nodes in the order of libgomp's version script, where each release
+        // appends its own: the last one named GOMP_ with a number is the newest. The first is the
+        // soname, which tells libgomp from other runtimes that answer to its symbols (LLVM's libomp
+        // does).
         bool is_libgomp = false;
         for (; count != 0; --count) {
             const auto* definition = reinterpret_cast<const ElfW(Verdef)*>(definitions);

@@ -85,14 +85,16 @@ void start(int threads) {
 #pragma omp parallel num_threads(threads)
 #pragma omp single
     started = omp_get_num_threads();
-    // OMP_THREAD_LIMIT, OMP_DYNAMIC or the system may give less than was asked for, and libgomp goes on with less.
+    // OMP_THREAD_LIMIT, OMP_DYNAMIC or the system may give less than was asked for, and libgomp
+    // goes on with less.
     if (started != threads) {
         throw palio::Refusal::unsupported("libgomp gave " + std::to_string(started) + " thread(s), not " +
                                           std::to_string(threads));
     }
 }
 
-// `function`, run by one thread of a parallel region of the threads asked for; the others of the team take its tasks.
+// `function`, run by one thread of a parallel region of the threads asked for; the others of the
+// team take its tasks.
 auto inside(const palio::Request& request, auto function) {
     const int threads = static_cast<int>(request.threads());
     start(threads);

@@ -1,4 +1,5 @@
-// Taskflow: a tf::TaskGroup for the children of a call, and corun to execute tasks until they are done.
+// Taskflow: a tf::TaskGroup for the children of a call, and corun to execute tasks until they are
+// done.
 #include <array>
 #include <cstdint>
 #include <memory>

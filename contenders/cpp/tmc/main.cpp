@@ -1,4 +1,5 @@
-// TooManyCooks: tmc::spawn_tuple where the number of children is known, tmc::spawn_many where they are a range.
+// TooManyCooks: tmc::spawn_tuple where the number of children is known, tmc::spawn_many where they
+// are a range.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -7,7 +8,8 @@
 #include <span>
 #include <string>
 
-// The library is header-only; whoever builds it apart (TMC_STANDALONE_COMPILATION) gets its one definition here.
+// The library is header-only; whoever builds it apart (TMC_STANDALONE_COMPILATION) gets its one
+// definition here.
 #define TMC_IMPL
 #include <tmc/ex_cpu.hpp>
 #include <tmc/spawn_many.hpp>
@@ -51,7 +53,8 @@ tmc::task<palio::nqueens::Below> place(palio::nqueens::Placement placement) {
     }
     auto children = std::span(legal).first(count) |
                     std::views::transform([&](std::uint8_t column) { return place(placement.with(column)); });
-    // Up to n_max results, in an array rather than on the heap; those beyond the last child are not set.
+    // Up to n_max results, in an array rather than on the heap; those beyond the last child are not
+    // set.
     const auto below = co_await tmc::spawn_many<palio::nqueens::n_max>(children.begin(), children.end());
     for (std::size_t child = 0; child < count; ++child) all += below[child];
     co_return all;

@@ -27,7 +27,8 @@ func (b *background) startYielders(count int, between func()) {
 	}
 }
 
-// startChains spawns the first links of chains in which each link does something, spawns the next and ends.
+// startChains spawns the first links of chains in which each link does something, spawns the next
+// and ends.
 func (b *background) startChains(count int, each func()) {
 	b.running.Add(count)
 	for range count {

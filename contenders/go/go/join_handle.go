@@ -26,8 +26,8 @@ func spawnAll(tasks int, task func() uint64) []joinHandle {
 	return handles
 }
 
-// joinAll waits for one after the other; the answer is the sum of what they returned, the work is those that returned
-// anything but 0.
+// joinAll waits for one after the other; the answer is the sum of what they returned, the work is
+// those that returned anything but 0.
 func joinAll(handles []joinHandle) harness.Iteration {
 	var all harness.Iteration
 	for i := range handles {

@@ -53,7 +53,8 @@ func (m *multiplication) Finish() harness.Iteration {
 	return harness.Iteration{Answer: sum, Ops: m.bases, Work: m.bases}
 }
 
-// block is a square part of a row-major matrix: it starts at the first element, and its rows are stride apart.
+// block is a square part of a row-major matrix: it starts at the first element, and its rows are
+// stride apart.
 type block struct {
 	elements []float32
 	stride   int
@@ -104,8 +105,8 @@ func multiplyFour(products [4]product, n int) uint64 {
 	return bases
 }
 
-// multiplyBase is the plain triple loop. The rows are cut to a constant length, so that the compiler need not check
-// every index of the innermost loop.
+// multiplyBase is the plain triple loop. The rows are cut to a constant length, so that the
+// compiler need not check every index of the innermost loop.
 func multiplyBase(c, a, b block) {
 	for i := range baseSize {
 		cRow := c.elements[i*c.stride:][:baseSize]

@@ -6,14 +6,15 @@ import (
 	"palio/contenders/go/harness"
 )
 
-// rowsMax is the size of a board's array, which Go wants to know when it compiles. A board of fewer rows leaves the rest
-// unused, and copying 16 bytes costs no more than copying 14.
+// rowsMax is the size of a board's array, which Go wants to know when it compiles. A board of fewer
+// rows leaves the rest unused, and copying 16 bytes costs no more than copying 14.
 const rowsMax = 16
 
 // board holds the column of the queen in each row.
 type board [rowsMax]byte
 
-// placements is what a task returns: the solutions below it and the placements made, its own included.
+// placements is what a task returns: the solutions below it and the placements made, its own
+// included.
 type placements struct{ solutions, made uint64 }
 
 func prepareNqueens(request *harness.Request) (harness.Work, error) {

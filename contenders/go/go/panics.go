@@ -50,8 +50,8 @@ func panics(tasks int) harness.Iteration {
 	return all
 }
 
-// caught runs a task. The task must catch its own panic, because one that leaves a goroutine ends the process; a panic
-// that is recovered prints nothing.
+// caught runs a task. The task must catch its own panic, because one that leaves a goroutine ends
+// the process; a panic that is recovered prints nothing.
 func caught(i int) (how end) {
 	defer func() {
 		if recover() != nil {

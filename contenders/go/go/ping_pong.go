@@ -42,8 +42,8 @@ func pingPong(pairs int) harness.Iteration {
 	return all
 }
 
-// ping sends a value to a new task, and returns what came back and the tasks that this took: nobody else could have
-// sent it back.
+// ping sends a value to a new task, and returns what came back and the tasks that this took: nobody
+// else could have sent it back.
 func ping(value uint64) (back, echoes uint64) {
 	there, home := make(chan uint64, 1), make(chan uint64, 1)
 	go func() { home <- <-there }()

@@ -11,7 +11,8 @@ import (
 	"palio/contenders/go/harness"
 )
 
-// threadsMax stays well below the number of threads at which the runtime aborts the process (10,000 by default).
+// threadsMax stays well below the number of threads at which the runtime aborts the process (10,000
+// by default).
 const threadsMax = 8192
 
 const gogcDefault = "100"
@@ -32,7 +33,8 @@ func startScheduler(request *harness.Request) error {
 			return harness.Misuse("--set gogc=%s is neither an integer of at least 1 nor off", text)
 		}
 	}
-	// Also when the knob was not turned: GOGC in the environment must not make a stock row of a tuned one.
+	// Also when the knob was not turned: GOGC in the environment must not make a stock row of a tuned
+	// one.
 	debug.SetGCPercent(int(percent))
 	runtime.GOMAXPROCS(request.Threads)
 	return nil

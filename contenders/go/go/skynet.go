@@ -22,7 +22,8 @@ func prepareSkynet(request *harness.Request) (harness.Work, error) {
 	}), startScheduler(request)
 }
 
-// subtree is what a task returns: the sum of the indices below it and the tasks there, itself included.
+// subtree is what a task returns: the sum of the indices below it and the tasks there, itself
+// included.
 type subtree struct{ sum, tasks uint64 }
 
 func skynet(first, size uint64) subtree {

@@ -18,7 +18,8 @@ func prepareSpawnManyLocal(request *harness.Request) (harness.Work, error) {
 	}), startScheduler(request)
 }
 
-// spawnManyLocal runs on the harness's own goroutine, and returns how many tasks had ended when the last one rang.
+// spawnManyLocal runs on the harness's own goroutine, and returns how many tasks had ended when the
+// last one rang.
 func spawnManyLocal(tasks int64) uint64 {
 	var running atomic.Int64
 	running.Store(tasks)

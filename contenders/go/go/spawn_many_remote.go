@@ -20,7 +20,8 @@ func prepareSpawnManyRemote(request *harness.Request) (harness.Work, error) {
 	}), startScheduler(request)
 }
 
-// spawnManyRemote runs on the harness's own goroutine; only the tasks that return 1 count, not their spawners.
+// spawnManyRemote runs on the harness's own goroutine; only the tasks that return 1 count, not
+// their spawners.
 func spawnManyRemote(spawners, tasksEach int) uint64 {
 	return joinAll(spawnAll(spawners, func() uint64 { return spawnMany(tasksEach).Answer })).Answer
 }

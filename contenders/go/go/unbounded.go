@@ -6,8 +6,8 @@ import (
 	"palio/contenders/go/harness"
 )
 
-// Go has no unbounded channel. In this file each channel has room for all messages, which is what an unbounded one
-// promises: no sender ever waits.
+// Go has no unbounded channel. In this file each channel has room for all messages, which is what
+// an unbounded one promises: no sender ever waits.
 
 func prepareMpscContention(request *harness.Request) (harness.Work, error) {
 	producers, err := request.Between("producers", 1, countMax)
@@ -38,7 +38,8 @@ func mpscContention(producers, messages uint64) harness.Iteration {
 			sending.Done()
 		}()
 	}
-	// A channel is closed once, not by each of its senders: somebody must wait for them all while others receive.
+	// A channel is closed once, not by each of its senders: somebody must wait for them all while
+	// others receive.
 	go func() {
 		sending.Wait()
 		close(values)

@@ -51,8 +51,9 @@ func timeouts(timers uint64) (inTime uint64) {
 	return inTime
 }
 
-// droppedSleeps makes sleeps, looks at each once, and drops it. They have functions, not channels, because the runtime
-// arms the timer of a channel only when somebody blocks on it, while a sleep that was polled is armed.
+// droppedSleeps makes sleeps, looks at each once, and drops it. They have functions, not channels,
+// because the runtime arms the timer of a channel only when somebody blocks on it, while a sleep
+// that was polled is armed.
 func droppedSleeps(timers uint64) (dropped uint64) {
 	over := make(chan struct{}, 1)
 	wake := func() { over <- struct{}{} }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// command is what Palio may ask of a contender that is ready: quit, or samples of batch iterations each.
+// command is what Palio may ask of a contender that is ready: quit, or samples of batch iterations
+// each.
 type command struct {
 	quit           bool
 	samples, batch uint32

@@ -1,4 +1,5 @@
-// Package harness is the contender's side of Palio's contract for Go: arguments, clock, resource usage, printing.
+// Package harness is the contender's side of Palio's contract for Go: arguments, clock, resource
+// usage, printing.
 //
 // A contender's main is one call:
 //
@@ -44,8 +45,8 @@ type Workload struct {
 	Prepare Prepare
 }
 
-// Prepare gets one workload ready: it reads the parameters, starts the runtime (scope steady), and returns the timed
-// work.
+// Prepare gets one workload ready: it reads the parameters, starts the runtime (scope steady), and
+// returns the timed work.
 type Prepare func(*Request) (Work, error)
 
 // Knob is a tuning knob, with its default.

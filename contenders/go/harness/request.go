@@ -15,8 +15,8 @@ type Request struct {
 	settings map[string]string
 }
 
-// parseRequest reads the arguments by hand: the package flag would also take -threads=2 and stop at the first word that
-// is no option, which the contract knows nothing of.
+// parseRequest reads the arguments by hand: the package flag would also take -threads=2 and stop at
+// the first word that is no option, which the contract knows nothing of.
 func parseRequest(args []string) (*Request, error) {
 	request := &Request{settings: map[string]string{}}
 	seen := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 
 // Serve runs the contender, the whole of its main, and returns the exit status.
 func Serve(contender Contender) int {
-	// A Go program that panics or deadlocks exits with 2, which the contract reads as misuse; an abort is a signal, and
-	// that is a crash to everyone.
+	// A Go program that panics or deadlocks exits with 2, which the contract reads as misuse; an abort
+	// is a signal, and that is a crash to everyone.
 	debug.SetTraceback("crash")
 	return serve(contender, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
@@ -47,8 +47,8 @@ func serve(contender Contender, args []string, stdin io.Reader, stdout, stderr i
 	return exitMisuse
 }
 
-// obey does what the input says until quit or its end. Nothing is buffered on the way out, so that a line is with its
-// reader before the next sample begins.
+// obey does what the input says until quit or its end. Nothing is buffered on the way out, so that
+// a line is with its reader before the next sample begins.
 func obey(work *Work, input *bufio.Reader, output io.Writer) error {
 	for {
 		line, err := input.ReadString('\n')

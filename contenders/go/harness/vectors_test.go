@@ -21,8 +21,8 @@ type vector struct {
 	Stderr string
 }
 
-// readVectors knows as much TOML as the file uses, since the standard library has none: tables, and values that are
-// JSON but for a comma after an array's last element. Anything else fails the test.
+// readVectors knows as much TOML as the file uses, since the standard library has none: tables, and
+// values that are JSON but for a comma after an array's last element. Anything else fails the test.
 func readVectors(t *testing.T) []vector {
 	t.Helper()
 	text, err := os.ReadFile(vectorsPath)

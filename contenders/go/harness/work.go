@@ -38,7 +38,8 @@ func Plain(iterate func() Iteration) Work { return Work{iterate: iterate} }
 // Staged is work with untimed parts around every iteration.
 func Staged(stages Stages) Work { return Work{stages: stages} }
 
-// StoppedBy is for work that keeps something running between its samples: stop ends it after the last one.
+// StoppedBy is for work that keeps something running between its samples: stop ends it after the
+// last one.
 func (w Work) StoppedBy(stop func()) Work {
 	w.stop = stop
 	return w
@@ -83,8 +84,9 @@ func (w *Work) sample(batch uint32) sample {
 	}
 }
 
-// sampleWhole lets the first iteration's result stand for the batch while the clock runs, so that comparing is all that
-// happens between two iterations; the sums are made when the clock has stopped.
+// sampleWhole lets the first iteration's result stand for the batch while the clock runs, so that
+// comparing is all that happens between two iterations; the sums are made when the clock has
+// stopped.
 func (w *Work) sampleWhole(batch uint32, sums *sums) time.Duration {
 	start := time.Now()
 	first := w.iterate()

@@ -24,8 +24,8 @@ HUNG_UP = None
 
 # Ways to run the work
 #
-# Whatever the way, one thread runs the event loop, and with it every task. So a counter that tasks share is a plain
-# number: nothing else runs between two awaits.
+# Whatever the way, one thread runs the event loop, and with it every task. So a counter that tasks
+# share is a plain number: nothing else runs between two awaits.
 
 Root = Callable[..., Awaitable[Outcome]]
 Background = Callable[..., Awaitable[object]]
@@ -258,8 +258,8 @@ async def catch_unwind_panics(tasks: int) -> Outcome:
     return Outcome(returned * 1_000_000 + raised, returned + raised, returned + raised)
 
 
-# Python raises RecursionError beyond 1,000 frames unless told otherwise; the frames that are not the workload's need
-# fewer than this.
+# Python raises RecursionError beyond 1,000 frames unless told otherwise; the frames that are not
+# the workload's need fewer than this.
 FRAMES_TO_SPARE = 100
 
 
@@ -353,7 +353,8 @@ async def fan_in(senders: int, buffer: int, reader: str) -> Outcome:
 
     if reader == "first":
         receiver = asyncio.create_task(receive())
-    # The handles are kept for as long as the tasks run, which is what asyncio asks for; nothing awaits them.
+    # The handles are kept for as long as the tasks run, which is what asyncio asks for; nothing
+    # awaits them.
     handles = [asyncio.create_task(channel.put(index)) for index in range(senders)]
     total, received = await (receiver if reader == "first" else receive())
     return Outcome(total, received, received)

@@ -98,7 +98,8 @@ def whole(text: str) -> int:
     """Decimal digits alone: no sign, no space, no underscore, all of which `int` would accept."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"'{text}' is not a whole number in decimal digits")
-    # No 64-bit number has more digits, leading zeros aside, and `int` itself refuses thousands of them.
+    # No 64-bit number has more digits, leading zeros aside, and `int` itself refuses thousands of
+    # them.
     digits = text.lstrip("0") or "0"
     if len(digits) > 20 or int(digits) > NUMBER_MAX:
         raise ValueError(f"'{text}' does not fit in 64 bits")
@@ -379,7 +380,8 @@ def serve(
 
 def main(contender: Contender) -> NoReturn:
     """Speaks the contract on the standard streams and exits."""
-    # The contract is in UTF-8 and in lines that end in \n, whatever the locale and the platform prefer.
+    # The contract is in UTF-8 and in lines that end in \n, whatever the locale and the platform
+    # prefer.
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(serve(contender, sys.argv[1:], sys.stdin.buffer, sys.stdout, sys.stderr))

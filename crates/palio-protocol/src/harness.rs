@@ -43,7 +43,8 @@ const EXIT_MISUSE: u8 = 2;
 /// Exit status for a workload or thread count that is not supported.
 const EXIT_UNSUPPORTED: u8 = 3;
 
-/// Gets one workload ready: reads its parameters, starts the runtime (scope `steady`), and returns the timed work.
+/// Gets one workload ready: reads its parameters, starts the runtime (scope `steady`), and returns
+/// the timed work.
 pub type Prepare = fn(&mut Request) -> Result<Work, Refusal>;
 
 /// Who the contender is and what it can run.
@@ -205,7 +206,8 @@ impl Request {
             .map_err(|_| Refusal::Misuse(format!("--set {key}={text} has the wrong type")))
     }
 
-    /// Takes the contender's knob `key`, which has two positions, `[usual, other]`; whether it is in the other one.
+    /// Takes the contender's knob `key`, which has two positions, `[usual, other]`; whether it is
+    /// in the other one.
     ///
     /// # Errors
     /// Its value is neither.
@@ -329,8 +331,9 @@ impl Work {
         let cpu_before = cpu_us();
         match &mut self.0 {
             Kind::Plain(iterate) => {
-                // The first iteration's result stands for the batch while the clock runs, so that comparing is all
-                // that happens between two iterations; the sums are made when the clock has stopped.
+                // The first iteration's result stands for the batch while the clock runs, so that
+                // comparing is all that happens between two iterations; the sums are made when the
+                // clock has stopped.
                 let start = Instant::now();
                 let first = iterate();
                 let mut odd = None;

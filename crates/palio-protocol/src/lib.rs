@@ -1,9 +1,9 @@
 //! The contract between Palio and a contender, as `docs/protocol.md` states it.
 //!
-//! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share it, so the two
-//!   sides cannot drift apart.
-//! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and printing, written
-//!   once. A contender brings only its workloads.
+//! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share
+//!   it, so the two sides cannot drift apart.
+//! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and
+//!   printing, written once. A contender brings only its workloads.
 #![forbid(unsafe_code)]
 
 pub mod harness;

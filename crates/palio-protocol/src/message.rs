@@ -1,4 +1,5 @@
-//! The lines of the contract: [`Command`] towards the contender, [`Answer`] back, and its [`Description`].
+//! The lines of the contract: [`Command`] towards the contender, [`Answer`] back, and its
+//! [`Description`].
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -33,7 +34,8 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// A decimal number of digits alone: Rust's own parser would take `+1` too, and other languages' would not.
+/// A decimal number of digits alone: Rust's own parser would take `+1` too, and other languages'
+/// would not.
 pub(crate) fn decimal<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -90,9 +92,11 @@ pub struct Sample {
     pub answer: String,
     /// Tasks, messages or switches that really happened; `None` where counting is not free.
     pub work: Option<u64>,
-    /// User CPU time of the whole process during the sample, in µs; `None` where the platform cannot tell.
+    /// User CPU time of the whole process during the sample, in µs; `None` where the platform
+    /// cannot tell.
     pub user_us: Option<u64>,
-    /// System CPU time of the whole process during the sample, in µs; `None` where the platform cannot tell.
+    /// System CPU time of the whole process during the sample, in µs; `None` where the platform
+    /// cannot tell.
     pub sys_us: Option<u64>,
 }
 
@@ -202,7 +206,8 @@ pub struct Description {
     pub id: String,
     /// Name of the runtime raced.
     pub runtime: String,
-    /// Version of the runtime as linked; `None` if the contender says `unknown`, and then it may not race.
+    /// Version of the runtime as linked; `None` if the contender says `unknown`, and then it may
+    /// not race.
     pub version: Option<String>,
     pub toolchain: String,
     pub flags: String,

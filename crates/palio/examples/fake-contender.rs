@@ -1,11 +1,13 @@
 //! A contender that misbehaves on demand, for the tests of Palio.
 //!
-//! It speaks the contract by hand rather than through the harness, because most of what it does the harness would
-//! never do. Its own options come first, then those of the contract:
+//! It speaks the contract by hand rather than through the harness, because most of what it does the
+//! harness would never do. Its own options come first, then those of the contract:
 //!
-//! `fake-contender --id ID --state DIR [--fault NAME[:VALUE]]… [--from START] --describe | --workload …`
+//! `fake-contender --id ID --state DIR [--fault NAME[:VALUE]]… [--from START]`,
+//! and after these `--describe` or `--workload …`
 //!
-//! Every start for a workload is counted in `DIR`; faults wait for start number `START` (the first is the pilot).
+//! Every start for a workload is counted in `DIR`; faults wait for start number `START` (the first
+//! is the pilot).
 #![forbid(unsafe_code)]
 
 use std::fs::{self, OpenOptions};
@@ -23,7 +25,8 @@ use palio_protocol::harness::{Contender, serve_args};
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
 const OPS: u64 = 10;
-/// What an iteration claims to take. It takes nothing in truth, so that tests are fast and measure alike.
+/// What an iteration claims to take. It takes nothing in truth, so that tests are fast and measure
+/// alike.
 const CLAIMED_NS: u64 = 2_000_000;
 /// Enough to fill any pipe many times over.
 const FLOOD_BYTES: usize = 4 << 20;
@@ -88,7 +91,8 @@ impl Fake {
         Some(stream)
     }
 
-    /// Adds its name to the list beside the state folders: the order in which contenders were really started.
+    /// Adds its name to the list beside the state folders: the order in which contenders were
+    /// really started.
     fn sign(&self) {
         let path = self.state.with_file_name("order");
         let list = OpenOptions::new().append(true).create(true).open(path);
@@ -282,7 +286,8 @@ impl Fake {
         }
     }
 
-    /// Starts a process that keeps both output pipes open; escaped, it is outside the group that Palio kills.
+    /// Starts a process that keeps both output pipes open; escaped, it is outside the group that
+    /// Palio kills.
     fn leave_grandchild(&self, escaped: bool) {
         let mut command = Command::new(std::env::current_exe().expect("this file"));
         command.args(["--state".as_ref(), self.state.as_os_str(), "--linger".as_ref()]);
@@ -328,7 +333,8 @@ fn hang() -> ! {
     }
 }
 
-/// Dies of a signal. Rust's own handler of SIGSEGV, which looks for stack overflows, steps aside at the first one.
+/// Dies of a signal. Rust's own handler of SIGSEGV, which looks for stack overflows, steps aside at
+/// the first one.
 fn die_of(signal: Signal) -> ! {
     let _ = raise(signal);
     let _ = raise(signal);

@@ -1,49 +1,32 @@
-//! Contenders as their `contender.toml` states them.
+//! Contenders, with every path and command resolved.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::{read_toml, unknown};
+use crate::manifest;
+use crate::words::words;
+use crate::workload::unknown;
 
-/// What sort of runtime it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    Async,
-    ForkJoin,
-    GreenThreads,
-    /// No runtime at all: takes part in every race with its one thread, for comparison.
-    Baseline,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Async => "async",
-            Self::ForkJoin => "fork-join",
-            Self::GreenThreads => "green-threads",
-            Self::Baseline => "baseline",
-        }
+words! {
+    /// What sort of runtime it is.
+    "kind": Kind {
+        Async = "async",
+        ForkJoin = "fork-join",
+        GreenThreads = "green-threads",
+        /// No runtime at all: takes part in every race with its one thread, for comparison.
+        Baseline = "baseline",
     }
 }
 
-/// Whether it runs as its users get it, or tuned (pinned, spinning, another allocator).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Track {
-    #[default]
-    Stock,
-    Tuned,
-}
-
-impl Track {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stock => "stock",
-            Self::Tuned => "tuned",
-        }
+words! {
+    /// Whether it runs as its users get it, or tuned (pinned, spinning, another allocator).
+    #[derive(Default)]
+    "track": Track {
+        #[default]
+        Stock = "stock",
+        Tuned = "tuned",
     }
 }
 
@@ -59,50 +42,11 @@ pub struct Requirement {
     pub debian: Vec<String>,
     /// What a reader on another system should do.
     pub install: String,
-    /// It comes with no package and is installed by hand by who wants this contender: its absence is no fault of the
-    /// machine, so that neither `palio build --strict` nor `palio setup` asks for it.
+    /// It comes with no package and is installed by hand by whoever wants this contender. Its
+    /// absence is no fault of the machine: neither `palio build --strict` nor `palio setup` asks
+    /// for it.
     #[serde(default)]
     pub optional: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ManifestFile {
-    id: String,
-    name: String,
-    language: String,
-    kind: Kind,
-    homepage: String,
-    licence: String,
-    #[serde(default)]
-    track: Track,
-    threads_max: Option<u32>,
-    notes: Option<String>,
-    workloads: Vec<String>,
-    #[serde(default)]
-    build: BuildFile,
-    run: RunFile,
-    #[serde(default)]
-    requires: Vec<Requirement>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BuildFile {
-    #[serde(default)]
-    directory: PathBuf,
-    #[serde(default)]
-    commands: Vec<Vec<String>>,
-    #[serde(default)]
-    inputs: Vec<PathBuf>,
-    #[serde(default)]
-    environment: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunFile {
-    command: Vec<String>,
 }
 
 /// A runtime in one configuration, with every path and command resolved.
@@ -110,6 +54,8 @@ struct RunFile {
 pub struct Contender {
     pub id: String,
     pub name: String,
+    /// The id of the `[[variant]]` that it is, without the contender's.
+    pub variant: Option<String>,
     pub language: String,
     pub kind: Kind,
     pub homepage: String,
@@ -118,6 +64,8 @@ pub struct Contender {
     /// The most threads that it can use.
     pub threads_max: Option<u32>,
     pub notes: Option<String>,
+    /// Where its decisions are written down, relative to `folder`; a heading may follow a `#`.
+    pub readme: String,
     /// The families it runs, as it claims; `--describe` must agree.
     pub workloads: Vec<String>,
     pub requires: Vec<Requirement>,
@@ -137,73 +85,11 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Reads one `contender.toml`; its build output goes below `target`.
+    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`),
+    /// by id.
     ///
     /// # Errors
-    /// The file cannot be read or is malformed; the message names the file, and the line where there is one.
-    pub fn load(path: &Path, target: &Path) -> Result<Self> {
-        let file: ManifestFile = read_toml(path)?;
-        let malformed = |reason: &str| format!("{} is malformed: {reason}", path.display());
-        if !is_name(&file.id) {
-            bail!(malformed(&format!(
-                "the id {:?} may only have letters, digits, `-`, `_` and `.`, and may not start with `-` or `.`",
-                file.id
-            )));
-        }
-        if file.run.command.is_empty() {
-            bail!(malformed("`run.command` is empty"));
-        }
-        if file.build.commands.iter().any(Vec::is_empty)
-            || file.requires.iter().any(|r| r.probe.is_empty())
-        {
-            bail!(malformed("a command of `build.commands` or a `probe` is empty"));
-        }
-        let folder = path
-            .parent()
-            .unwrap_or(Path::new("."))
-            .canonicalize()
-            .with_context(|| format!("cannot find the folder of {}", path.display()))?;
-        let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
-        let target = target.join(language);
-        let fill = |text: &String| {
-            text.replace("{target}", &target.to_string_lossy())
-                .replace("{dir}", &folder.to_string_lossy())
-        };
-        let fill_all = |words: &Vec<String>| words.iter().map(fill).collect::<Vec<_>>();
-        let mut build_inputs: Vec<_> =
-            file.build.inputs.iter().map(|input| folder.join(input)).collect();
-        build_inputs.push(folder.clone());
-        let requires = file
-            .requires
-            .iter()
-            .map(|one| Requirement { probe: fill_all(&one.probe), ..one.clone() })
-            .collect();
-        Ok(Self {
-            build_directory: folder.join(&file.build.directory),
-            build_commands: file.build.commands.iter().map(fill_all).collect(),
-            build_inputs,
-            build_environment: file.build.environment,
-            command: fill_all(&file.run.command),
-            id: file.id,
-            name: file.name,
-            language: file.language,
-            kind: file.kind,
-            homepage: file.homepage,
-            licence: file.licence,
-            track: file.track,
-            threads_max: file.threads_max,
-            notes: file.notes,
-            workloads: file.workloads,
-            requires,
-            target,
-            folder,
-        })
-    }
-
-    /// Every contender below the `folders` (`<folder>/<language>/<id>/contender.toml`), by id.
-    ///
-    /// # Errors
-    /// One is malformed, or two share an id.
+    /// A `contender.toml` is malformed, or two contenders share an id.
     pub fn load_all(folders: &[PathBuf], target: &Path) -> Result<Vec<Self>> {
         let mut contenders: Vec<Self> = Vec::new();
         for folder in folders {
@@ -217,16 +103,17 @@ impl Contender {
                 }
             }
             for manifest in manifests {
-                let contender = Self::load(&manifest, target)?;
-                if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
-                    bail!(
-                        "two contenders call themselves {:?}: {} and {}",
-                        contender.id,
-                        twin.folder.display(),
-                        contender.folder.display()
-                    );
+                for contender in manifest::load(&manifest, target)? {
+                    if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
+                        bail!(
+                            "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
+                            contender.id,
+                            twin.origin(),
+                            contender.origin()
+                        );
+                    }
+                    contenders.push(contender);
                 }
-                contenders.push(contender);
             }
         }
         contenders.sort_by(|a, b| a.id.cmp(&b.id));
@@ -241,6 +128,15 @@ impl Contender {
         all.iter().find(|contender| contender.id == id).with_context(|| {
             unknown("contender", id, all.iter().map(|c| c.id.as_str()), "palio list contenders")
         })
+    }
+
+    /// Where it is described: its `contender.toml`, and the variant there.
+    fn origin(&self) -> String {
+        let file = self.folder.join("contender.toml");
+        match &self.variant {
+            Some(variant) => format!("{} (its variant {variant:?})", file.display()),
+            None => file.display().to_string(),
+        }
     }
 
     /// How many threads it uses where a race has `threads`, or why it cannot take part.

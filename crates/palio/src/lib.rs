@@ -1,9 +1,11 @@
-//! Palio races concurrency runtimes: any language, the same work, answers checked, honest statistics.
+//! Palio races concurrency runtimes: any language, the same work, answers checked, honest
+//! statistics.
 #![forbid(unsafe_code)]
 
 pub mod cmd;
 pub mod contender;
 pub mod machine;
+mod manifest;
 pub mod plan;
 pub mod record;
 pub mod report;
@@ -11,4 +13,5 @@ pub mod runner;
 pub mod stats;
 pub mod store;
 pub mod suggest;
+mod words;
 pub mod workload;

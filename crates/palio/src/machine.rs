@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::report::model::Machine;
+use crate::record::Machine;
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
@@ -55,8 +55,8 @@ pub fn inspect(libc: Option<String>) -> Machine {
     machine
 }
 
-/// A hash of what decides whether times of two runs may be laid side by side: not of kernel or libc, whose change a
-/// reader may well want to measure.
+/// A hash of what decides whether times of two runs may be laid side by side: not of kernel or
+/// libc, whose change a reader may well want to measure.
 fn fingerprint(machine: &Machine) -> String {
     let identity = format!(
         "{:?}|{:?}|{:?}|{:?}|{:?}|{:?}|{:?}",
@@ -291,7 +291,8 @@ pub fn standing_warnings(machine: &Machine) -> Vec<String> {
     warnings
 }
 
-/// What made timing unreliable while a run went on. `own_s` is the CPU time of the contenders and of Palio.
+/// What made timing unreliable while a run went on. `own_s` is the CPU time of the contenders and
+/// of Palio.
 pub fn running_warnings(used: &CpuUse, own_s: f64) -> Vec<String> {
     // Under these, what was lost disappears in the noise floor.
     const STEAL_MAX: f64 = 0.01;

@@ -33,9 +33,9 @@ impl Entrant {
     }
 }
 
-/// What to race.
+/// What to race, with whom and on how many threads; [`races`](Plan::races) lays it out.
 #[derive(Clone, Debug)]
-pub struct Selection<'a> {
+pub struct Plan<'a> {
     pub workloads: Vec<&'a Workload>,
     pub entrants: Vec<Entrant>,
     pub preset: Preset,
@@ -53,7 +53,7 @@ const REFERENCES: [(Model, &[&str]); 2] = [
     (Model::Async, &["tokio-mt", "tokio-ct", "go", "smol"]),
 ];
 
-impl Selection<'_> {
+impl Plan<'_> {
     /// Every race with its cells, none of them run yet.
     ///
     /// # Errors
@@ -73,10 +73,10 @@ impl Selection<'_> {
         }
         let mut races = Vec::new();
         for workload in &self.workloads {
-            let task = &workload.presets[&self.preset];
+            let instance = &workload.presets[&self.preset];
             let mut counts: Vec<u32> = match &self.threads {
                 Some(threads) => threads.clone(),
-                None => task.threads.iter().map(|threads| threads.on(self.cores)).collect(),
+                None => instance.threads.iter().map(|threads| threads.on(self.cores)).collect(),
             };
             // On one core, `1` and `cores` are the same column.
             counts.sort_unstable();
@@ -90,7 +90,7 @@ impl Selection<'_> {
     }
 
     fn race(&self, workload: &Workload, threads: u32) -> RaceRecord {
-        let task = &workload.presets[&self.preset];
+        let instance = &workload.presets[&self.preset];
         let mut cells: Vec<CellRecord> = self
             .entrants
             .iter()
@@ -129,14 +129,14 @@ impl Selection<'_> {
         RaceRecord {
             workload: workload.id.clone(),
             title: workload.title.clone(),
-            model: workload.model.to_string(),
-            scope: workload.scope.to_string(),
+            model: workload.model,
+            scope: workload.scope,
             unit: workload.unit.clone(),
-            params: task.set.clone(),
+            params: instance.set.clone(),
             threads,
-            answer: task.answer.clone(),
-            ops: task.ops,
-            work: task.work,
+            answer: instance.answer.clone(),
+            ops: instance.ops,
+            work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,
             reference,
             predictions: workload.predictions.clone(),
@@ -151,7 +151,7 @@ impl Selection<'_> {
         entrant: &Entrant,
         variant: &Settings,
     ) -> CellRecord {
-        let task = &workload.presets[&self.preset];
+        let instance = &workload.presets[&self.preset];
         let contender = &entrant.contender;
         let able = entrant.ready.as_ref().map_err(Clone::clone).and_then(|description| {
             if !description.workloads.contains(&workload.family) {
@@ -168,7 +168,7 @@ impl Selection<'_> {
                 "--threads".into(),
                 threads.to_string(),
             ]);
-            for (key, value) in task.set.iter().chain(variant).chain(&entrant.knobs) {
+            for (key, value) in instance.set.iter().chain(variant).chain(&entrant.knobs) {
                 command.extend(["--set".into(), format!("{key}={value}")]);
             }
         }
@@ -195,8 +195,9 @@ pub fn takes_part_by_default(contender: &Contender) -> bool {
     contender.track == crate::contender::Track::Stock
 }
 
-/// The order in which block `block` of race `race` starts `cells` cells: a permutation of `0..cells`, seeded, and
-/// mirrored in every odd block, so that a drift of the machine falls on all alike.
+/// The order in which block `block` of race `race` starts `cells` cells: a permutation of
+/// `0..cells`, seeded, and mirrored in every odd block, so that a drift of the machine falls on all
+/// alike.
 pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
     let pair = u64::from(block / 2);
@@ -212,7 +213,8 @@ pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usiz
     order
 }
 
-/// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a crate's version.
+/// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a
+/// crate's version.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

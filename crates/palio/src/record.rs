@@ -5,8 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::report::model::{Machine, Outcome};
-use crate::workload::{Claim, Settings};
+use crate::contender::{Kind, Track};
+use crate::words::words;
+use crate::workload::{Model, Prediction, Preset, Scope, Settings};
 
 /// One suite raced on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct RunRecord {
 pub struct Header {
     pub id: String,
     pub suite: String,
-    pub preset: String,
+    pub preset: Preset,
     pub blocks: u32,
     pub seed: u64,
     pub limits: Limits,
@@ -35,6 +36,30 @@ pub struct Header {
     pub command: String,
     pub machine: Machine,
     pub warnings: Vec<String>,
+}
+
+/// The machine; `None` is a thing that could not be read, never a zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Hash of the fields that decide whether two runs can be compared.
+    pub fingerprint: String,
+    pub cpu_model: Option<String>,
+    pub cores: Option<u32>,
+    pub threads_per_core: Option<u32>,
+    pub sockets: Option<u32>,
+    pub numa_nodes: Option<u32>,
+    /// Such as `L2 2 MiB × 2`.
+    pub caches: Vec<String>,
+    pub memory_kib: Option<u64>,
+    pub governor: Option<String>,
+    pub turbo: Option<String>,
+    pub kernel: Option<String>,
+    pub libc: Option<String>,
+    pub os: Option<String>,
+    /// `none`, or the name of the hypervisor.
+    pub virtualisation: Option<String>,
+    /// CPU limit of the control group that the run was in, such as `200000/100000` or `none`.
+    pub cpu_quota: Option<String>,
 }
 
 /// What one invocation may take.
@@ -55,12 +80,13 @@ pub struct Limits {
 pub struct ContenderRecord {
     /// The name under which it raced.
     pub id: String,
-    /// The id in its `contender.toml`; another one where it raced under a second name or with turned knobs.
+    /// The id in its `contender.toml`; another one where it raced under a second name or with
+    /// turned knobs.
     pub base: String,
     pub name: String,
     pub language: String,
-    pub kind: String,
-    pub track: String,
+    pub kind: Kind,
+    pub track: Track,
     pub homepage: String,
     pub licence: String,
     pub notes: Option<String>,
@@ -78,8 +104,8 @@ pub struct ContenderRecord {
 pub struct RaceRecord {
     pub workload: String,
     pub title: String,
-    pub model: String,
-    pub scope: String,
+    pub model: Model,
+    pub scope: Scope,
     pub unit: String,
     pub params: Settings,
     pub threads: u32,
@@ -89,7 +115,7 @@ pub struct RaceRecord {
     pub elapsed_ns_min: Option<u64>,
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
-    pub predictions: Vec<Claim>,
+    pub predictions: Vec<Prediction>,
     pub cells: Vec<CellRecord>,
 }
 
@@ -121,6 +147,20 @@ pub struct Schedule {
     pub samples: u32,
     /// Iterations in one sample.
     pub batch: u32,
+}
+
+words! {
+    /// How a contender ended a race. Only `Ok` is ranked.
+    "outcome": Outcome {
+        Ok = "ok",
+        WrongAnswer = "wrong-answer",
+        Crashed = "crashed",
+        TimedOut = "timed-out",
+        Unsupported = "unsupported",
+        NotBuilt = "not-built",
+        /// The run was interrupted before this contender could finish.
+        Pending = "pending",
+    }
 }
 
 /// One process of a contender on one cell.
@@ -165,6 +205,25 @@ pub struct SampleRecord {
     pub sys_us: Option<u64>,
 }
 
+impl Outcome {
+    /// The word without its hyphen, for people.
+    pub fn words(self) -> String {
+        self.name().replace('-', " ")
+    }
+
+    /// Whether something went wrong, as opposed to something that was not there to be raced.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Self::WrongAnswer | Self::Crashed | Self::TimedOut)
+    }
+}
+
+impl SampleRecord {
+    /// How long one iteration took.
+    pub fn iteration_ns(&self) -> f64 {
+        self.elapsed_ns as f64 / f64::from(self.batch)
+    }
+}
+
 impl RunRecord {
     /// Whether nothing is left to race.
     pub fn is_finished(&self) -> bool {
@@ -189,7 +248,8 @@ impl CellRecord {
         label
     }
 
-    /// The measured samples of completed race invocations, as (block, ns per iteration), in the order of execution.
+    /// The measured samples of completed race invocations, as (block, ns per iteration), in the
+    /// order of execution.
     pub fn measured(&self) -> impl Iterator<Item = (u32, f64)> {
         self.invocations
             .iter()
@@ -200,7 +260,35 @@ impl CellRecord {
                     .samples
                     .iter()
                     .filter(|sample| !sample.warm_up)
-                    .map(move |sample| (block, sample.elapsed_ns as f64 / f64::from(sample.batch)))
+                    .map(move |sample| (block, sample.iteration_ns()))
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Databases and bundles hold these words: a word that changes makes old runs unreadable.
+    #[test]
+    fn stored_words_never_change() {
+        fn words<T: ToString>(all: &[T]) -> Vec<String> {
+            all.iter().map(ToString::to_string).collect()
+        }
+        let outcomes = "ok wrong-answer crashed timed-out unsupported not-built pending";
+        assert_eq!(words(Outcome::ALL).join(" "), outcomes);
+        assert_eq!(words(Kind::ALL).join(" "), "async fork-join green-threads baseline");
+        assert_eq!(words(Track::ALL).join(" "), "stock tuned");
+        assert_eq!(words(Model::ALL).join(" "), "async fork-join");
+        assert_eq!(words(Scope::ALL).join(" "), "steady cold");
+        assert_eq!(words(Preset::ALL).join(" "), "quick native published");
+    }
+
+    #[test]
+    fn a_stored_prediction_is_read() {
+        let text = r#"{"expect":"a ~ b","because":"c","within":1.5}"#;
+        let prediction: Prediction = serde_json::from_str(text).unwrap();
+        assert_eq!(prediction.order.to_string(), "a ~ b");
+        assert_eq!(serde_json::to_string(&prediction).unwrap(), text);
     }
 }

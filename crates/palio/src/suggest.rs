@@ -6,7 +6,8 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     const SIMILARITY_MIN: f64 = 0.6;
     known
         .map(|candidate| {
-            // The last part of a path counts as a name of its own: `ping_pong` means `rt_multi_threaded/ping_pong`.
+            // The last part of a path counts as a name of its own: `ping_pong` means
+            // `rt_multi_threaded/ping_pong`.
             let tail = candidate.rsplit('/').next().unwrap_or(candidate);
             let similarity =
                 strsim::jaro_winkler(name, candidate).max(strsim::jaro_winkler(name, tail));

@@ -1,8 +1,8 @@
 //! The catalogue: workloads, their cases and presets, and the suites that group them.
 //!
-//! A file under `workloads/` describes one family (`fan_in`); each `[[case]]` of it is one [`Workload`]
-//! (`fan_in/10000x100`). What a case means under a preset is a [`Task`]: parameters, thread counts, and the answer,
-//! units and work that every sample must show.
+//! A file under `workloads/` describes one family (`fan_in`); each `[[case]]` of it is one
+//! [`Workload`] (`fan_in/10000x100`). What a case means under a preset is an [`Instance`]:
+//! parameters, thread counts, and the answer, units and work that every sample must show.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::suggest::nearest;
+use crate::words::words;
 
 /// Parameters or knobs by name, as they are passed with `--set`.
 pub type Settings = BTreeMap<String, String>;
@@ -22,27 +23,16 @@ pub fn settings_text(settings: &Settings) -> String {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// Which sizes and thread counts a run uses.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
-    /// The native shape, scaled to well under 100 ms an iteration.
-    Quick,
-    /// The reference document's sizes on as many threads as this machine has cores.
-    Native,
-    /// The reference document's sizes and thread counts, whatever this machine has.
-    Published,
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Quick => "quick",
-            Self::Native => "native",
-            Self::Published => "published",
-        })
+words! {
+    /// Which sizes and thread counts a run uses.
+    #[derive(clap::ValueEnum)]
+    "preset": Preset {
+        /// The native shape, scaled to well under 100 ms an iteration.
+        Quick = "quick",
+        /// The reference document's sizes on as many threads as this machine has cores.
+        Native = "native",
+        /// The reference document's sizes and thread counts, whatever this machine has.
+        Published = "published",
     }
 }
 
@@ -94,48 +84,32 @@ impl<'de> Deserialize<'de> for Threads {
     }
 }
 
-/// What kind of runtime the work is written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    Async,
-    ForkJoin,
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Async => "async",
-            Self::ForkJoin => "fork-join",
-        })
+words! {
+    /// What kind of runtime the work is written for.
+    "model": Model {
+        Async = "async",
+        ForkJoin = "fork-join",
     }
 }
 
-/// Whether starting and stopping the runtime is part of the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Inside a running runtime.
-    Steady,
-    /// Runtime start and stop included.
-    Cold,
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Steady => "steady",
-            Self::Cold => "cold",
-        })
+words! {
+    /// Whether starting and stopping the runtime is part of the time.
+    "scope": Scope {
+        /// Inside a running runtime.
+        Steady = "steady",
+        /// Runtime start and stop included.
+        Cold = "cold",
     }
 }
 
-/// A claim about the order of two contenders, written `a < b` (a is faster) or `a ~ b` (they are close).
+/// A prediction of the catalogue about two contenders, which every run checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct Prediction {
+    /// Written `a < b` (a is faster) or `a ~ b` (they are close).
+    #[serde(rename = "expect")]
     #[schemars(with = "String")]
-    pub expect: Expectation,
+    pub order: Order,
     pub because: String,
     /// For `~`: the largest ratio that still counts as close.
     #[serde(default = "close")]
@@ -146,10 +120,10 @@ fn close() -> f64 {
     1.25
 }
 
-/// The two sides of a [`Claim`].
+/// The two sides of a [`Prediction`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Expectation {
+pub struct Order {
     pub left: String,
     pub relation: Relation,
     pub right: String,
@@ -161,31 +135,30 @@ pub enum Relation {
     Close,
 }
 
-impl TryFrom<String> for Expectation {
+impl TryFrom<String> for Order {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        match text.split_whitespace().collect::<Vec<_>>()[..] {
-            [left, "<", right] => {
-                Ok(Self { left: left.into(), relation: Relation::Faster, right: right.into() })
+        let (left, relation, right) = match text.split_whitespace().collect::<Vec<_>>()[..] {
+            [left, "<", right] => (left, Relation::Faster, right),
+            [left, "~", right] => (left, Relation::Close, right),
+            _ => {
+                return Err(format!(
+                    "{text:?} is no prediction: write `a < b` (a is faster) or `a ~ b` (they are close)"
+                ));
             }
-            [left, "~", right] => {
-                Ok(Self { left: left.into(), relation: Relation::Close, right: right.into() })
-            }
-            _ => Err(format!(
-                "{text:?} is not a prediction: write `a < b` (a is faster) or `a ~ b` (they are close)"
-            )),
-        }
+        };
+        Ok(Self { left: left.to_owned(), relation, right: right.to_owned() })
     }
 }
 
-impl From<Expectation> for String {
-    fn from(expectation: Expectation) -> Self {
-        expectation.to_string()
+impl From<Order> for String {
+    fn from(order: Order) -> Self {
+        order.to_string()
     }
 }
 
-impl fmt::Display for Expectation {
+impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.relation {
             Relation::Faster => '<',
@@ -195,9 +168,9 @@ impl fmt::Display for Expectation {
     }
 }
 
-/// What a workload means under one preset.
+/// A workload of one size: what it means under one preset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Task {
+pub struct Instance {
     pub set: Settings,
     pub threads: Vec<Threads>,
     pub answer: String,
@@ -222,12 +195,13 @@ pub struct Workload {
     /// The reference document it comes from.
     pub source: String,
     pub definition: String,
-    /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only one.
+    /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only
+    /// one.
     pub variants: Vec<Settings>,
-    pub predictions: Vec<Claim>,
+    pub predictions: Vec<Prediction>,
     /// No honest sample can be shorter.
     pub elapsed_ns_min: Option<u64>,
-    pub presets: BTreeMap<Preset, Task>,
+    pub presets: BTreeMap<Preset, Instance>,
 }
 
 /// A named list of workloads.
@@ -247,7 +221,8 @@ pub struct Catalogue {
     pub suites: Vec<Suite>,
 }
 
-// The file format, apart from the types above so that they stay free of its conveniences (`like`, numbers as values).
+// The file format, apart from the types above so that they stay free of its conveniences (`like`,
+// numbers as values).
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -262,7 +237,7 @@ struct FamilyFile {
     #[serde(default)]
     variants: Vec<BTreeMap<String, Scalar>>,
     #[serde(default)]
-    predictions: Vec<Claim>,
+    predictions: Vec<Prediction>,
     elapsed_ns_min: Option<u64>,
     case: Vec<CaseFile>,
 }
@@ -272,14 +247,14 @@ struct FamilyFile {
 struct CaseFile {
     #[serde(default)]
     name: String,
-    quick: TaskFile,
-    native: TaskFile,
-    published: TaskFile,
+    quick: InstanceFile,
+    native: InstanceFile,
+    published: InstanceFile,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TaskFile {
+struct InstanceFile {
     like: Option<Preset>,
     set: Option<BTreeMap<String, Scalar>>,
     threads: Option<Vec<Threads>>,
@@ -314,7 +289,7 @@ fn settings(raw: &BTreeMap<String, Scalar>) -> Settings {
 }
 
 impl CaseFile {
-    fn of(&self, preset: Preset) -> &TaskFile {
+    fn of(&self, preset: Preset) -> &InstanceFile {
         match preset {
             Preset::Quick => &self.quick,
             Preset::Native => &self.native,
@@ -323,16 +298,16 @@ impl CaseFile {
     }
 
     /// Resolves `like`: what a preset does not say is as in the one that it names.
-    fn task(&self, preset: Preset, seen: &mut Vec<Preset>) -> Result<Task> {
+    fn instance(&self, preset: Preset, seen: &mut Vec<Preset>) -> Result<Instance> {
         if seen.contains(&preset) {
             bail!("the preset {preset} is `like` itself");
         }
         seen.push(preset);
         let file = self.of(preset);
-        let base = file.like.map(|like| self.task(like, seen)).transpose()?;
+        let base = file.like.map(|like| self.instance(like, seen)).transpose()?;
         let base = base.as_ref();
         let missing = |key: &str| format!("the preset {preset} has neither `{key}` nor a `like`");
-        let task = Task {
+        let instance = Instance {
             set: file
                 .set
                 .as_ref()
@@ -352,10 +327,10 @@ impl CaseFile {
             ops: file.ops.or_else(|| base.map(|b| b.ops)).with_context(|| missing("ops"))?,
             work: file.work.or_else(|| base.and_then(|b| b.work)),
         };
-        if task.threads.is_empty() {
+        if instance.threads.is_empty() {
             bail!("the preset {preset} has an empty list `threads`");
         }
-        Ok(task)
+        Ok(instance)
     }
 }
 
@@ -377,7 +352,7 @@ impl FamilyFile {
                 };
                 let presets = [Preset::Quick, Preset::Native, Preset::Published]
                     .into_iter()
-                    .map(|preset| Ok((preset, case.task(preset, &mut Vec::new())?)))
+                    .map(|preset| Ok((preset, case.instance(preset, &mut Vec::new())?)))
                     .collect::<Result<_>>()
                     .with_context(|| format!("in the case {id}"))?;
                 Ok(Workload {
@@ -427,7 +402,8 @@ impl Catalogue {
     /// Reads all of `folder`: `suites.toml` and a file for each family.
     ///
     /// # Errors
-    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload that is not there.
+    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload
+    /// that is not there.
     pub fn load(folder: &Path) -> Result<Self> {
         let mut catalogue = Self::default();
         let mut files = Vec::new();
@@ -472,7 +448,8 @@ impl Catalogue {
         })
     }
 
-    /// The workloads that `pattern` names: one by its id, or all below a beginning of the path (`fan_in`).
+    /// The workloads that `pattern` names: one by its id, or all below a beginning of the path
+    /// (`fan_in`).
     ///
     /// # Errors
     /// It names none.
@@ -569,9 +546,9 @@ mod tests {
 
     #[test]
     fn predictions_parse() {
-        let claim = Expectation::try_from("a < b".to_owned()).unwrap();
-        assert_eq!((claim.relation, claim.to_string().as_str()), (Relation::Faster, "a < b"));
-        assert!(Expectation::try_from("a > b".to_owned()).is_err());
+        let order = Order::try_from("a < b".to_owned()).unwrap();
+        assert_eq!((order.relation, order.to_string().as_str()), (Relation::Faster, "a < b"));
+        assert!(Order::try_from("a > b".to_owned()).is_err());
     }
 
     #[test]

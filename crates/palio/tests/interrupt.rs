@@ -1,4 +1,5 @@
-//! Ctrl-C at any moment ends Palio soon, with status 130, no contender left behind and nothing lost.
+//! Ctrl-C at any moment ends Palio soon, with status 130, no contender left behind and nothing
+//! lost.
 
 mod support;
 

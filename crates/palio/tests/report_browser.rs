@@ -1,8 +1,9 @@
 //! The HTML report in headless Chromium: `tests/browser/report.test.mjs` does the looking.
 //!
-//! Needs node, npm and chromium (Debian: `apt-get install nodejs npm chromium`). Where they are missing the test says
-//! so and passes; with `PALIO_REQUIRE_BROWSER=1` it fails instead. `PALIO_SCREENSHOTS=DIR` keeps pictures of what the
-//! browser saw, `PALIO_CHROMIUM` names another executable.
+//! Needs node, npm and chromium (Debian: `apt-get install nodejs npm chromium`). Where they are
+//! missing the test says so and passes; with `PALIO_REQUIRE_BROWSER=1` it fails instead.
+//! `PALIO_SCREENSHOTS=DIR` keeps pictures of what the browser saw, `PALIO_CHROMIUM` names another
+//! executable.
 
 mod report_fixture;
 

@@ -1,5 +1,5 @@
-//! The HTML report without a browser: size, honesty about what is left out, escapes, well-formed tags. What a browser
-//! makes of it is in `report_browser.rs`.
+//! The HTML report without a browser: size, honesty about what is left out, escapes, well-formed
+//! tags. What a browser makes of it is in `report_browser.rs`.
 
 mod report_fixture;
 

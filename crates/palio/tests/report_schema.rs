@@ -1,7 +1,8 @@
 //! `docs/report.schema.json` describes exactly what `json::render` writes.
 //!
-//! The published schema lets unknown fields pass, as fields may be added. These tests also use it with that door
-//! closed, so that a field which is written but not described, or described but not written, fails here.
+//! The published schema lets unknown fields pass, as fields may be added. These tests also use it
+//! with that door closed, so that a field which is written but not described, or described but not
+//! written, fails here.
 
 mod report_fixture;
 

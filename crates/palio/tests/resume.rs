@@ -1,4 +1,5 @@
-//! A run that was cut short is completed: nothing stored is lost, nothing is mixed with something else.
+//! A run that was cut short is completed: nothing stored is lost, nothing is mixed with something
+//! else.
 
 mod support;
 
@@ -96,7 +97,8 @@ fn a_failure_before_the_cut_stays_a_failure() {
     let palio = project.race().set("--reference", "good").start();
     let guest = meeting.guest();
     palio.signal(Signal::SIGINT);
-    // `worse` comes after `bad` in the alphabet and so in the pilots, but it has failed by the first block.
+    // `worse` comes after `bad` in the alphabet and so in the pilots, but it has failed by the
+    // first block.
     palio.finish().exits(130).complains(&["worse is out of"]);
     drop(guest);
     let starts = project.starts().iter().filter(|name| *name == "worse").count();

@@ -12,7 +12,8 @@ use proc_macro::TokenStream;
 /// one whose tasks need not be `Send`.
 ///
 /// Options: `flavor`, `worker_threads = N`, `start_paused = true` (with the
-/// feature `test-util`), `name = ".."` of the runtime, and `crate = "path"` for a renamed dependency.
+/// feature `test-util`), `name = ".."` of the runtime, and `crate = "path"` for a renamed
+/// dependency.
 ///
 /// The function may return what a `main` may, a `Result` for example.
 ///

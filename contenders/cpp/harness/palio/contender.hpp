@@ -27,7 +27,8 @@ inline std::string toolchain() {
 #endif
 }
 
-// Gets one workload ready: starts the runtime (scope `steady`), reads the parameters, and returns the timed work.
+// Gets one workload ready: starts the runtime (scope `steady`), reads the parameters, and returns
+// the timed work.
 using Prepare = std::function<Work(Request&)>;
 
 struct Contender {

@@ -25,7 +25,8 @@ private:
 
 // What the other side wrote, fit for an error message: bounded, and without control characters.
 //
-// Call it as palio::quoted: where <iomanip> is included, too, std::quoted would match as well, and better.
+// Call it as palio::quoted: where <iomanip> is included, too, std::quoted would match as well, and
+// better.
 inline std::string quoted(std::string_view text) {
     constexpr std::size_t shown_bytes_max = 120;
     std::string shown = "\"";

@@ -70,7 +70,8 @@ struct Sample {
     }
 };
 
-// The work of one workload, ready to be iterated. It owns the runtime, which stops when it is destroyed.
+// The work of one workload, ready to be iterated. It owns the runtime, which stops when it is
+// destroyed.
 class Work {
 public:
     // Work that is timed as a whole: one clock reading before a batch, one after it.
@@ -109,8 +110,8 @@ private:
         return static_cast<std::uint64_t>(elapsed.count());
     }
 
-    // The first iteration's result stands for the batch while the clock runs, so that comparing is all that happens
-    // between two iterations; the sums are made when the clock has stopped.
+    // The first iteration's result stands for the batch while the clock runs, so that comparing is
+    // all that happens between two iterations; the sums are made when the clock has stopped.
     static void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
         const Iteration first = iterate();

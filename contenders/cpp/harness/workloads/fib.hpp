@@ -10,7 +10,8 @@ namespace palio::fib {
 // A call returns its value in the low 32 bits and the forks below it in the high ones.
 using Packed = std::uint64_t;
 
-// Joins two calls: both halves add without a carry between them, and the fork of these two is one more.
+// Joins two calls: both halves add without a carry between them, and the fork of these two is one
+// more.
 constexpr Packed join(Packed x, Packed y) { return x + y + (Packed{1} << 32); }
 
 // `root(n)` computes a Packed inside the runtime.

@@ -18,8 +18,8 @@ constexpr std::size_t base_size = 32;
 // Three matrices of this size take 3 GiB.
 constexpr std::size_t n_max = 16384;
 
-// A square matrix, row by row, which starts on a cache line, as in every language: where it does not, every load of a
-// whole vector touches two lines, and the kernel takes twice as long.
+// A square matrix, row by row, which starts on a cache line, as in every language: where it does
+// not, every load of a whole vector touches two lines, and the kernel takes twice as long.
 class Matrix {
 public:
     explicit Matrix(std::size_t n)
@@ -69,10 +69,11 @@ struct Product {
     }
 
 private:
-    // The loops over k and j, on a row of A, all of B and a row of C, which overlaps neither. As in Rust's harness this
-    // is a function of its own: Clang believes `__restrict` of a parameter only, and, given the loop over i as well,
-    // would compute several rows at once, which no other compiler here does. It is not inlined, so that the
-    // surroundings of a contender cannot change its machine code.
+    // The loops over k and j, on a row of A, all of B and a row of C, which overlaps neither. As in
+    // Rust's harness this is a function of its own: Clang believes `__restrict` of a parameter
+    // only, and, given the loop over i as well, would compute several rows at once, which no other
+    // compiler here does. It is not inlined, so that the surroundings of a contender cannot change
+    // its machine code.
     [[gnu::noinline]] static void multiply_row(const float* a, const float* b, float* __restrict c,
                                                std::size_t stride) {
         for (std::size_t k = 0; k < base_size; ++k) {

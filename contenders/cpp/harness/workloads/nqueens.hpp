@@ -9,8 +9,9 @@
 
 namespace palio::nqueens {
 
-// The largest board. Its bytes are copied whole, whatever n is: that costs no more than copying 14 of them, and keeps n
-// a parameter. An array of exactly n bytes would make it a constant, and let the compiler unroll what others loop over.
+// The largest board. Its bytes are copied whole, whatever n is: that costs no more than copying 14
+// of them, and keeps n a parameter. An array of exactly n bytes would make it a constant, and let
+// the compiler unroll what others loop over.
 constexpr std::size_t n_max = 16;
 
 // What a task found.

@@ -29,7 +29,8 @@ impl Channels for AsyncStdChannels {
     }
 
     fn send_unbounded<T: Send + 'static>(sender: &Sender<T>, value: T) {
-        // Not `send`: nobody ever waits for room here, and its future would be made and dropped for nothing.
+        // Not `send`: nobody ever waits for room here, and its future would be made and dropped for
+        // nothing.
         assert!(sender.try_send(value).is_ok(), "the receiver is gone");
     }
 

@@ -11,8 +11,9 @@ mod runtime;
 /// How async-std learns its number of threads, when the executor is first used.
 const THREADS: &str = "ASYNC_STD_THREAD_COUNT";
 
-/// Starts this program anew, in the same process, with the environment variable that `--threads` asks for. Setting it
-/// from inside is no safe operation, because other threads might read the environment.
+/// Starts this program anew, in the same process, with the environment variable that `--threads`
+/// asks for. Setting it from inside is no safe operation, because other threads might read the
+/// environment.
 ///
 /// Returns if there is nothing to do; arguments that make no sense are the harness's to refuse.
 fn ask_for_threads() -> io::Result<()> {

@@ -19,7 +19,8 @@ impl AsyncRuntime for AsyncStd {
     type Join<T: Send + 'static> = JoinHandle<T>;
 
     fn start(_threads: usize) -> Self {
-        // The first use, so that it is outside the clock in scope `steady`. `main` has seen to the number of threads.
+        // The first use, so that it is outside the clock in scope `steady`. `main` has seen to the
+        // number of threads.
         static FIRST_USE: Once = Once::new();
         FIRST_USE.call_once(|| drop(task::spawn(async {})));
         Self

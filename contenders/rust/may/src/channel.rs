@@ -1,4 +1,5 @@
-//! The rows about channels and semaphores: may's own, as they block the coroutine and not its worker.
+//! The rows about channels and semaphores: may's own, as they block the coroutine and not its
+//! worker.
 
 use std::sync::Arc;
 

@@ -39,16 +39,16 @@ pub(crate) fn many_timers(request: &mut Request) -> Result<Work, Refusal> {
     Ok(Work::new(move || run(root).into()))
 }
 
-/// A stack that holds `depth` calls of [`recurse`], in words: a call takes a few of them, and may's smallest stack is
-/// for the rest.
+/// A stack that holds `depth` calls of [`recurse`], in words: a call takes a few of them, and may's
+/// smallest stack is for the rest.
 const fn stack_words(depth: usize) -> usize {
     const WORDS_PER_CALL: usize = 16;
     const WORDS_BESIDE: usize = 0x1000;
     depth * WORDS_PER_CALL + WORDS_BESIDE
 }
 
-/// Calls itself until it is `depth` deep, and counts the calls on the way back. What comes back passes through
-/// `black_box`, or the compiler would make a loop of it.
+/// Calls itself until it is `depth` deep, and counts the calls on the way back. What comes back
+/// passes through `black_box`, or the compiler would make a loop of it.
 #[inline(never)]
 fn recurse(depth: usize) -> u64 {
     if depth == 1 { 1 } else { black_box(recurse(depth - 1)) + 1 }

@@ -14,8 +14,8 @@ impl Flavour for Local {
     const DRIVEN_BY_BLOCK_ON: bool = true;
 
     fn start(builder: RuntimeBuilder) -> Self {
-        // With more than one worker the others would have threads of their own, which cannot be stopped; the harness
-        // has refused more than one.
+        // With more than one worker the others would have threads of their own, which cannot be
+        // stopped; the harness has refused more than one.
         Self(RefCell::new(builder.build().expect("the runtime starts")))
     }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use async_workloads::TokioChannels;
 use nio_adapter::{Flavour, Nio, Runtime, RuntimeBuilder, RuntimeContext, THREADS_MAX};
 
-/// The one runtime of the process: nio has no way to stop the workers of one, so a second would run beside it.
+/// The one runtime of the process: nio has no way to stop the workers of one, so a second would run
+/// beside it.
 struct Workers(&'static Runtime);
 
 impl Flavour for Workers {

@@ -12,8 +12,9 @@ use smol::future::FutureExt;
 use smol::{Executor, Task, Timer};
 
 thread_local! {
-    /// The executor that this thread works for, as smol's global executor is one static for all threads: a task
-    /// spawns without carrying a reference to its executor (and without touching a shared reference count).
+    /// The executor that this thread works for, as smol's global executor is one static for all
+    /// threads: a task spawns without carrying a reference to its executor (and without touching a
+    /// shared reference count).
     static EXECUTOR: OnceCell<Arc<Executor<'static>>> = const { OnceCell::new() };
 }
 
@@ -24,8 +25,8 @@ pub(crate) struct Smol {
     running: Option<Sender<()>>,
 }
 
-/// What one thread of smol's global executor does, until it is told to stop. A panic of a task does not end up here: it
-/// goes to who awaits the task.
+/// What one thread of smol's global executor does, until it is told to stop. A panic of a task does
+/// not end up here: it goes to whoever awaits the task.
 fn work(executor: Arc<Executor<'static>>, stopped: &Receiver<()>) {
     EXECUTOR.with(|mine| mine.set(Arc::clone(&executor)).expect("a worker starts once"));
     let closed = smol::block_on(executor.run(stopped.recv()));
@@ -114,8 +115,8 @@ impl AsyncRuntime for Smol {
     }
 
     async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
-        // Made here and not in the block, which is never polled if the future is ready: the definition wants a time-out
-        // made, and counted from now.
+        // Made here and not in the block, which is never polled if the future is ready: the
+        // definition wants a time-out made, and counted from now.
         let timer = Timer::after(duration);
         let late = async {
             timer.await;
@@ -133,7 +134,8 @@ impl Drop for Smol {
     fn drop(&mut self) {
         drop(self.running.take());
         for worker in self.workers.drain(..) {
-            // A worker that panicked has said so on standard error, and this may run while another panic unwinds.
+            // A worker that panicked has said so on standard error, and this may run while another
+            // panic unwinds.
             drop(worker.join());
         }
     }

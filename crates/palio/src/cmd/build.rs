@@ -14,8 +14,8 @@ use crate::runner::build::{Freshness, Prober, is_left_out};
 pub(super) struct Options {
     /// Only these contenders
     contenders: Vec<String>,
-    /// Exit with status 1 if any of them is not ready to race, but for those whose library no package brings; so it is
-    /// for contenders that are named, without this exception
+    /// Exit with status 1 if any of them is not ready to race, except those whose library no
+    /// package brings; for contenders that are named, this is the default, without the exception
     #[arg(long)]
     strict: bool,
 }
@@ -34,16 +34,17 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             Ok(description) => {
                 let state = if fresh == Some(Freshness::Built) { "built" } else { "up to date" };
                 let version = description.version.as_deref().unwrap_or("unknown");
-                say(&format!("{:<16} {state}: {} {version}", entrant.name(), description.runtime))?;
+                say(&format!("{:<22} {state}: {} {version}", entrant.name(), description.runtime))?;
             }
             Err((_, reason)) => {
                 let named = !options.contenders.is_empty();
                 absent += i32::from(named || !is_left_out(&prober.missing(choice.contender)));
-                say(&format!("{:<16} not built: {reason}", entrant.name()))?;
+                say(&format!("{:<22} not built: {reason}", entrant.name()))?;
             }
         }
     }
-    // Who names a contender wants that one; without a name, what this machine lacks is no failure.
+    // Whoever names a contender wants that one. Without a name, what this machine lacks is no
+    // failure.
     let strict = options.strict || !options.contenders.is_empty();
     Ok(if strict && absent > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
 }

@@ -16,7 +16,8 @@ pub(super) struct Options {
     a: String,
     /// The later run
     b: String,
-    /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many percent
+    /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many
+    /// percent
     #[arg(long, value_name = "PERCENT")]
     fail_above: Option<f64>,
     /// As JSON

@@ -60,7 +60,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     say("\nContenders that can be built and raced here")?;
     for (contender, _) in checked.iter().filter(|(_, missing)| missing.is_empty()) {
-        say(&format!("  {:<16} {}", contender.id, contender.name))?;
+        say(&format!("  {:<22} {}", contender.id, contender.name))?;
     }
     let absent: Vec<_> = checked.iter().filter(|(_, missing)| !missing.is_empty()).collect();
     if absent.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     say("\nContenders that lack something")?;
     let mut packages = BTreeSet::new();
     for (contender, missing) in absent {
-        say(&format!("  {:<16} {}", contender.id, missing_text(missing)))?;
+        say(&format!("  {:<22} {}", contender.id, missing_text(missing)))?;
         if !is_left_out(missing) {
             packages
                 .extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what else asks a process to end.
+//! Ctrl-C, and other signals that ask a process to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::EXIT_INTERRUPTED;
 
-/// The user stopped a command before it had anything to show; [`main`](super::main) exits with its own status.
+/// The user stopped a command before it had anything to show; [`main`](super::main) exits with its
+/// own status.
 #[derive(Debug)]
 pub(super) struct Interrupted;
 
@@ -36,7 +37,7 @@ pub(super) fn listen() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Goes on only if nobody has interrupted.
+/// An error if the user has interrupted.
 pub(super) fn check(interrupted: &AtomicBool) -> Result<()> {
     if interrupted.load(Ordering::Relaxed) {
         bail!(Interrupted);

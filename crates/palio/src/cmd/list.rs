@@ -152,7 +152,7 @@ fn runs(options: &Options, places: &Places) -> Result<()> {
             vec![
                 run.id.clone(),
                 run.suite.clone(),
-                run.preset.clone(),
+                run.preset.to_string(),
                 run.started_at.clone(),
                 run.finished_at.as_ref().map_or("partial", |_| "finished").to_owned(),
                 format!("{} race(s)", run.races),

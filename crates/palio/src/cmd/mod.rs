@@ -22,7 +22,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-/// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower contender.
+/// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower
+/// contender.
 const EXIT_CHECK_FAILED: u8 = 1;
 /// Exit status when a command could not be carried out; the reason is on standard error.
 const EXIT_ERROR: u8 = 2;
@@ -50,7 +51,8 @@ struct Cli {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Places")]
 struct Places {
-    /// The folder with `workloads/` and `contenders/`; found from the current folder upwards by default
+    /// The folder with `workloads/` and `contenders/`; found from the current folder upwards by
+    /// default
     #[arg(long, global = true, env = "PALIO_ROOT", value_name = "DIR")]
     root: Option<PathBuf>,
     /// More folders of contenders (`LANGUAGE/ID/contender.toml` below each), separated by `:`
@@ -134,7 +136,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Export(options)) => export::run(&options, places),
         Some(Command::Import(options)) => import::run(&options, places),
         Some(Command::Completions { shell }) => {
-            // Not straight to standard output, which may be a pipe that closes: `generate` would panic.
+            // Not straight to standard output, which may be a pipe that closes: `generate` would
+            // panic.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "palio", &mut script);
             say(&String::from_utf8(script)?)?;
@@ -160,18 +163,19 @@ fn say(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line to standard error. If nobody can read it, that is no reason to stop what it tells about.
+/// Prints a line to standard error. A failure to print is ignored: it does not concern the work
+/// that the line is about.
 fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Whether standard output wants colour: a terminal, and nobody said `NO_COLOR`.
+/// Whether standard output gets colour: it is a terminal, and `NO_COLOR` is not set.
 fn colour() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How many columns standard output has; wide where nobody looks.
+/// How many columns standard output has; wide if it is no terminal.
 fn columns() -> usize {
     const NOT_A_TERMINAL: usize = 120;
     if !std::io::stdout().is_terminal() {

@@ -12,7 +12,7 @@ use crate::workload::settings_text;
 /// Watches a run on standard error.
 #[derive(Debug)]
 pub(super) struct Watcher {
-    /// `None` where nobody wants to see anything.
+    /// `None` if progress is not to be shown.
     bar: Option<ProgressBar>,
     /// The last line printed where there is no terminal.
     last_line: String,
@@ -20,7 +20,8 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(quiet: bool) -> Self {
-        // Nothing ticks between two invocations: a thread that redraws would disturb what is being timed.
+        // Nothing ticks between two invocations: a thread that redraws would disturb what is being
+        // timed.
         let bar = (!quiet).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
             let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");

@@ -119,7 +119,7 @@ impl Choice<'_> {
         self.unready().name()
     }
 
-    /// As it enters a race before anyone has looked whether it can.
+    /// The entrant before it is known whether it can race.
     pub(super) fn unready(&self) -> Entrant {
         let ready = Err((Outcome::NotBuilt, "it was not built yet".to_owned()));
         Entrant {
@@ -130,10 +130,10 @@ impl Choice<'_> {
         }
     }
 
-    /// Builds and asks it; what cannot be had becomes the reason for which it does not race.
+    /// Builds it and asks who it is; a failure becomes the reason why it does not race.
     ///
     /// # Errors
-    /// It has no knob of a name that was turned.
+    /// A knob was turned that it does not have.
     pub(super) fn ready(
         &self,
         prober: &mut Prober,

@@ -12,9 +12,9 @@ use clap::Args;
 use super::progress::Watcher;
 use super::project::{Choice, Project, open_store};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
-use crate::contender::Contender;
+use crate::contender::{Contender, Track};
 use crate::machine::{self, CpuClock};
-use crate::plan::{Entrant, Selection};
+use crate::plan::{Entrant, Plan};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
@@ -32,16 +32,19 @@ pub(super) struct Options {
     /// The suite to race; `palio list suites` shows them [default: quick]
     #[arg(conflicts_with = "workload")]
     suite: Option<String>,
-    /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them [default: all that can be built]
+    /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them
+    /// [default: all that can be built]
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
-    /// A workload (or a family of them) to race instead of a suite; several with commas between them
+    /// A workload (or a family of them) to race instead of a suite; several with commas between
+    /// them
     #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<String>,
     /// Numbers of worker threads instead of the preset's, such as 1,2,4
     #[arg(short, long, value_name = "N", value_delimiter = ',')]
     threads: Vec<u32>,
-    /// Which sizes: quick (seconds), native (the documents' sizes on this machine's cores), published (as printed)
+    /// Which sizes: quick (seconds), native (the documents' sizes on this machine's cores),
+    /// published (as printed)
     #[arg(long, value_enum)]
     preset: Option<Preset>,
     /// Blocks: processes of every contender in every race [default: 5 for quick, 15 otherwise]
@@ -95,12 +98,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             check_unchanged(&project, &run, options.quiet, &interrupted)?;
         }
         None => {
-            // Bad input is refused before anything is built, and a database that cannot be written before anything
-            // is raced.
-            let plan = Plan::of(&project, options)?;
+            // Bad input is refused before anything is built, and a database that cannot be written
+            // before anything is raced.
+            let selection = Selection::of(&project, options)?;
             store = open_store(places)?;
             lease = Lease::take(store.path())?;
-            run = plan.prepare(options, &interrupted)?;
+            run = selection.prepare(options, &interrupted)?;
             store.insert(&run)?;
         }
     }
@@ -171,14 +174,14 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
 }
 
 /// What was asked for, all of it known to exist.
-struct Plan<'a> {
+struct Selection<'a> {
     suite: String,
     preset: Preset,
     workloads: Vec<&'a Workload>,
     choices: Vec<Choice<'a>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Selection<'a> {
     fn of(project: &'a Project, options: &Options) -> Result<Self> {
         let catalogue = &project.catalogue;
         let (suite, default_preset, workloads) = if options.workload.is_empty() {
@@ -196,20 +199,20 @@ impl<'a> Plan<'a> {
             }
             ("custom".to_owned(), Preset::Quick, chosen)
         };
-        let plan = Self {
+        let selection = Self {
             suite,
             preset: options.preset.unwrap_or(default_preset),
             workloads,
             choices: project.choose(&options.contender)?,
         };
-        // Thread counts and the reference are checked here too, with nobody ready yet.
-        let entrants = plan.choices.iter().map(Choice::unready).collect();
-        plan.selection(entrants, options).races()?;
-        Ok(plan)
+        // Thread counts and the reference are checked here too, before any contender is ready.
+        let entrants = selection.choices.iter().map(Choice::unready).collect();
+        selection.plan(entrants, options).races()?;
+        Ok(selection)
     }
 
-    fn selection(&self, entrants: Vec<Entrant>, options: &Options) -> Selection<'a> {
-        Selection {
+    fn plan(&self, entrants: Vec<Entrant>, options: &Options) -> Plan<'a> {
+        Plan {
             workloads: self.workloads.clone(),
             entrants,
             preset: self.preset,
@@ -223,7 +226,7 @@ impl<'a> Plan<'a> {
     fn prepare(&self, options: &Options, interrupted: &Arc<AtomicBool>) -> Result<RunRecord> {
         let entrants = get_ready(&self.choices, options.quiet, interrupted)?;
         let records = entrants.iter().map(record).collect();
-        let races = self.selection(entrants, options).races()?;
+        let races = self.plan(entrants, options).races()?;
         if !races.iter().flat_map(|race| &race.cells).any(|cell| cell.outcome == Outcome::Pending) {
             bail!("{}", nobody_can_race(&races));
         }
@@ -249,7 +252,7 @@ impl<'a> Plan<'a> {
                 SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_micros()
             ),
             suite: self.suite.clone(),
-            preset: self.preset.to_string(),
+            preset: self.preset,
             blocks: options.blocks.unwrap_or(if quick { 5 } else { 15 }),
             seed,
             limits,
@@ -291,7 +294,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Why a run has nobody on its starting line, and what would change that.
+/// Why no contender can race, and what would change that.
 fn nobody_can_race(races: &[RaceRecord]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for cell in races.iter().flat_map(|race| &race.cells) {
@@ -325,7 +328,7 @@ fn get_ready(
             note(&format!("ready {}/{}: {}", number + 1, choices.len(), choice.contender.id));
         }
         let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
-        // Before anything else, for what was interrupted only looks like a failure.
+        // Before anything else, because what was interrupted looks like a failure.
         interruption::check(interrupted)?;
         let entrant = entrant?;
         if let Err((_, reason)) = &entrant.ready
@@ -346,9 +349,9 @@ fn record(entrant: &Entrant) -> ContenderRecord {
         base: contender.id.clone(),
         name: contender.name.clone(),
         language: contender.language.clone(),
-        kind: contender.kind.name().to_owned(),
+        kind: contender.kind,
         // A turned knob is tuning, whatever the file says.
-        track: if entrant.knobs.is_empty() { contender.track.name() } else { "tuned" }.to_owned(),
+        track: if entrant.knobs.is_empty() { contender.track } else { Track::Tuned },
         homepage: contender.homepage.clone(),
         licence: contender.licence.clone(),
         notes: contender.notes.clone(),
@@ -360,7 +363,7 @@ fn record(entrant: &Entrant) -> ContenderRecord {
     }
 }
 
-/// Refuses to mix what was measured with what would be something else now.
+/// Refuses to resume a run whose contenders have changed since it was measured.
 fn check_unchanged(
     project: &Project,
     run: &RunRecord,
@@ -399,7 +402,8 @@ fn check_unchanged(
         if let Some(reason) = &now.absent {
             bail!("the run {id} cannot be resumed: {} is not ready any more: {reason}", before.id);
         }
-        // A run may come from elsewhere: no command of it is trusted, only those of the contenders here.
+        // A run may come from elsewhere: no command of it is trusted, only those of the contenders
+        // here.
         let command = Some(shell_line(&entrants[0].contender.command));
         let commands = run.races.iter().flat_map(|race| &race.cells).filter_map(|cell| {
             let pending = cell.contender == before.id && cell.outcome == Outcome::Pending;

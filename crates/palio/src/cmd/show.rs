@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::project::open_store;
 use super::{Places, say};
-use crate::record::{CellRecord, Outcome, RaceRecord};
+use crate::record::{CellRecord, RaceRecord, SampleRecord};
 use crate::stats::Summary;
 use crate::suggest::nearest;
 use crate::workload::settings_text;
@@ -80,7 +80,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         race.threads
     )];
     if let Some(detail) = &cell.detail {
-        lines.push(format!("  {}: {detail}", outcome_word(cell.outcome)));
+        lines.push(format!("  {}: {detail}", cell.outcome));
     }
     if let Some(stderr) = &cell.stderr {
         lines.push("  its standard error:".to_owned());
@@ -94,7 +94,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .samples
             .iter()
             .filter(|sample| !sample.warm_up)
-            .map(|sample| sample.elapsed_ns as f64 / f64::from(sample.batch))
+            .map(SampleRecord::iteration_ns)
             .collect();
         let summary = match Summary::of(&measured) {
             Ok(summary) => format!(
@@ -105,15 +105,14 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         };
         lines.push(format!(
             "  {stage} at {} ({}): {summary}",
-            invocation.started_at,
-            outcome_word(invocation.outcome)
+            invocation.started_at, invocation.outcome
         ));
         let each: Vec<String> = invocation
             .samples
             .iter()
             .map(|sample| {
                 let mark = if sample.warm_up { "~" } else { "" };
-                format!("{mark}{:.0}", sample.elapsed_ns as f64 / f64::from(sample.batch))
+                format!("{mark}{:.0}", sample.iteration_ns())
             })
             .collect();
         lines.push(format!("    ns per iteration (~ warm-up): {}", each.join(" ")));
@@ -125,8 +124,4 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         lines.push(format!("  under perf: {input} | perf record -g -- {command}"));
     }
     lines.join("\n") + "\n"
-}
-
-fn outcome_word(outcome: Outcome) -> String {
-    serde_json::to_string(&outcome).unwrap_or_default().trim_matches('"').to_owned()
 }

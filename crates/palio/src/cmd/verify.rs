@@ -10,12 +10,12 @@ use clap::Args;
 use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
 use crate::machine;
-use crate::plan::Selection;
+use crate::plan::Plan;
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord};
 use crate::runner::build::Prober;
 use crate::runner::conformance;
 use crate::runner::invocation::Conversation;
-use crate::workload::{Preset, Workload, settings_text};
+use crate::workload::{Preset, Settings, Workload, settings_text};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -42,120 +42,207 @@ pub(super) struct Options {
     json: bool,
 }
 
+/// One thing that was checked of a contender.
+#[derive(Debug)]
+struct Check {
+    contender: String,
+    subject: Subject,
+    outcome: Outcome,
+    /// What was found; for a failure, what is wrong.
+    detail: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Subject {
+    /// The contract, in `sessions` conversations, of which `broken` broke it.
+    Contract { sessions: usize, broken: usize },
+    /// The answers in one race.
+    Cell { workload: String, params: Settings, threads: u32, variant: Settings, label: String },
+}
+
+/// How many checks passed, failed and were skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
+    let interrupted = interruption::listen()?;
+    let plan = plan(options, &project, &interrupted)?;
+    let limits = Limits {
+        budget_ms: 0,
+        timeout_ms: options.timeout.saturating_mul(1000),
+        memory_mib: options.memory,
+    };
+    let mut checks = Vec::new();
+    // A line as soon as it is known: all of them take minutes.
+    check_all(&plan, &limits, &interrupted, |check| {
+        let line = (!options.json).then(|| line(&check)).flatten();
+        checks.push(check);
+        line.map_or(Ok(()), |line| say(&line))
+    })?;
+    let Tally { passed, failed, skipped } = tally(&checks);
+    if passed + failed == 0 {
+        bail!("nothing to verify: none of these contenders is ready; `palio build` says why");
+    }
+    if options.json {
+        let rows: Vec<_> = checks.iter().map(row).collect();
+        say(&serde_json::to_string_pretty(&rows)?)?;
+    } else {
+        say(
+            "A row that a contender does not support has no line above; it is counted as skipped.",
+        )?;
+        say(&format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
+    }
+    Ok(if failed > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// What is to be verified, with every contender that is ready.
+fn plan<'a>(
+    options: &Options,
+    project: &'a Project,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Plan<'a>> {
     let workloads: Vec<&Workload> = if options.workload.is_empty() {
         project.catalogue.workloads.iter().collect()
     } else {
         let each = options.workload.iter().map(|pattern| project.catalogue.matching(pattern));
         each.collect::<Result<Vec<_>>>()?.concat()
     };
-    let interrupted = interruption::listen()?;
-    let mut prober = Prober::new(Arc::clone(&interrupted));
+    let mut prober = Prober::new(Arc::clone(interrupted));
     let entrants = project
         .choose(&options.contender)?
         .iter()
         .map(|choice| {
             let entrant = choice.ready(&mut prober, |_, _| ());
-            interruption::check(&interrupted).and(entrant)
+            interruption::check(interrupted).and(entrant)
         })
         .collect::<Result<Vec<_>>>()?;
+    let unready =
+        entrants.iter().find_map(|entrant| Some((entrant, entrant.ready.as_ref().err()?)));
     if !options.contender.is_empty()
-        && let Some((entrant, (_, reason))) =
-            entrants.iter().find_map(|entrant| Some((entrant, entrant.ready.as_ref().err()?)))
+        && let Some((entrant, (_, reason))) = unready
     {
         bail!("{} is not ready: {reason}", entrant.name());
     }
     let cores = machine::cores();
-    let threads = if options.threads.is_empty() { vec![1, cores] } else { options.threads.clone() };
-    let mut threads = threads;
+    let mut threads =
+        if options.threads.is_empty() { vec![1, cores] } else { options.threads.clone() };
     threads.dedup();
-    let selection = Selection {
+    Ok(Plan {
         workloads,
         entrants,
         preset: options.preset,
         threads: Some(threads),
         cores,
         reference: None,
-    };
-    let limits = Limits {
-        budget_ms: 0,
-        timeout_ms: options.timeout.saturating_mul(1000),
-        memory_mib: options.memory,
-    };
-
-    let (mut passed, mut failed, mut skipped) = (0_u32, 0_u32, 0_u32);
-    let mut rows = Vec::new();
-    let vectors = conformance::vectors();
-    for entrant in selection.entrants.iter().filter(|entrant| entrant.ready.is_ok()) {
-        let mut wrong = Vec::new();
-        for vector in &vectors {
-            match vector.play(&entrant.contender.command) {
-                Ok(()) => passed += 1,
-                Err(reason) => {
-                    failed += 1;
-                    wrong.push(format!("{}: {reason}", vector.name));
-                }
-            }
-        }
-        if options.json {
-            let outcome = if wrong.is_empty() { Outcome::Ok } else { Outcome::Crashed };
-            rows.push(serde_json::json!({
-                "conformance": vectors.len(), "contender": entrant.name(), "outcome": outcome, "detail": wrong,
-            }));
-        } else if wrong.is_empty() {
-            say(&format!(
-                "ok   {:<22} keeps the contract in {} sessions",
-                entrant.name(),
-                vectors.len()
-            ))?;
-        } else {
-            say(&format!(
-                "FAIL {:<22} breaks the contract:\n  {}",
-                entrant.name(),
-                wrong.join("\n  ")
-            ))?;
-        }
-    }
-    for race in selection.races()? {
-        for cell in race.cells.iter().filter(|cell| !cell.shadow) {
-            let (outcome, text) = verify(&race, cell, &limits, &interrupted);
-            interruption::check(&interrupted)?;
-            match outcome {
-                Outcome::Ok => passed += 1,
-                Outcome::Unsupported | Outcome::NotBuilt => skipped += 1,
-                _ => failed += 1,
-            }
-            if options.json {
-                rows.push(serde_json::json!({
-                    "workload": race.workload, "params": race.params, "threads": race.threads,
-                    "contender": cell.contender, "variant": cell.variant, "outcome": outcome, "detail": text,
-                }));
-            } else if outcome != Outcome::Unsupported {
-                let word = if outcome == Outcome::Ok { "ok  " } else { "FAIL" };
-                let word = if outcome == Outcome::NotBuilt { "none" } else { word };
-                let params = settings_text(&race.params);
-                say(&format!(
-                    "{word} {:<22} {} {params} threads={}: {text}",
-                    cell.label(),
-                    race.workload,
-                    race.threads
-                ))?;
-            }
-        }
-    }
-    if passed + failed == 0 {
-        bail!("nothing to verify: none of these contenders is ready; `palio build` says why");
-    }
-    if options.json {
-        say(&serde_json::to_string_pretty(&rows)?)?;
-    } else {
-        say("What a contender does not support is left out above and counted as skipped.")?;
-        say(&format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
-    }
-    Ok(if failed > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+    })
 }
 
+/// Checks the contract, then every cell, and hands each result on.
+fn check_all(
+    plan: &Plan<'_>,
+    limits: &Limits,
+    interrupted: &AtomicBool,
+    mut checked: impl FnMut(Check) -> Result<()>,
+) -> Result<()> {
+    let vectors = conformance::vectors();
+    for entrant in plan.entrants.iter().filter(|entrant| entrant.ready.is_ok()) {
+        let broken: Vec<String> = vectors
+            .iter()
+            .filter_map(|vector| {
+                let reason = vector.play(&entrant.contender.command).err()?;
+                Some(format!("{}: {reason}", vector.name))
+            })
+            .collect();
+        checked(Check {
+            contender: entrant.name(),
+            subject: Subject::Contract { sessions: vectors.len(), broken: broken.len() },
+            outcome: if broken.is_empty() { Outcome::Ok } else { Outcome::Crashed },
+            detail: broken,
+        })?;
+    }
+    for race in plan.races()? {
+        for cell in race.cells.iter().filter(|cell| !cell.shadow) {
+            let (outcome, text) = verify(&race, cell, limits, interrupted);
+            interruption::check(interrupted)?;
+            checked(Check {
+                contender: cell.contender.clone(),
+                subject: Subject::Cell {
+                    workload: race.workload.clone(),
+                    params: race.params.clone(),
+                    threads: race.threads,
+                    variant: cell.variant.clone(),
+                    label: cell.label(),
+                },
+                outcome,
+                detail: vec![text],
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn tally(checks: &[Check]) -> Tally {
+    let mut tally = Tally::default();
+    for check in checks {
+        match (&check.subject, check.outcome) {
+            (Subject::Contract { sessions, broken }, _) => {
+                tally.passed += sessions - broken;
+                tally.failed += broken;
+            }
+            (_, Outcome::Ok) => tally.passed += 1,
+            (_, Outcome::Unsupported | Outcome::NotBuilt) => tally.skipped += 1,
+            (_, Outcome::WrongAnswer | Outcome::Crashed | Outcome::TimedOut | Outcome::Pending) => {
+                tally.failed += 1;
+            }
+        }
+    }
+    tally
+}
+
+/// A check as a line for people; none for what a contender does not support.
+fn line(check: &Check) -> Option<String> {
+    let word = match check.outcome {
+        Outcome::Ok => "ok  ",
+        Outcome::Unsupported => return None,
+        Outcome::NotBuilt => "none",
+        Outcome::WrongAnswer | Outcome::Crashed | Outcome::TimedOut | Outcome::Pending => "FAIL",
+    };
+    Some(match &check.subject {
+        Subject::Contract { sessions, broken: 0 } => {
+            format!("{word} {:<22} keeps the contract in {sessions} sessions", check.contender)
+        }
+        Subject::Contract { .. } => {
+            let reasons = check.detail.join("\n  ");
+            format!("{word} {:<22} breaks the contract:\n  {reasons}", check.contender)
+        }
+        Subject::Cell { workload, params, threads, label, .. } => {
+            let params = settings_text(params);
+            let text = check.detail.concat();
+            format!("{word} {label:<22} {workload} {params} threads={threads}: {text}")
+        }
+    })
+}
+
+/// A check for machines.
+fn row(check: &Check) -> serde_json::Value {
+    let Check { contender, outcome, detail, .. } = check;
+    match &check.subject {
+        Subject::Contract { sessions, .. } => serde_json::json!({
+            "conformance": sessions, "contender": contender, "outcome": outcome, "detail": detail,
+        }),
+        Subject::Cell { workload, params, threads, variant, .. } => serde_json::json!({
+            "workload": workload, "params": params, "threads": threads, "contender": contender,
+            "variant": variant, "outcome": outcome, "detail": detail.concat(),
+        }),
+    }
+}
+
+/// Two samples of one cell, and one of two iterations: what became of them, and what was found.
 fn verify(
     race: &RaceRecord,
     cell: &CellRecord,
@@ -169,7 +256,8 @@ fn verify(
         Ok(conversation) => conversation,
         Err(result) => return (result.outcome, result.detail.unwrap_or_default()),
     };
-    // Two samples, and one of two iterations: a second iteration finds state that the first left behind.
+    // Two samples, and one of two iterations: a second iteration finds state that the first left
+    // behind.
     if conversation.run(2, 1, false).is_some() {
         conversation.run(1, 2, false);
     }
@@ -184,4 +272,48 @@ fn verify(
         _ => "work not counted".to_owned(),
     };
     (Outcome::Ok, format!("answer {}, {work}", race.answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contract(broken: usize) -> Check {
+        Check {
+            contender: "rt".to_owned(),
+            subject: Subject::Contract { sessions: 5, broken },
+            outcome: if broken == 0 { Outcome::Ok } else { Outcome::Crashed },
+            detail: vec!["a: b".to_owned(); broken],
+        }
+    }
+
+    fn cell(outcome: Outcome) -> Check {
+        Check {
+            contender: "rt".to_owned(),
+            subject: Subject::Cell {
+                workload: "fib".to_owned(),
+                params: Settings::new(),
+                threads: 2,
+                variant: Settings::new(),
+                label: "rt".to_owned(),
+            },
+            outcome,
+            detail: vec!["why".to_owned()],
+        }
+    }
+
+    #[test]
+    fn sessions_and_cells_are_counted_by_their_outcome() {
+        let mut checks = vec![contract(0), contract(2)];
+        checks.extend(Outcome::ALL.iter().copied().map(cell));
+        assert_eq!(tally(&checks), Tally { passed: 5 + 3 + 1, failed: 2 + 4, skipped: 2 });
+    }
+
+    #[test]
+    fn what_is_unsupported_has_no_line_and_a_fault_says_why() {
+        assert_eq!(line(&cell(Outcome::Unsupported)), None);
+        assert!(line(&cell(Outcome::Crashed)).unwrap().ends_with("threads=2: why"));
+        assert!(line(&contract(2)).unwrap().ends_with("breaks the contract:\n  a: b\n  a: b"));
+        assert_eq!(row(&contract(0))["conformance"], 5);
+    }
 }

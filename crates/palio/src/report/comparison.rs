@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
+use crate::record::Outcome;
 use crate::record::RunRecord;
-use crate::report::model::{Entry, Interval, Outcome, Race};
+use crate::report::model::{Entry, Interval, Race};
 use crate::report::summary;
 use crate::stats::{BlockTimes, EquivalenceMargin, NoiseFloor, RatioInterval, Verdict};
 
@@ -99,15 +100,15 @@ fn change(x: &Race, y: &Race, before: &Entry, after: &Entry) -> Change {
         note: String::new(),
     };
     if before.outcome != Outcome::Ok || after.outcome != Outcome::Ok {
-        let word =
-            |outcome: Outcome| serde_json::to_string(&outcome).unwrap_or_default().replace('"', "");
-        change.note = match (word(before.outcome), word(after.outcome)) {
-            (a, b) if a == b => a,
-            (a, b) => format!("{a} → {b}"),
+        change.note = if before.outcome == after.outcome {
+            after.outcome.to_string()
+        } else {
+            format!("{} → {}", before.outcome, after.outcome)
         };
         return change;
     }
-    // Blocks of two runs were not raced together, so a pair shares no drift; the interval is as wide as that makes it.
+    // Blocks of two runs were not raced together, so a pair shares no drift; the interval is as
+    // wide as that makes it.
     let ratio = blocks(after)
         .zip(blocks(before))
         .and_then(|(after, before)| RatioInterval::between(&after, &before));

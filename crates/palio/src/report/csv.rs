@@ -1,6 +1,7 @@
 //! The report as comma-separated values (RFC 4180), for spreadsheets and data frames.
 //!
-//! Numbers are written in full, in the unit that the column's name ends with. What is not known is empty.
+//! Numbers are written in full, in the unit that the column's name ends with. What is not known is
+//! empty.
 
 use super::model::{Entry, Race, Report};
 
@@ -96,15 +97,15 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     let reference = entry.ratio_to_reference;
     out.text(&report.run.id);
     race_fields(out, race);
-    out.text(&race.model);
-    out.text(&race.scope);
+    out.text(race.model.name());
+    out.text(race.scope.name());
     out.text(&race.unit);
     out.number(Some(race.ops));
     out.text(&entry.contender);
     out.text(&entry.version);
-    out.text(&entry.track);
+    out.text(entry.track.name());
     out.text(entry.variant.as_deref().unwrap_or_default());
-    out.text(entry.outcome.id());
+    out.text(entry.outcome.name());
     out.number(entry.rank.map(|[lo, _]| lo));
     out.number(entry.rank.map(|[_, hi]| hi));
     out.number(entry.median_ns);

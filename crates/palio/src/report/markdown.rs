@@ -1,14 +1,15 @@
 //! The report as Markdown, to be pasted into a README.
 //!
-//! The first tables have the shape in which runtimes publish their numbers, a workload a row and a contender a column;
-//! the tables after them have what such a table leaves out.
+//! The first tables have the shape in which runtimes publish their numbers, a workload a row and a
+//! contender a column; the tables after them have what such a table leaves out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::model::{Entry, Outcome, Race, Report};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race, Report};
 
 /// The whole report.
 #[must_use]
@@ -73,12 +74,12 @@ fn totals(out: &mut String, report: &Report) {
     }
 }
 
-/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one for each model.
+/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one
+/// for each model.
 fn summary(out: &mut String, view: &View<'_>) {
     let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, race) in view.report.races.iter().enumerate() {
-        let family =
-            race.workload.split_once('/').map_or(race.model.as_str(), |(family, _)| family);
+        let family = race.workload.split_once('/').map_or(race.model.name(), |(family, _)| family);
         match families.iter_mut().find(|(name, _)| *name == family) {
             Some((_, races)) => races.push(i),
             None => families.push((family, vec![i])),
@@ -138,7 +139,7 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
     table.write(out);
 }
 
-/// The two thread counts on which each of these races was run, if it is so.
+/// The two thread counts on which each of these races was run, if there are exactly two.
 fn two_thread_counts(report: &Report, races: &[usize]) -> Option<[u32; 2]> {
     let threads: BTreeSet<u32> = races.iter().map(|&i| report.races[i].threads).collect();
     let [few, many] = threads.into_iter().collect::<Vec<_>>().try_into().ok()?;
@@ -323,7 +324,7 @@ fn setting(out: &mut String, report: &Report) {
         "- Run {} of {}, preset {}, {}, seed {}, palio {}",
         text(&run.id),
         text(&run.started_at),
-        text(&run.preset),
+        run.preset,
         units::plural(run.blocks as usize, "block"),
         run.seed,
         text(&run.palio_version)

@@ -1,8 +1,9 @@
 //! Reports: pure functions from data to text.
 //!
-//! [`model`] is the data; every other module turns a [`Report`] into one format and neither reads nor prints anything.
-//! What the formats share stands in two private modules: `units` writes numbers the same way everywhere, `view`
-//! answers the questions that all formats ask (who is shown in which order, what a race is called, what failed).
+//! [`model`] is the data; every other module turns a [`Report`] into one format and neither reads
+//! nor prints anything. What the formats share stands in two private modules: `units` writes
+//! numbers the same way everywhere, `view` answers the questions that all formats ask (who is shown
+//! in which order, what a race is called, what failed).
 
 pub mod comparison;
 pub mod csv;

@@ -1,13 +1,16 @@
 //! The report as data: what every format shows, and exactly what `--format json` prints.
 //!
-//! Published as a JSON Schema in `docs/report.schema.json`. Fields may be added; none is renamed or removed.
-//! All times are per iteration, in nanoseconds unless the name says otherwise; all ratios are times divided by times,
-//! so that less than 1 is faster.
+//! Published as a JSON Schema in `docs/report.schema.json`. Fields may be added; none is renamed or
+//! removed. All times are per iteration, in nanoseconds unless the name says otherwise; all ratios
+//! are times divided by times, so that less than 1 is faster.
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::contender::{Kind, Track};
+use crate::record::{Machine, Outcome};
+use crate::workload::{Model, Preset, Scope};
 
 /// Everything that one run has to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +20,7 @@ pub struct Report {
     pub races: Vec<Race>,
     /// A group for each model, best first within it.
     pub totals: Vec<Total>,
-    pub predictions: Vec<Prediction>,
+    pub predictions: Vec<CheckedPrediction>,
     /// Every contender of the run, those that could not race too.
     pub contenders: Vec<Contender>,
 }
@@ -27,7 +30,7 @@ pub struct Report {
 pub struct Run {
     pub id: String,
     pub suite: String,
-    pub preset: String,
+    pub preset: Preset,
     /// Blocks planned for every race.
     pub blocks: u32,
     /// Seed of the order of contenders and of the bootstrap.
@@ -45,44 +48,18 @@ pub struct Run {
     pub warnings: Vec<String>,
 }
 
-/// The machine; `None` is a thing that could not be read, never a zero.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
-    /// Hash of the fields that decide whether two runs can be compared.
-    pub fingerprint: String,
-    pub cpu_model: Option<String>,
-    pub cores: Option<u32>,
-    pub threads_per_core: Option<u32>,
-    pub sockets: Option<u32>,
-    pub numa_nodes: Option<u32>,
-    /// Such as `L2 2 MiB × 2`.
-    pub caches: Vec<String>,
-    pub memory_kib: Option<u64>,
-    pub governor: Option<String>,
-    pub turbo: Option<String>,
-    pub kernel: Option<String>,
-    pub libc: Option<String>,
-    pub os: Option<String>,
-    /// `none`, or the name of the hypervisor.
-    pub virtualisation: Option<String>,
-    /// CPU limit of the control group that the run was in, such as `200000/100000` or `none`.
-    pub cpu_quota: Option<String>,
-}
-
 /// All contenders on one workload × parameters × threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Race {
     /// Such as `fib` or `fan_in/10000x100`.
     pub workload: String,
     pub title: String,
-    /// `async` or `fork-join`.
-    pub model: String,
+    pub model: Model,
     pub params: BTreeMap<String, String>,
     pub threads: u32,
     /// What `ops` counts, in the singular.
     pub unit: String,
-    /// `steady` or `cold`.
-    pub scope: String,
+    pub scope: Scope,
     /// The answer that every sample had to give.
     pub answer: String,
     /// Units in one iteration.
@@ -98,7 +75,8 @@ pub struct Race {
 /// The reference against itself: no verdict below this.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were run to tell.
+    /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were
+    /// run to tell.
     pub ratio: Option<f64>,
     /// The reference's shadow ÷ the reference.
     pub shadow: Interval,
@@ -132,32 +110,15 @@ pub enum VerdictWord {
     Reference,
 }
 
-/// How a contender ended a race. Only `Ok` is ranked.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    Ok,
-    WrongAnswer,
-    Crashed,
-    TimedOut,
-    Unsupported,
-    NotBuilt,
-    /// The run was interrupted before this contender could finish.
-    Pending,
-}
-
 /// One contender in one race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub contender: String,
     /// `unknown` only if it never raced.
     pub version: String,
-    /// `async`, `fork-join`, `green-threads` or `baseline`; a baseline is compared, but never ranked.
-    pub kind: String,
-    /// `stock` or `tuned`.
-    pub track: String,
+    /// A baseline is compared, but never ranked.
+    pub kind: Kind,
+    pub track: Track,
     /// The variant that is shown, the fastest of those raced, such as `reader=first`.
     pub variant: Option<String>,
     /// The other variants' medians, in ns.
@@ -167,7 +128,8 @@ pub struct Entry {
     pub detail: Option<String>,
     /// For a failure: the end of its standard error.
     pub stderr: Option<String>,
-    /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a baseline.
+    /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a
+    /// baseline.
     pub rank: Option<[u32; 2]>,
     pub median_ns: Option<f64>,
     pub min_ns: Option<f64>,
@@ -201,10 +163,10 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Total {
     pub contender: String,
-    /// The races that this total is about: those of one model, `async` or `fork-join`.
-    pub model: String,
-    /// Geometric mean of the ratios to best over the races that all listed contenders completed; `None` if there is
-    /// no such race, or if this contender is not among the listed ones.
+    /// The races that this total is about: those of one model.
+    pub model: Model,
+    /// Geometric mean of the ratios to best over the races that all listed contenders completed;
+    /// `None` if there is no such race, or if this contender is not among the listed ones.
     pub geomean_ratio: Option<f64>,
     /// Arithmetic mean of the same ratios, as the reference document printed it.
     pub mean_ratio: Option<f64>,
@@ -216,9 +178,9 @@ pub struct Total {
     pub common: u32,
 }
 
-/// A claim of the catalogue, checked.
+/// A prediction of the catalogue, and whether it held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Prediction {
+pub struct CheckedPrediction {
     pub workload: String,
     pub threads: u32,
     /// Such as `rayon < go`.
@@ -236,9 +198,8 @@ pub struct Contender {
     pub id: String,
     pub name: String,
     pub language: String,
-    /// `async`, `fork-join`, `green-threads` or `baseline`.
-    pub kind: String,
-    pub track: String,
+    pub kind: Kind,
+    pub track: Track,
     pub homepage: String,
     pub licence: String,
     pub runtime: Option<String>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::contender::Kind;
+use crate::contender::{Kind, Track};
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord};
 use crate::report::model::{
-    Contender, Entry, Interval, NoiseFloor, Prediction, Race, Report, Run, Total, Verdict,
+    CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Run, Total, Verdict,
     VerdictWord,
 };
 use crate::stats::{self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Summary, Totals};
-use crate::workload::{Claim, Relation, settings_text};
+use crate::workload::{Model, Prediction, Relation, settings_text};
 
 /// Makes the report of a run; of an unfinished one too, with what there is.
 pub fn report(run: &RunRecord) -> Report {
@@ -30,7 +30,7 @@ fn header(run: &RunRecord) -> Run {
     Run {
         id: header.id.clone(),
         suite: header.suite.clone(),
-        preset: header.preset.clone(),
+        preset: header.preset,
         blocks: header.blocks,
         seed: header.seed,
         state: state.to_owned(),
@@ -48,8 +48,8 @@ fn contenders(run: &RunRecord) -> Vec<Contender> {
         id: contender.id.clone(),
         name: contender.name.clone(),
         language: contender.language.clone(),
-        kind: contender.kind.clone(),
-        track: contender.track.clone(),
+        kind: contender.kind,
+        track: contender.track,
         homepage: contender.homepage.clone(),
         licence: contender.licence.clone(),
         runtime: contender.runtime.clone(),
@@ -151,7 +151,7 @@ impl<'a> MeasuredRace<'a> {
     fn race(&self, run: &RunRecord) -> Race {
         let is_baseline = |index: usize| {
             run.contender(&self.cells[index].cell.contender)
-                .is_some_and(|c| c.kind == Kind::Baseline.name())
+                .is_some_and(|c| c.kind == Kind::Baseline)
         };
         let (baselines, ok): (Vec<usize>, Vec<usize>) = self
             .chosen
@@ -204,11 +204,11 @@ impl<'a> MeasuredRace<'a> {
         Race {
             workload: race.workload.clone(),
             title: race.title.clone(),
-            model: race.model.clone(),
+            model: race.model,
             params: race.params.clone(),
             threads: race.threads,
             unit: race.unit.clone(),
-            scope: race.scope.clone(),
+            scope: race.scope,
             answer: race.answer.clone(),
             ops: race.ops,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
@@ -251,8 +251,8 @@ impl<'a> MeasuredRace<'a> {
             version: contender
                 .and_then(|c| c.version.clone())
                 .unwrap_or_else(|| "unknown".to_owned()),
-            kind: contender.map_or_else(|| Kind::Async.name().to_owned(), |c| c.kind.clone()),
-            track: contender.map_or_else(|| "stock".to_owned(), |c| c.track.clone()),
+            kind: contender.map_or(Kind::Async, |c| c.kind),
+            track: contender.map_or(Track::Stock, |c| c.track),
             variant: (!cell.variant.is_empty() && measured.is_ok())
                 .then(|| settings_text(&cell.variant)),
             other_variants,
@@ -302,14 +302,14 @@ impl<'a> MeasuredRace<'a> {
         stats::Verdict::of(ratio, &self.floor, EquivalenceMargin::default())
     }
 
-    fn predictions(&self) -> Vec<Prediction> {
+    fn predictions(&self) -> Vec<CheckedPrediction> {
         let find = |name: &str| {
             let index =
                 self.chosen.iter().copied().find(|&i| self.cells[i].cell.contender == name)?;
             self.cells[index].is_ok().then_some(index)
         };
-        let check = |claim: &Claim| {
-            let (left, right) = (&claim.expect.left, &claim.expect.right);
+        let check = |prediction: &Prediction| {
+            let (left, right) = (&prediction.order.left, &prediction.order.right);
             let ratio = find(left).zip(find(right)).and_then(|(a, b)| {
                 RatioInterval::between(
                     self.cells[a].blocks.as_ref()?,
@@ -328,17 +328,19 @@ impl<'a> MeasuredRace<'a> {
                         bound(ratio.lo),
                         bound(ratio.hi)
                     );
-                    (seen, self.holds(claim, ratio))
+                    (seen, self.holds(prediction, ratio))
                 }
             };
-            Prediction {
+            CheckedPrediction {
                 workload: self.race.workload.clone(),
                 threads: self.race.threads,
-                expected: match claim.expect.relation {
-                    Relation::Faster => claim.expect.to_string(),
-                    Relation::Close => format!("{} (within {})", claim.expect, claim.within),
+                expected: match prediction.order.relation {
+                    Relation::Faster => prediction.order.to_string(),
+                    Relation::Close => {
+                        format!("{} (within {})", prediction.order, prediction.within)
+                    }
                 },
-                because: claim.because.clone(),
+                because: prediction.because.clone(),
                 seen,
                 held,
             }
@@ -347,15 +349,15 @@ impl<'a> MeasuredRace<'a> {
     }
 
     /// `None` where the data do not decide.
-    fn holds(&self, claim: &Claim, ratio: &RatioInterval) -> Option<bool> {
-        match claim.expect.relation {
+    fn holds(&self, prediction: &Prediction, ratio: &RatioInterval) -> Option<bool> {
+        match prediction.order.relation {
             Relation::Faster => match self.verdict(ratio) {
                 stats::Verdict::Faster => Some(true),
                 stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
                 stats::Verdict::Inconclusive => None,
             },
             Relation::Close => {
-                let (low, high) = (1.0 / claim.within, claim.within);
+                let (low, high) = (1.0 / prediction.within, prediction.within);
                 if ratio.lo >= low && ratio.hi <= high {
                     Some(true)
                 } else if ratio.hi < low || ratio.lo > high {
@@ -433,21 +435,22 @@ impl CpuSums {
 
 /// The means over the races of each model, since few contenders run both.
 ///
-/// Listed are the contenders that completed at least half of the model's races; the means go over the races that all
-/// of them completed. Who completed fewer is shown with its coverage and without means.
+/// Listed are the contenders that completed at least half of the model's races; the means go over
+/// the races that all of them completed. A contender that completed fewer is shown with its
+/// coverage and without means.
 fn totals(races: &[Race]) -> Vec<Total> {
     let mut all = Vec::new();
-    let mut models: Vec<&str> = Vec::new();
+    let mut models: Vec<Model> = Vec::new();
     for race in races {
-        if !models.contains(&race.model.as_str()) {
-            models.push(&race.model);
+        if !models.contains(&race.model) {
+            models.push(race.model);
         }
     }
     for model in models {
         let races: Vec<&Race> = races.iter().filter(|race| race.model == model).collect();
         let mut names: Vec<&str> = Vec::new();
         for entry in races.iter().flat_map(|race| &race.entries) {
-            let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline.name();
+            let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline;
             if ranked && !names.contains(&entry.contender.as_str()) {
                 names.push(&entry.contender);
             }
@@ -474,7 +477,7 @@ fn totals(races: &[Race]) -> Vec<Total> {
             let mean = means.as_ref().map(|means| &means.totals[index]);
             group.push(Total {
                 contender: (*name).to_owned(),
-                model: model.to_owned(),
+                model,
                 geomean_ratio: mean.and_then(|mean| mean.geometric_mean),
                 mean_ratio: mean.and_then(|mean| mean.arithmetic_mean),
                 completed: count(completed(name)),
@@ -486,7 +489,7 @@ fn totals(races: &[Race]) -> Vec<Total> {
         group.sort_by(|a, b| key(a).total_cmp(&key(b)));
         group.extend(others.iter().map(|name| Total {
             contender: (*name).to_owned(),
-            model: model.to_owned(),
+            model,
             geomean_ratio: None,
             mean_ratio: None,
             completed: count(completed(name)),

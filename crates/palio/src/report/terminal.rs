@@ -1,13 +1,15 @@
 //! The report as text for a terminal or a pipe.
 //!
-//! There is one text with two heads: a wide table with a column for each number, and where that does not fit, the same
-//! numbers in two lines a contender. Colour is never the only carrier of anything.
+//! There is one text with two heads: a wide table with a column for each number, and where that
+//! does not fit, the same numbers in two lines a contender. Colour is never the only carrier of
+//! anything.
 
 use std::fmt::Write as _;
 
-use super::model::{Entry, Outcome, Race, Report, VerdictWord};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race, Report, VerdictWord};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +180,8 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
 }
 
 fn failures(out: &mut String, paper: Paper, race: &Race) {
-    // What failed in the same way for the same reason is one line: six runtimes that cannot fork need no six lines.
+    // What failed in the same way for the same reason is one line: six runtimes that cannot fork
+    // need no six lines.
     let mut groups: Vec<(Outcome, String, Vec<String>, Option<&str>)> = Vec::new();
     for entry in race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok) {
         let detail = printable(entry.detail.as_deref().unwrap_or_default());

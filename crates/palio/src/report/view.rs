@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::model::{
-    Contender, Entry, Interval, Machine, NoiseFloor, Outcome, Race, Report, Total, VerdictWord,
-};
 use super::units;
+use crate::contender::Track;
+use crate::record::{Machine, Outcome};
+use crate::report::model::{
+    Contender, Entry, Interval, NoiseFloor, Race, Report, Total, VerdictWord,
+};
 
 /// A report with its contenders in the order of display and its entries in a grid.
 pub(super) struct View<'a> {
@@ -95,7 +97,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Races that differ in nothing but their threads, by rising threads; only where there are several.
+    /// Races that differ in nothing but their threads, by rising threads; only where there are
+    /// several.
     pub(super) fn thread_sweeps(&self) -> Vec<Vec<usize>> {
         let races = &self.report.races;
         let mut sweeps: Vec<Vec<usize>> = Vec::new();
@@ -122,39 +125,6 @@ impl<'a> View<'a> {
         self.report.races.iter().enumerate().flat_map(|(i, race)| {
             race.entries.iter().filter(|e| e.outcome != Outcome::Ok).map(move |e| (i, race, e))
         })
-    }
-}
-
-impl Outcome {
-    /// In words, for people.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::WrongAnswer => "wrong answer",
-            Self::Crashed => "crashed",
-            Self::TimedOut => "timed out",
-            Self::Unsupported => "unsupported",
-            Self::NotBuilt => "not built",
-            Self::Pending => "pending",
-        }
-    }
-
-    /// As in JSON and CSV.
-    pub(super) fn id(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::WrongAnswer => "wrong-answer",
-            Self::Crashed => "crashed",
-            Self::TimedOut => "timed-out",
-            Self::Unsupported => "unsupported",
-            Self::NotBuilt => "not-built",
-            Self::Pending => "pending",
-        }
-    }
-
-    /// Whether something went wrong, as opposed to something that was not there to be raced.
-    pub(super) fn is_fault(self) -> bool {
-        matches!(self, Self::WrongAnswer | Self::Crashed | Self::TimedOut)
     }
 }
 
@@ -185,7 +155,7 @@ impl Entry {
     }
 
     pub(super) fn is_tuned(&self) -> bool {
-        self.track == "tuned"
+        self.track == Track::Tuned
     }
 
     /// Range ÷ median, in percent.
@@ -303,21 +273,14 @@ pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
     facts.into_iter().filter_map(|(name, text)| Some((name, printable(&text?)))).collect()
 }
 
-/// The quantile `p` of values in ascending order, interpolated.
-pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let at = p * (sorted.len() - 1) as f64;
-    let (below, part) = (at.floor() as usize, at.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * part
-}
-
 pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// Text of unknown origin made safe to show: without the escape sequences that would colour a terminal or move its
-/// cursor, and without control characters or those that turn the direction of reading.
+/// Text of unknown origin made safe to show: without the escape sequences that would colour a
+/// terminal or move its cursor, and without control characters or those that turn the direction of
+/// reading.
 pub(super) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -346,15 +309,6 @@ pub(super) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_interpolate() {
-        let values = [1.0, 2.0, 4.0];
-        assert_eq!(quantile(&values, 0.0), 1.0);
-        assert_eq!(quantile(&values, 0.25), 1.5);
-        assert_eq!(quantile(&values, 1.0), 4.0);
-        assert_eq!(quantile(&[7.0], 0.5), 7.0);
-    }
 
     #[test]
     fn foreign_text_cannot_drive_a_terminal() {

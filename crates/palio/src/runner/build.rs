@@ -1,4 +1,5 @@
-//! Getting contenders ready: probing what they need, building what changed, asking them who they are.
+//! Getting contenders ready: probing what they need, building what changed, asking them who they
+//! are.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,9 +28,10 @@ const LOG_SHOWN_BYTES: u64 = 2 * 1024;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// An answer longer than this is none.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
-/// How long a pipe may stay open after its process was killed, before whoever holds it is left to itself.
+/// How long a pipe may stay open after its process was killed, before whoever holds it is left to
+/// itself.
 const PIPE_GRACE: Duration = Duration::from_millis(200);
-/// How often a build is looked at: nobody times it.
+/// How often a build is looked at; builds are not timed.
 const BUILD_WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What became of getting a contender ready.
@@ -70,8 +72,8 @@ impl Prober {
     }
 }
 
-/// Whether a contender that lacks `missing` is one that its user did not choose to have: installing the rest, or
-/// counting it as a failure, would help nobody.
+/// Whether a contender lacks something optional, which only a user who wants it installs. Its other
+/// requirements are then not worth installing, and its absence is no failure.
 pub fn is_left_out(missing: &[&Requirement]) -> bool {
     missing.iter().any(|requirement| requirement.optional)
 }
@@ -205,7 +207,8 @@ pub fn build(contender: &Contender, prober: &mut Prober) -> Result<Freshness, (O
     let stamp_path = contender.target.join(format!("{}.stamp", contender.id));
     let stamp = stamp(contender);
     let built = !contender.build_commands.is_empty() && executable_is_there(contender);
-    // What is up to date needs no compiler, so none is looked for: probing takes longer than all the rest.
+    // What is up to date needs no compiler, so none is looked for: probing takes longer than all
+    // the rest.
     if built && fs::read_to_string(&stamp_path).is_ok_and(|old| old == stamp) {
         return Ok(Freshness::UpToDate);
     }
@@ -266,7 +269,8 @@ fn run_logged(
         }
         if interrupted.load(Ordering::Relaxed) && !told {
             told = true;
-            // As a terminal would: a build that is asked to end leaves no half-written file behind, a killed one may.
+            // As a terminal would: a build that is asked to end leaves no half-written file behind,
+            // a killed one may.
             let id = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
             let _ = kill(id, Signal::SIGTERM);
         }
@@ -287,8 +291,8 @@ fn run_logged(
     ))
 }
 
-/// A hash of the commands, of the variables that decide what they build, and of path, size and time of every file that
-/// the build is made of.
+/// A hash of the build commands, of the variables that decide what they build, and of path, size
+/// and time of every input file.
 fn stamp(contender: &Contender) -> String {
     let mut files = Vec::new();
     for input in &contender.build_inputs {
@@ -331,8 +335,9 @@ fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
 /// Asks a built contender who it is, and checks it against its `contender.toml`.
 ///
 /// # Errors
-/// [`Outcome::NotBuilt`] and the reason: no answer, not the contract, another id, other workloads, or a version that it
-/// does not know; a runtime whose version is unknown may not race, for nobody could repeat its result.
+/// [`Outcome::NotBuilt`] and the reason: no answer, not the contract, another id, other workloads,
+/// or a version that it does not know; a runtime whose version is unknown may not race, because
+/// nobody could repeat its result.
 pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
     let not_built = |reason: String| (Outcome::NotBuilt, reason);
     let mut command = contender.command.clone();

@@ -1,4 +1,5 @@
-//! Plays the conformance vectors of the contract against a contender, whatever language it is written in.
+//! Plays the conformance vectors of the contract against a contender, whatever language it is
+//! written in.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +43,7 @@ impl Vector {
     /// Plays this vector against the contender started by `command`.
     ///
     /// # Errors
-    /// What it did otherwise.
+    /// What the contender did instead.
     pub fn play(&self, command: &[String]) -> Result<(), String> {
         let command: Vec<String> = command.iter().chain(&self.args).cloned().collect();
         // Nothing here is worth an orderly end: Ctrl-C simply ends Palio.

@@ -1,8 +1,8 @@
-//! The beginning and the end of a text that may be endless, in bounded memory.
+//! The beginning and the end of a text of any length, in bounded memory.
 
 use std::collections::VecDeque;
 
-/// Kept of each side: a panic's message comes first, a sanitizer's summary last.
+/// How much is kept of each end: a panic's message comes first, a sanitizer's summary last.
 const SIDE_BYTES: usize = 4 * 1024;
 
 /// Takes any number of bytes and keeps the first and the last few KiB of them.
@@ -24,7 +24,8 @@ impl Excerpt {
         self.left_out_bytes += excess as u64;
     }
 
-    /// The text, with a mark where something is left out, and without what would move or colour a terminal.
+    /// The text, with a mark where something is left out, and without what would move or colour a
+    /// terminal.
     pub fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         let text = if self.left_out_bytes == 0 {

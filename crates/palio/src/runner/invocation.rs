@@ -1,4 +1,5 @@
-//! One invocation: a conversation with one process, every answer checked, turned into a record whatever happens.
+//! One invocation: a conversation with one process, every answer checked, turned into a record
+//! whatever happens.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
-pub struct Result {
+pub struct Finished {
     pub outcome: Outcome,
     pub detail: Option<String>,
     pub stderr: Option<String>,
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Conversation<'_> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Starts the contender of `cell`; `started` learns its process id first of all.
+    /// Starts the contender of `cell`, and tells `started` its process id before anything else.
     ///
     /// # Errors
     /// It cannot be started at all.
@@ -53,14 +54,14 @@ impl<'a> Conversation<'a> {
         limits: &Limits,
         interrupted: &'a AtomicBool,
         started: &mut dyn FnMut(u32),
-    ) -> std::result::Result<Self, Box<Result>> {
+    ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
         match Process::start(&cell.command, timeout, limits.memory_mib) {
             Ok(process) => {
                 started(process.id());
                 Ok(Self { race, process, interrupted, samples: Vec::new(), failure: None })
             }
-            Err(error) => Err(Box::new(Result {
+            Err(error) => Err(Box::new(Finished {
                 outcome: Outcome::Crashed,
                 detail: Some(format!("{} cannot be started: {error}", cell.command[0])),
                 stderr: None,
@@ -70,7 +71,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Asks for samples and checks each; returns ns per iteration of each, or `None` once anything has failed.
+    /// Asks for samples and checks each; returns ns per iteration of each, or `None` once anything
+    /// has failed.
     pub fn run(&mut self, samples: u32, batch: u32, warm_up: bool) -> Option<Vec<f64>> {
         if self.failure.is_some() {
             return None;
@@ -83,9 +85,10 @@ impl<'a> Conversation<'a> {
         for number in 1..=samples + 1 {
             match self.answer() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
-                    per_iteration_ns.push(sample.elapsed_ns as f64 / f64::from(batch));
                     let wrong = self.check(&sample, batch);
-                    self.keep(sample, batch, warm_up);
+                    let kept = self.record(sample, batch, warm_up);
+                    per_iteration_ns.push(kept.iteration_ns());
+                    self.samples.push(kept);
                     if let Some(reason) = wrong {
                         self.failure = Some(Failure::Wrong(reason));
                         return None;
@@ -113,7 +116,7 @@ impl<'a> Conversation<'a> {
         Some(per_iteration_ns)
     }
 
-    fn answer(&mut self) -> std::result::Result<Answer, Failure> {
+    fn answer(&mut self) -> Result<Answer, Failure> {
         let line = self.process.read_line(self.interrupted).map_err(Failure::Broken)?;
         line.parse().map_err(|error: palio_protocol::message::Malformed| {
             Failure::Garbage(error.to_string())
@@ -153,8 +156,9 @@ impl<'a> Conversation<'a> {
         None
     }
 
-    fn keep(&mut self, sample: Sample, batch: u32, warm_up: bool) {
-        self.samples.push(SampleRecord {
+    /// A sample as it is stored.
+    fn record(&self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
+        SampleRecord {
             warm_up,
             batch,
             elapsed_ns: sample.elapsed_ns,
@@ -163,11 +167,11 @@ impl<'a> Conversation<'a> {
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
-        });
+        }
     }
 
     /// Ends the process and says what came of it all.
-    pub fn finish(mut self) -> Result {
+    pub fn finish(mut self) -> Finished {
         if self.failure.is_none() {
             self.process.note_peak_memory();
             self.process.write_line("quit");
@@ -185,7 +189,7 @@ impl<'a> Conversation<'a> {
         }
         let (outcome, detail) = verdict(self.failure.as_ref(), &ending, self.samples.len());
         let failed = outcome != Outcome::Ok;
-        Result {
+        Finished {
             outcome,
             detail,
             stderr: (failed && !ending.stderr.is_empty()).then_some(ending.stderr),
@@ -270,7 +274,7 @@ pub fn measure(
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
-) -> Result {
+) -> Finished {
     let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
         Ok(conversation) => conversation,
         Err(result) => return *result,
@@ -283,27 +287,31 @@ pub fn measure(
 
 /// Shortest sample that is worth timing.
 const SAMPLE_NS_MIN: f64 = 1_000_000.0;
-/// So that no contender is judged on more data than fits a report.
+/// The most samples that a report has room for.
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
-/// A first iteration longer than so many budgets, and than a second, settles it: a sample is one iteration.
+/// If the first iteration is longer than this many budgets, and than a second, a sample is one
+/// iteration.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
 
-/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will be asked for.
+/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will
+/// be asked for.
 ///
-/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples fill the budget, but
-/// are at least 3 (1 when one alone overruns the budget) and at most 100; a tenth as many, at least 1, warm up.
+/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples
+/// fill the budget, but are at least 3 (1 when one alone overruns the budget) and at most 100; a
+/// tenth as many, at least 1, warm up.
 ///
-/// An iteration much longer than the budget is not repeated: there are cells in which each takes a minute.
+/// An iteration much longer than the budget is not repeated: there are cells in which each takes a
+/// minute.
 pub fn pilot(
     race: &RaceRecord,
     cell: &CellRecord,
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
-) -> (Result, Option<Schedule>) {
+) -> (Finished, Option<Schedule>) {
     let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
         Ok(conversation) => conversation,
         Err(result) => return (*result, None),
@@ -331,7 +339,7 @@ pub fn pilot(
     (result, schedule)
 }
 
-/// What is asked for if the first iteration leaves no doubt.
+/// The schedule, if the first iteration is long enough to decide it.
 fn settled(first_ns: f64, budget_ms: u64) -> Option<Schedule> {
     let long_ns = (LONG_BUDGETS * budget_ms as f64 * 1e6).max(LONG_NS_MIN);
     (first_ns > long_ns).then(|| fixed(first_ns, 1, budget_ms))

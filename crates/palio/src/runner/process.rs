@@ -1,4 +1,5 @@
-//! One process of a contender: started in a group of its own, spoken to by lines, watched, and always reaped.
+//! One process of a contender: started in a group of its own, spoken to by lines, watched, and
+//! always reaped.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -16,14 +17,15 @@ use nix::unistd::Pid;
 use crate::record::Resources;
 use crate::runner::excerpt::Excerpt;
 
-/// How often memory, time and interruption are looked at while a contender is silent. Each look costs some 20 µs.
+/// How often memory, time and interruption are looked at while a contender is silent. Each look
+/// costs some 20 µs.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a contender may take to end after `quit` or the end of its input.
 pub const QUIT_GRACE: Duration = Duration::from_secs(5);
 /// A line longer than this is no line of the contract.
 const LINE_BYTES_MAX: usize = 16 * 1024;
-/// How often a pipe is read once its process is gone. More than any pipe holds; a process that escaped its group could
-/// go on filling it for ever.
+/// How often a pipe is read once its process is gone. More than any pipe holds; a process that
+/// escaped its group could go on filling it for ever.
 const LAST_READS_MAX: u32 = 256;
 
 /// What a process may take; beyond it, its whole group is killed.
@@ -34,7 +36,7 @@ pub struct Bounds {
     pub memory_kib: u64,
 }
 
-/// Why no further line can be had.
+/// Why no further line comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It died, or closed its output.
@@ -56,7 +58,7 @@ pub struct Ending {
     pub status: Option<ExitStatus>,
     /// It did not end by itself, though it was given the time to.
     pub forced: bool,
-    /// What it wrote that nobody had asked for.
+    /// Output that was not asked for.
     pub stray: Option<String>,
     /// Why it was not waited for any longer, other than the time that it took.
     pub broken: Option<Broken>,
@@ -80,10 +82,11 @@ impl Ending {
 
 /// Whether a contender gets to see this variable of the environment.
 ///
-/// A forgotten `GOMAXPROCS`, `OMP_WAIT_POLICY` or `MALLOC_ARENA_MAX` would tune one contender and not the others, and
-/// the size of the environment alone moves the stack and with it times (Mytkowicz et al. 2009). So only what a program
-/// needs to start is passed on. What it needs to be built (`CMAKE_PREFIX_PATH`, `CXX`) reaches probes and builds, which
-/// get the whole environment, and no race.
+/// A forgotten `GOMAXPROCS`, `OMP_WAIT_POLICY` or `MALLOC_ARENA_MAX` would tune one contender and
+/// not the others, and the size of the environment alone moves the stack and with it times
+/// (Mytkowicz et al. 2009). So only what a program needs to start is passed on. What it needs to be
+/// built (`CMAKE_PREFIX_PATH`, `CXX`) reaches probes and builds, which get the whole environment,
+/// and no race.
 fn keeps(name: &str) -> bool {
     matches!(
         name,
@@ -155,7 +158,8 @@ impl Process {
         self.child.id()
     }
 
-    /// Writes one line. A contender that is gone is noticed at the next [`read_line`](Self::read_line).
+    /// Writes one line. A contender that is gone is noticed at the next
+    /// [`read_line`](Self::read_line).
     pub fn write_line(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin
             && stdin.write_all(format!("{line}\n").as_bytes()).is_err()
@@ -185,8 +189,9 @@ impl Process {
         }
     }
 
-    /// Notes the peak of its memory. To be called when it has done its work and still lives: the kernel's own
-    /// `ru_maxrss` starts from Palio's size, since a process inherits it when it is started.
+    /// Notes the peak of its memory. To be called when it has done its work and still lives: the
+    /// kernel's own `ru_maxrss` starts from Palio's size, since a process inherits it when it is
+    /// started.
     pub fn note_peak_memory(&mut self) {
         let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.id())) else {
             return;
@@ -197,7 +202,8 @@ impl Process {
         self.max_rss_kib = self.max_rss_kib.max(peak);
     }
 
-    /// Waits for output of any kind, at most until the next look at its memory; reads what there is.
+    /// Waits for output of any kind, at most until the next look at its memory; reads what there
+    /// is.
     fn pump(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
         if interrupted.load(Ordering::Relaxed) {
             return Err(Broken::Interrupted);
@@ -229,7 +235,8 @@ impl Process {
             // A signal ends the wait early; the flag it set is looked at in the next round.
             match poll(&mut both, patience) {
                 Err(_) => return Ok(()),
-                // It is silent. Another process may hold its pipes open, so their end would never come.
+                // It is silent. Another process may hold its pipes open, so their end would never
+                // come.
                 Ok(0) if self.exited => return Err(Broken::Ended),
                 Ok(0) => {
                     self.exited = self.child.try_wait().is_ok_and(|status| status.is_some());
@@ -285,8 +292,8 @@ impl Process {
         if self.pending.len() > LINE_BYTES_MAX { Err(Broken::Flood) } else { Ok(()) }
     }
 
-    /// Lets it go: closes its input and waits for its end, or kills its group if it does not come in time or if
-    /// `at_once` says so. Whatever it left in its group is killed too.
+    /// Ends it: closes its input and waits for its end, or kills its group if that takes too long
+    /// or if `at_once` says so. Whatever it left in its group is killed too.
     pub fn end(mut self, at_once: bool, interrupted: &AtomicBool) -> Ending {
         self.close_input();
         let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
@@ -357,8 +364,9 @@ impl Process {
     }
 
     fn resources(&self) -> Resources {
-        // Palio reaps one child at a time, so the growth of its children's usage is this child's, threads and
-        // waited-for grandchildren included: what `wait4` would say, without the unsafe call.
+        // Palio reaps one child at a time, so the growth of its children's usage is this child's,
+        // threads and waited-for grandchildren included: what `wait4` would say, without the unsafe
+        // call.
         let usage = self.usage_before.as_ref().zip(getrusage(UsageWho::RUSAGE_CHILDREN).ok());
         let grown = |of: fn(&Usage) -> i64| {
             usage.as_ref().and_then(|(before, after)| u64::try_from(of(after) - of(before)).ok())

@@ -1,4 +1,5 @@
-//! The race loop: pilots, then block after block; every invocation is stored before the next one starts.
+//! The race loop: pilots, then block after block; every invocation is stored before the next one
+//! starts.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord
 use crate::runner::invocation;
 use crate::store::{Lease, Store};
 
-/// What the loop tells whoever watches it.
+/// The events that the loop reports to its watcher.
 pub trait Progress {
     /// An invocation is about to start.
     fn starting(&mut self, step: &Step<'_>);
@@ -26,9 +27,9 @@ pub struct Step<'a> {
     pub cell: &'a CellRecord,
     /// From 1, of how many.
     pub race_number: (usize, usize),
-    /// `None` in the pilot; else from 1, of how many.
+    /// `None` in the pilot; otherwise from 1, of how many.
     pub block: Option<(u32, u32)>,
-    /// Invocations done, and all that there will be if nobody else fails.
+    /// Invocations done, and how many there will be if no other contender fails.
     pub done: (u64, u64),
     pub remaining: Duration,
 }
@@ -188,7 +189,7 @@ impl RaceLoop<'_> {
         cell: usize,
         block: Option<u32>,
         position: u32,
-        result: invocation::Result,
+        result: invocation::Finished,
         schedule: Option<crate::record::Schedule>,
     ) -> Result<End> {
         let invocation = InvocationRecord {
@@ -220,7 +221,8 @@ impl RaceLoop<'_> {
         Ok(if interrupted { End::Interrupted } else { End::Finished })
     }
 
-    /// A contender that fails as its own shadow has failed: it is the same program doing the same work.
+    /// A contender that fails as its own shadow has failed: it is the same program doing the same
+    /// work.
     fn fail_twin(&mut self, shadow: usize) -> Result<()> {
         let cells = &mut self.run.races[self.index].cells;
         if !cells[shadow].shadow {
@@ -274,8 +276,9 @@ impl Estimate {
         }
     }
 
-    /// Invocations done, all invocations, and the time that the others will take. A cell that has raced takes as long
-    /// as it took; one that has not, as long as the average so far, or its budget and a little.
+    /// Invocations done, all invocations, and the time that the others will take. A cell that has
+    /// raced takes as long as it took; one that has not, as long as the average so far, or its
+    /// budget and a little.
     fn remaining(&self, run: &RunRecord) -> (u64, u64, Duration) {
         let average = match u32::try_from(self.invocations) {
             Ok(count) if count > 0 => self.total / count,

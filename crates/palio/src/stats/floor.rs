@@ -49,7 +49,7 @@ impl NoiseFloor {
         }
     }
 
-    /// The floor of a race whose noise nobody measured: infinite, so that nothing is claimed.
+    /// The floor of a race whose noise is unknown: infinite, so that nothing is claimed.
     #[must_use]
     pub fn unknown() -> Self {
         Self { ratio: f64::INFINITY, bias: f64::INFINITY, a_a: None }

@@ -32,6 +32,6 @@ pub use blocks::BlockTimes;
 pub use floor::{MIN_FLOOR, NoiseFloor};
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
-pub use summary::{InvalidSamples, Summary, location_ns};
+pub use summary::{InvalidSamples, Summary, location_ns, quantile};
 pub use totals::{InvalidRatios, Total, Totals};
 pub use verdict::{EquivalenceMargin, Verdict};

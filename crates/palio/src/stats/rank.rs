@@ -1,4 +1,4 @@
-//! Who finished where, when some of the distances are smaller than the noise.
+//! The ranks of contenders, some of which differ by less than the noise.
 
 use super::blocks::BlockTimes;
 use super::floor::{NoiseFloor, Side};
@@ -25,7 +25,7 @@ pub struct Standing {
 pub struct Ranking {
     /// One standing per contender, in the order in which they were given.
     pub standings: Vec<Standing>,
-    /// Index of the contender to which ratios refer; `None` if nobody was measured.
+    /// Index of the contender to which ratios refer; `None` if no contender was measured.
     ///
     /// It is the one whose estimate is smaller than every other's in a direct comparison. If noise
     /// makes a cycle (a before b, b before c, c before a), it is the one that wins the most
@@ -40,9 +40,9 @@ impl Ranking {
     /// Ranks `contenders`, every pair compared over the blocks that both completed.
     ///
     /// One is *reliably faster* than another if the ratio between the two clears `floor` (see
-    /// [`NoiseFloor::clears`]), so nobody is ranked apart by less than the floor. Intervals are
-    /// pairwise: the chance of a false separation somewhere among many equal contenders is larger
-    /// than for one pair (simulated in `docs/methodology.md`).
+    /// [`NoiseFloor::clears`]), so that no two are ranked apart by less than the floor. Intervals
+    /// are pairwise: the chance of a false separation somewhere among many equal contenders is
+    /// larger than for one pair (simulated in `docs/methodology.md`).
     #[must_use]
     pub fn of(contenders: &[BlockTimes], floor: &NoiseFloor) -> Self {
         let pairs = Pairs::compare(contenders, floor);

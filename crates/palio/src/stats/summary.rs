@@ -131,7 +131,12 @@ fn midpoint(a: f64, b: f64) -> f64 {
     a / 2.0 + b / 2.0
 }
 
-fn quantile(sorted: &[f64], p: f64) -> f64 {
+/// The quantile `p` of values in ascending order, interpolated between the two nearest (Hyndman and
+/// Fan's type 7).
+///
+/// # Panics
+/// `sorted` is empty.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let position = p * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
     let above = position.ceil() as usize;
@@ -142,6 +147,15 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_interpolate() {
+        let values = [1.0, 2.0, 4.0];
+        assert_eq!(quantile(&values, 0.0), 1.0);
+        assert_eq!(quantile(&values, 0.25), 1.5);
+        assert_eq!(quantile(&values, 1.0), 4.0);
+        assert_eq!(quantile(&[7.0], 0.5), 7.0);
+    }
 
     #[test]
     fn a_single_sample_is_its_own_summary() {

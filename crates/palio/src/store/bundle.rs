@@ -1,4 +1,5 @@
-//! Bundles: a run as one JSON file, to carry it to another machine. Its schema is `docs/bundle.schema.json`.
+//! Bundles: a run as one JSON file, to carry it to another machine. Its schema is
+//! `docs/bundle.schema.json`.
 
 use anyhow::{Context, Result, bail};
 use schemars::JsonSchema;
@@ -48,8 +49,8 @@ pub fn export(run: &RunRecord) -> Result<String> {
 /// Reads a bundle.
 ///
 /// # Errors
-/// It is no bundle, of a newer version, does not have the shape of one (the message names the place), or its content
-/// is not what its hash says.
+/// It is no bundle, of a newer version, does not have the shape of one (the message names the
+/// place), or its content is not what its hash says.
 pub fn import(text: &str) -> Result<RunRecord> {
     let envelope: Envelope =
         serde_json::from_str(text).context("this is not a bundle of Palio, or it was cut off")?;

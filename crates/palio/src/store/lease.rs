@@ -1,7 +1,8 @@
 //! The lease: only one `palio run` at a time may race into a database.
 //!
-//! It is a lock on a file beside the database, so it ends with the process that holds it, however that dies. The file
-//! says who holds it, and which contender is running, so that a contender left behind by a killed Palio can be ended.
+//! It is a lock on a file beside the database, so it ends with the process that holds it, however
+//! that dies. The file says who holds it, and which contender is running, so that a contender left
+//! behind by a killed Palio can be ended.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -20,7 +21,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of the database at `database` and ends what an earlier, killed holder left running.
+    /// Takes the lease of the database at `database` and ends what an earlier, killed holder left
+    /// running.
     ///
     /// # Errors
     /// Another process holds it (the message says which), or the file cannot be written.
@@ -74,7 +76,8 @@ impl Lease {
 
     fn write(&mut self, child: &str) -> Result<()> {
         let text = format!("{}\n{child}", self.holder);
-        // Written over and then cut, never emptied: whoever reads it meanwhile still learns the holder.
+        // Written over and then cut, never emptied: whoever reads it meanwhile still learns the
+        // holder.
         self.file
             .seek(SeekFrom::Start(0))
             .and_then(|_| self.file.write_all(text.as_bytes()))
@@ -90,10 +93,12 @@ impl Drop for Lease {
     }
 }
 
-/// When a process was started, in clock ticks since boot: with its id, a name that is never used again.
+/// When a process was started, in clock ticks since boot: with its id, a name that is never used
+/// again.
 fn birth(id: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The command in parentheses may hold anything, so fields are counted from its end; the 22nd is the start time.
+    // The command in parentheses may hold anything, so fields are counted from its end; the 22nd is
+    // the start time.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 

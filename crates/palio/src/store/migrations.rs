@@ -1,4 +1,5 @@
-//! The schema, as the steps that led to it. Append only: a step that has been released is never edited.
+//! The schema, as the steps that led to it. Append only: a step that has been released is never
+//! edited.
 
 use anyhow::{Context, Result, bail};
 use rusqlite::Connection;
@@ -69,7 +70,8 @@ pub(super) fn version() -> u32 {
     u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
 }
 
-/// Refuses what this Palio must not touch: a database of a newer one, or of another program. Writes nothing.
+/// Refuses what this Palio must not touch: a database of a newer one, or of another program. Writes
+/// nothing.
 pub(super) fn check(connection: &Connection) -> Result<()> {
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found > version() {

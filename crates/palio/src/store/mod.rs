@@ -1,10 +1,12 @@
-//! The store: one SQLite file with every run, invocation and sample. The only module that speaks SQL.
+//! The store: one SQLite file with every run, invocation and sample. The only module that speaks
+//! SQL.
 
 mod bundle;
 mod lease;
 mod migrations;
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
@@ -15,9 +17,9 @@ pub use bundle::{export, import, schema as bundle_schema};
 pub use lease::Lease;
 
 use crate::record::{
-    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, RunRecord, SampleRecord,
-    Schedule,
+    CellRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord, SampleRecord, Schedule,
 };
+use crate::workload::Preset;
 
 /// An open database.
 #[derive(Debug)]
@@ -31,14 +33,14 @@ pub struct Store {
 pub struct RunSummary {
     pub id: String,
     pub suite: String,
-    pub preset: String,
+    pub preset: Preset,
     pub started_at: String,
     pub finished_at: Option<String>,
     pub races: u32,
     pub samples: u64,
 }
 
-/// Where runs are kept if nobody says otherwise: the user's data directory.
+/// Where runs are kept by default: the user's data directory.
 ///
 /// # Errors
 /// Neither `XDG_DATA_HOME` nor `HOME` is set.
@@ -66,20 +68,17 @@ fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn outcome_text(outcome: Outcome) -> Result<String> {
-    Ok(json(&outcome)?.trim_matches('"').to_owned())
-}
-
-fn outcome_from(text: &str) -> Result<Outcome> {
-    from_json(&format!("\"{text}\""))
+/// A stored word, such as an outcome.
+fn word<T: FromStr<Err = String>>(text: &str) -> Result<T> {
+    text.parse().map_err(|error: String| anyhow!("a stored value is malformed: {error}"))
 }
 
 impl Store {
     /// Opens the database at `path` and brings its schema up to date; makes it if it is not there.
     ///
     /// # Errors
-    /// It cannot be made or written, is not a database, is damaged, or comes from a newer Palio. The message names
-    /// the file and says what to do.
+    /// It cannot be made or written, is not a database, is damaged, or comes from a newer Palio.
+    /// The message names the file and says what to do.
     pub fn open(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).with_context(|| {
@@ -114,7 +113,8 @@ impl Store {
         }
         migrations::check(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal").context(advice)?;
-        // In WAL mode, `full` makes every committed invocation durable, and there are only a few commits a second.
+        // In WAL mode, `full` makes every committed invocation durable, and there are only a few
+        // commits a second.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrations::migrate(&mut connection).context(advice)?;
@@ -353,7 +353,7 @@ impl Store {
                 variant: from_json(&row.get::<_, String>(2)?)?,
                 shadow: row.get(3)?,
                 command: from_json(&row.get::<_, String>(4)?)?,
-                outcome: outcome_from(&row.get::<_, String>(5)?)?,
+                outcome: word(&row.get::<_, String>(5)?)?,
                 detail: row.get(6)?,
                 stderr: row.get(7)?,
                 schedule,
@@ -379,7 +379,7 @@ impl Store {
                 block: row.get(1)?,
                 position: row.get(2)?,
                 started_at: row.get(3)?,
-                outcome: outcome_from(&row.get::<_, String>(4)?)?,
+                outcome: word(&row.get::<_, String>(4)?)?,
                 detail: row.get(5)?,
                 resources: Resources {
                     wall_us: number(6)?.unwrap_or(0),
@@ -471,7 +471,7 @@ fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -
         )?
         .execute(params![
             cell_id,
-            outcome_text(cell.outcome)?,
+            cell.outcome.name(),
             cell.detail,
             cell.stderr,
             cell.schedule.map(|s| s.warm_ups),
@@ -498,7 +498,7 @@ fn insert_invocation(
             invocation.block,
             invocation.position,
             invocation.started_at,
-            outcome_text(invocation.outcome)?,
+            invocation.outcome.name(),
             invocation.detail,
             signed(resources.wall_us),
             resources.user_us.map(signed),

@@ -1,12 +1,16 @@
 //! Reports that look like real ones, made from a seed: the same on every machine and in every run.
 //!
-//! The statistics here are simple stand-ins (a normal interval over blocks); what the tests need is a document that is
-//! consistent in itself, with every outcome, ties, variants and intervals that are open.
+//! The statistics here are simple stand-ins (a normal interval over blocks); what the tests need is
+//! a document that is consistent in itself, with every outcome, ties, variants and intervals that
+//! are open.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::collections::BTreeMap;
 
+use palio::contender::{Kind, Track};
+use palio::record::{Machine, Outcome};
 use palio::report::model::*;
+use palio::workload::{Model, Preset, Scope};
 
 /// Two races, three contenders, five blocks.
 pub(crate) fn small() -> Report {
@@ -16,7 +20,7 @@ pub(crate) fn small() -> Report {
         "rt_multi_threaded/ping_pong",
         "Round trips over two oneshots",
         &[],
-        "async",
+        Model::Async,
         "round trip",
         1_000,
         640e3,
@@ -26,7 +30,7 @@ pub(crate) fn small() -> Report {
         "fan_in/10000x100",
         "Many senders, one bounded channel",
         &[("buffer", "100"), ("senders", "10000")],
-        "async",
+        Model::Async,
         "message",
         10_000,
         6.2e6,
@@ -35,8 +39,8 @@ pub(crate) fn small() -> Report {
     spec.report()
 }
 
-/// The quick suite as it may look on a workstation: every outcome, ties, variants, thread sweeps, intervals that are
-/// open, predictions of each kind.
+/// The quick suite as it may look on a workstation: every outcome, ties, variants, thread sweeps,
+/// intervals that are open, predictions of each kind.
 pub(crate) fn typical() -> Report {
     let mut spec = Spec::new("quick", 20_260_301, 15, 12);
     spec.contenders = vec![SERIAL, TOKIO_MT, TOKIO_CT, SMOL, RAYON, GO, ONETBB, OPENMP];
@@ -88,7 +92,7 @@ pub(crate) fn large() -> Report {
             &name,
             "A workload of the catalogue with a title of the usual length",
             &params,
-            "any",
+            Model::Async,
             "task",
             10_000,
             1e6 * (1.0 + i as f64),
@@ -274,8 +278,8 @@ fn finish_typical(report: &mut Report) {
         id: "libfork".into(),
         name: "libfork".into(),
         language: "C++".into(),
-        kind: "fork-join".into(),
-        track: "stock".into(),
+        kind: Kind::ForkJoin,
+        track: Track::Stock,
         homepage: "https://github.com/ConorWilliams/libfork".into(),
         licence: "MPL-2.0".into(),
         runtime: None,
@@ -294,9 +298,9 @@ fn prediction(
     because: &str,
     seen: &str,
     held: Option<bool>,
-) -> Prediction {
+) -> CheckedPrediction {
     let text = |text: &str| text.to_string();
-    Prediction {
+    CheckedPrediction {
         workload: text(workload),
         threads,
         expected: text(expected),
@@ -325,8 +329,8 @@ struct Runner {
     id: &'static str,
     name: &'static str,
     language: &'static str,
-    kind: &'static str,
-    track: &'static str,
+    kind: Kind,
+    track: Track,
     version: &'static str,
     toolchain: &'static str,
     /// Time of an iteration relative to the course's base: fork-join rows, async rows.
@@ -337,41 +341,65 @@ struct Runner {
 
 const RUSTC: &str = "rustc 1.95.0";
 const SERIAL: Runner =
-    runner("serial", "No runtime", "Rust", "baseline", "1.0.0", RUSTC, [0.9, 0.5], 1.0);
-const TOKIO_MT: Runner =
-    runner("tokio-mt", "Tokio, multi-thread", "Rust", "async", "1.54.1", RUSTC, [11.0, 1.0], 0.93);
-const TOKIO_CT: Runner =
-    runner("tokio-ct", "Tokio, current-thread", "Rust", "async", "1.54.1", RUSTC, [6.1, 0.62], 1.0);
-const SMOL: Runner = runner("smol", "smol", "Rust", "async", "2.0.2", RUSTC, [14.0, 1.35], 0.8);
+    runner("serial", "No runtime", "Rust", Kind::Baseline, "1.0.0", RUSTC, [0.9, 0.5], 1.0);
+const TOKIO_MT: Runner = runner(
+    "tokio-mt",
+    "Tokio, multi-thread",
+    "Rust",
+    Kind::Async,
+    "1.54.1",
+    RUSTC,
+    [11.0, 1.0],
+    0.93,
+);
+const TOKIO_CT: Runner = runner(
+    "tokio-ct",
+    "Tokio, current-thread",
+    "Rust",
+    Kind::Async,
+    "1.54.1",
+    RUSTC,
+    [6.1, 0.62],
+    1.0,
+);
+const SMOL: Runner = runner("smol", "smol", "Rust", Kind::Async, "2.0.2", RUSTC, [14.0, 1.35], 0.8);
 const RAYON: Runner =
-    runner("rayon", "Rayon", "Rust", "fork-join", "1.12.0", RUSTC, [1.0, 1.0], 0.98);
+    runner("rayon", "Rayon", "Rust", Kind::ForkJoin, "1.12.0", RUSTC, [1.0, 1.0], 0.98);
 const GO: Runner =
-    runner("go", "Go", "Go", "green-threads", "go1.26.1", "go1.26.1", [9.8, 1.61], 0.7);
+    runner("go", "Go", "Go", Kind::GreenThreads, "go1.26.1", "go1.26.1", [9.8, 1.61], 0.7);
 const ONETBB: Runner =
-    runner("onetbb", "oneTBB", "C++", "fork-join", "2021.8.0", "g++ 12.2.0", [2.2, 1.0], 0.99);
+    runner("onetbb", "oneTBB", "C++", Kind::ForkJoin, "2021.8.0", "g++ 12.2.0", [2.2, 1.0], 0.99);
 const OPENMP: Runner = runner(
     "openmp",
     "OpenMP tasks",
     "C++",
-    "fork-join",
+    Kind::ForkJoin,
     "libgomp 12.2.0",
     "g++ 12.2.0",
     [42.0, 1.0],
     1.0,
 );
 const LIBFORK: Runner =
-    runner("libfork", "libfork", "C++", "fork-join", "3.8.0", "g++ 12.2.0", [0.7, 1.2], 1.0);
-const TASKFLOW: Runner =
-    runner("taskflow", "Taskflow", "C++", "fork-join", "3.11.0", "g++ 12.2.0", [120.0, 31.0], 0.9);
+    runner("libfork", "libfork", "C++", Kind::ForkJoin, "3.8.0", "g++ 12.2.0", [0.7, 1.2], 1.0);
+const TASKFLOW: Runner = runner(
+    "taskflow",
+    "Taskflow",
+    "C++",
+    Kind::ForkJoin,
+    "3.11.0",
+    "g++ 12.2.0",
+    [120.0, 31.0],
+    0.9,
+);
 const FORTE: Runner =
-    runner("forte", "Forte", "Rust", "fork-join", "1.0.0-beta.3", RUSTC, [1.02, 1.3], 0.97);
+    runner("forte", "Forte", "Rust", Kind::ForkJoin, "1.0.0-beta.3", RUSTC, [1.02, 1.3], 0.97);
 const TUNED: Runner = Runner {
-    track: "tuned",
+    track: Track::Tuned,
     ..runner(
         "tokio-mt-pinned",
         "Tokio, pinned",
         "Rust",
-        "async",
+        Kind::Async,
         "1.54.1",
         RUSTC,
         [10.2, 0.92],
@@ -384,20 +412,20 @@ const fn runner(
     id: &'static str,
     name: &'static str,
     language: &'static str,
-    kind: &'static str,
+    kind: Kind,
     version: &'static str,
     toolchain: &'static str,
     pace: [f64; 2],
     greed: f64,
 ) -> Runner {
-    Runner { id, name, language, kind, track: "stock", version, toolchain, pace, greed }
+    Runner { id, name, language, kind, track: Track::Stock, version, toolchain, pace, greed }
 }
 
 struct Course {
     workload: String,
     title: String,
     params: Vec<(String, String)>,
-    model: String,
+    model: Model,
     unit: String,
     ops: u64,
     base_ns: f64,
@@ -427,7 +455,7 @@ impl Spec {
         workload: &str,
         title: &str,
         params: &[(&str, &str)],
-        model: &str,
+        model: Model,
         unit: &str,
         ops: u64,
         base_ns: f64,
@@ -439,7 +467,7 @@ impl Spec {
             workload: text(workload),
             title: text(title),
             params,
-            model: text(model),
+            model,
             unit: text(unit),
             ops,
             base_ns,
@@ -452,7 +480,7 @@ impl Spec {
             "fib",
             "Recursive Fibonacci, forked without cut-off",
             &[("n", "27")],
-            "fork-join",
+            Model::ForkJoin,
             "fork",
             317_810,
             5.1e6,
@@ -462,7 +490,7 @@ impl Spec {
             "skynet",
             "Skynet: a ten-way tree of tasks",
             &[("leaves", "100000")],
-            "fork-join",
+            Model::ForkJoin,
             "task",
             111_111,
             2.9e6,
@@ -472,7 +500,7 @@ impl Spec {
             "nqueens",
             "All placements of n queens",
             &[("n", "9")],
-            "fork-join",
+            Model::ForkJoin,
             "placement",
             8_393,
             0.7e6,
@@ -482,7 +510,7 @@ impl Spec {
             "matmul",
             "Recursive matrix multiplication",
             &[("n", "256")],
-            "fork-join",
+            Model::ForkJoin,
             "block",
             512,
             4.4e6,
@@ -492,7 +520,7 @@ impl Spec {
             "rt_multi_threaded/spawn_many_remote_idle",
             "Ten thousand tasks spawned from outside",
             &[("tasks", "10000")],
-            "async",
+            Model::Async,
             "task",
             10_000,
             2.4e6,
@@ -502,7 +530,7 @@ impl Spec {
             "rt_multi_threaded/ping_pong",
             "Round trips over two oneshots",
             &[("rounds", "1000")],
-            "async",
+            Model::Async,
             "round trip",
             1_000,
             0.31e6,
@@ -512,7 +540,7 @@ impl Spec {
             "rt_multi_threaded/yield_many",
             "Tasks that only yield",
             &[("tasks", "200"), ("yields", "1000")],
-            "async",
+            Model::Async,
             "yield",
             200_000,
             3.0e6,
@@ -522,7 +550,7 @@ impl Spec {
             "rt_multi_threaded/chained_spawn",
             "A chain of a thousand spawns",
             &[("depth", "1000")],
-            "async",
+            Model::Async,
             "spawn",
             1_000,
             0.2e6,
@@ -532,7 +560,7 @@ impl Spec {
             "fan_in/10000x100",
             "Many senders, one bounded channel",
             &[("buffer", "100"), ("senders", "10000")],
-            "async",
+            Model::Async,
             "message",
             10_000,
             6.4e6,
@@ -542,7 +570,7 @@ impl Spec {
             "many_timers",
             "Ten thousand sleepers",
             &[("sleepers", "10000")],
-            "async",
+            Model::Async,
             "timer",
             10_000,
             13.6e6,
@@ -574,7 +602,7 @@ impl Spec {
         Run {
             id: "2026-03-01-a3f9".into(),
             suite: self.suite.clone(),
-            preset: "quick".into(),
+            preset: Preset::Quick,
             blocks: self.blocks,
             seed: self.seed,
             state: "finished".into(),
@@ -612,24 +640,27 @@ impl Spec {
 
     fn race(&self, course: &Course, threads: u32, rng: &mut Rng) -> Race {
         let drift: Vec<f64> = (0..self.blocks).map(|_| (0.012 * rng.normal()).exp()).collect();
-        let is_async = course.model == "async";
+        let is_async = course.model == Model::Async;
         let serial_part = if is_async { 0.7 } else { 0.05 };
         let speedup = 1.0 / (serial_part + (1.0 - serial_part) / f64::from(threads.min(8)));
         let entries = self.contenders.iter().map(|runner| {
             let taste = if self.contenders.len() > 5 { (0.25 * rng.normal()).exp() } else { 1.0 };
-            let speedup =
-                if runner.kind == "baseline" || runner.id.ends_with("-ct") { 1.0 } else { speedup };
+            let speedup = if runner.kind == Kind::Baseline || runner.id.ends_with("-ct") {
+                1.0
+            } else {
+                speedup
+            };
             let time = course.base_ns * runner.pace[usize::from(is_async)] * taste / speedup;
             self.entry(course, threads, *runner, time, &drift, rng)
         });
         let mut race = Race {
             workload: course.workload.clone(),
             title: course.title.clone(),
-            model: course.model.clone(),
+            model: course.model,
             params: course.params.iter().cloned().collect(),
             threads,
             unit: course.unit.clone(),
-            scope: if course.workload == "many_timers" { "cold" } else { "steady" }.into(),
+            scope: if course.workload == "many_timers" { Scope::Cold } else { Scope::Steady },
             answer: "196418".into(),
             ops: course.ops,
             reference: None,
@@ -666,7 +697,7 @@ impl Spec {
         }
         let sorted = sorted(&sample_ns);
         let median = sorted[sorted.len() / 2];
-        let busy = if runner.kind == "baseline" || runner.id.ends_with("-ct") {
+        let busy = if runner.kind == Kind::Baseline || runner.id.ends_with("-ct") {
             1.0
         } else {
             f64::from(threads.min(8)) * runner.greed
@@ -675,8 +706,8 @@ impl Spec {
         Entry {
             contender: runner.id.into(),
             version: runner.version.into(),
-            kind: runner.kind.into(),
-            track: runner.track.into(),
+            kind: runner.kind,
+            track: runner.track,
             variant: None,
             other_variants: BTreeMap::new(),
             outcome: Outcome::Ok,
@@ -714,8 +745,8 @@ impl Runner {
             id: self.id.into(),
             name: self.name.into(),
             language: self.language.into(),
-            kind: self.kind.into(),
-            track: self.track.into(),
+            kind: self.kind,
+            track: self.track,
             homepage: format!("https://example.org/{}", self.id),
             licence: "MIT".into(),
             runtime: Some(self.id.split('-').next().unwrap_or(self.id).into()),
@@ -754,7 +785,7 @@ fn rank(race: &mut Race, reference: Option<String>, is_bounded: bool) {
     // A baseline is compared, but neither ranked nor the best.
     let is_ranked = |a: usize| {
         let entry = race.entries.iter().find(|entry| entry.contender == ran[a].0);
-        entry.is_some_and(|entry| entry.kind != "baseline")
+        entry.is_some_and(|entry| entry.kind != Kind::Baseline)
     };
     let field: Vec<usize> = (0..ran.len()).filter(|&a| is_ranked(a)).collect();
     let best = field
@@ -825,18 +856,19 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// For each model, as the product does it: listed are those that completed at least half of its races.
+/// For each model, as the product does it: listed are those that completed at least half of its
+/// races.
 fn totals(report: &Report) -> Vec<Total> {
-    let mut models: Vec<&str> = report.races.iter().map(|race| race.model.as_str()).collect();
+    let mut models: Vec<Model> = report.races.iter().map(|race| race.model).collect();
     models.sort_unstable();
     models.dedup();
     models.into_iter().flat_map(|model| totals_of(report, model)).collect()
 }
 
-fn totals_of(report: &Report, model: &str) -> Vec<Total> {
+fn totals_of(report: &Report, model: Model) -> Vec<Total> {
     let races: Vec<&Race> = report.races.iter().filter(|race| race.model == model).collect();
     let ratio = |race: &Race, id: &str| {
-        let entry = race.entries.iter().find(|e| e.contender == id && e.kind != "baseline");
+        let entry = race.entries.iter().find(|e| e.contender == id && e.kind != Kind::Baseline);
         entry.and_then(|e| e.ratio_to_best).map(|i| i.point)
     };
     let completed = |id: &str| races.iter().filter(|race| ratio(race, id).is_some()).count();
@@ -855,7 +887,7 @@ fn totals_of(report: &Report, model: &str) -> Vec<Total> {
             let round = |x: f64| (x * 1e5).round() / 1e5;
             Total {
                 contender: (*id).to_owned(),
-                model: model.to_owned(),
+                model,
                 geomean_ratio: is_in.then(|| round((ratios().map(f64::ln).sum::<f64>() / n).exp())),
                 mean_ratio: is_in.then(|| round(ratios().sum::<f64>() / n)),
                 completed: completed(id) as u32,
@@ -887,8 +919,8 @@ impl Rng {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The sum of twelve uniform numbers less six: near enough to normal, and free of library functions that may
-    /// round differently from one machine to the next.
+    /// The sum of twelve uniform numbers less six: near enough to normal, and free of library
+    /// functions that may round differently from one machine to the next.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

@@ -1,4 +1,5 @@
-//! A project in a temporary folder, with contenders that misbehave on demand, and the real `palio` raced on it.
+//! A project in a temporary folder, with contenders that misbehave on demand, and the real `palio`
+//! raced on it.
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use std::ffi::{OsStr, OsString};
@@ -195,7 +196,8 @@ impl Project {
         bundle["run"].clone()
     }
 
-    /// Gets ready to meet the contender `id`, whose fault `meet` stops it until the [`Guest`] is dropped.
+    /// Gets ready to meet the contender `id`, whose fault `meet` stops it until the [`Guest`] is
+    /// dropped.
     pub(crate) fn meeting(&self, id: &str) -> Meeting {
         let path = self.path("state").join(id).join("meet");
         Meeting { listener: UnixListener::bind(&path).unwrap(), path }
@@ -426,7 +428,7 @@ impl Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // Who comes later goes on at once.
+        // Whoever comes later goes on at once.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -454,7 +456,8 @@ pub(crate) fn cells(run: &Value) -> Vec<&Value> {
     races.iter().flat_map(|race| race["cells"].as_array().unwrap()).collect()
 }
 
-/// Checks that `after` has all that `before` had, unchanged and in its place, and returns how many samples that is.
+/// Checks that `after` has all that `before` had, unchanged and in its place, and returns how many
+/// samples that is.
 #[track_caller]
 pub(crate) fn assert_nothing_lost(before: &Value, after: &Value) -> usize {
     let (before, after) = (cells(before), cells(after));

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use super::Depth;
 use super::markup::{esc, put};
 use super::svg::{Linear, Log, px};
-use crate::report::model::{Entry, Outcome};
+use crate::record::Outcome;
+use crate::report::model::Entry;
 use crate::report::units;
-use crate::report::view::{View, quantile, sorted};
+use crate::report::view::{View, sorted};
+use crate::stats::quantile;
 
 /// Up to so many samples are drawn one by one.
 const FEW: usize = 160;
@@ -115,10 +117,11 @@ fn samples(entry: &Entry) -> String {
     }
 }
 
-/// How times become heights: in proportion, as long as that shows anything; else by their logarithm.
+/// How times become heights: in proportion, as long as that shows anything; else by their
+/// logarithm.
 ///
-/// A few samples far off would flatten all others into a line. The scale then ends before them, and the drawing says
-/// how many lie above and how far.
+/// A few samples far off would flatten all others into a line. The scale then ends before them, and
+/// the drawing says how many lie above and how far.
 struct Height {
     scale: Scale,
     end: f64,
@@ -209,7 +212,8 @@ fn figure(out: &mut String, entry: &Entry, depth: Depth) {
     );
 }
 
-/// Whole pixels: in these drawings, of which a report has hundreds, halves would be bytes that nobody sees.
+/// Whole pixels: in these drawings, of which a report has hundreds, halves would be bytes that
+/// nobody sees.
 fn whole(x: f64) -> i64 {
     x.round() as i64
 }
@@ -279,7 +283,8 @@ fn distribution(out: &mut String, all: &[f64], height: &Height) {
         let y = height.at(quantile(all, (i as f64 + 0.5) / DOTS as f64));
         *rows.entry((y / PITCH as f64).round() as i64).or_default() += 1;
     }
-    // A row is one line, which the stylesheet dashes into dots; only in a row that would be too long do they touch.
+    // A row is one line, which the stylesheet dashes into dots; only in a row that would be too
+    // long do they touch.
     let room = whole(WIDTH - SPLIT) - 12;
     let fullest = rows.values().copied().max().unwrap_or(1);
     let squeeze = (fullest * PITCH > room).then(|| room / fullest).map(|pitch| pitch.max(1));

@@ -244,7 +244,8 @@ fn plot(out: &mut String, view: &View<'_>, cloud: &Cloud, size: Size, limits: Li
 /// Lines of 1, 2, 4, … busy cores that cross the plot, named where they leave it.
 fn diagonals(out: &mut String, cloud: &Cloud, size: Size, x: Log, y: Log, limits: Limits) {
     let all = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
-    // The next below and above what the points reach: more would be a grid of lines that nobody is near.
+    // The next below and above what the points reach: more would be a grid of lines that nobody is
+    // near.
     let least = cloud.points.iter().map(|p| p.cores).fold(f64::INFINITY, f64::min);
     let most = cloud.points.iter().map(|p| p.cores).fold(0.0, f64::max);
     for cores in all.into_iter().filter(|cores| *cores > least / 2.0 && *cores < most * 2.0) {
@@ -281,7 +282,8 @@ fn around(x: f64, y: f64, r: f64) -> [f64; 4] {
     [x - r, y - r, x + r, y + r]
 }
 
-/// A place for a name beside its point that covers no point and no name; right of it if there is none.
+/// A place for a name beside its point that covers no point and no name; right of it if there is
+/// none.
 fn room(
     taken: &[[f64; 4]],
     x: f64,

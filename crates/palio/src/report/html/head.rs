@@ -1,9 +1,11 @@
 //! The top of the page: what was raced, where, and what to make of it at a glance.
 
 use super::markup::{esc, put};
-use crate::report::model::{Outcome, Report};
+use crate::record::Outcome;
+use crate::report::model::Report;
 use crate::report::units;
-use crate::report::view::{View, quantile, sorted};
+use crate::report::view::{View, sorted};
+use crate::stats::quantile;
 
 pub(super) fn write(out: &mut String, view: &View<'_>) {
     let report = view.report;

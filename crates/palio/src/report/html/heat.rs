@@ -2,11 +2,13 @@
 
 use super::Depth;
 use super::markup::{esc, key, put, section, workload};
-use crate::report::model::{Entry, Outcome};
+use crate::record::Outcome;
+use crate::report::model::Entry;
 use crate::report::units::{self, NONE};
 use crate::report::view::View;
 
-/// Upper ends of the classes of colour, in ratio to best; what is above the last has a class of its own.
+/// Upper ends of the classes of colour, in ratio to best; what is above the last has a class of its
+/// own.
 const CLASSES: [f64; 7] = [1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
 
 fn class(ratio: f64) -> usize {

@@ -1,6 +1,7 @@
 //! Writing HTML: escaped text and a few shapes that recur.
 //!
-//! End tags that HTML lets one omit are omitted: a report has thousands of table cells, and it has to stay small.
+//! End tags that HTML lets one omit are omitted: a report has thousands of table cells, and it has
+//! to stay small.
 
 use crate::report::view::printable;
 
@@ -41,14 +42,15 @@ pub(super) fn key(out: &mut String, hue: usize) {
     put!(out, "<i class=\"key k{} q{}\"></i>", colour(hue), shape(hue));
 }
 
-/// Which of four shapes a contender has where colour cannot tell: circle, square, diamond, triangle. It moves on by
-/// one more after each round of colours, so that forty-eight are different.
+/// Which of four shapes a contender has where colour cannot tell: circle, square, diamond,
+/// triangle. It moves on by one more after each round of colours, so that forty-eight are
+/// different.
 pub(super) fn shape(hue: usize) -> usize {
     (hue + hue / 12) % 4
 }
 
-/// A workload's name: its family in the background, and room to break after a slash or an underscore, so that long
-/// names do not widen a table.
+/// A workload's name: its family in the background, and room to break after a slash or an
+/// underscore, so that long names do not widen a table.
 pub(super) fn workload(name: &str) -> String {
     let breakable = |text: &str| esc(text).replace('/', "/<wbr>").replace('_', "_<wbr>");
     match name.split_once('/') {

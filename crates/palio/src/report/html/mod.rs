@@ -1,11 +1,11 @@
 //! The report as one HTML file that opens from disk and asks nothing of any network.
 //!
-//! Everything is there before any script runs: tables are tables, charts are SVG drawn here, details are `<details>`.
-//! The script adds sorting, filters, the arrow keys in the heat map and a panel for its cells. Style and script stand
-//! in files of their own beside this one.
+//! Everything is there before any script runs: tables are tables, charts are SVG drawn here,
+//! details are `<details>`. The script adds sorting, filters, the arrow keys in the heat map and a
+//! panel for its cells. Style and script stand in files of their own beside this one.
 //!
-//! What the page leaves out of a distribution it leaves out in the open: samples are drawn one by one only where they
-//! are few, otherwise by block and by quantile, and the caption says which.
+//! What the page leaves out of a distribution it leaves out in the open: samples are drawn one by
+//! one only where they are few, otherwise by block and by quantile, and the caption says which.
 
 mod cell;
 mod cost;
@@ -25,7 +25,8 @@ use markup::{esc, put};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Bytes that the file shall not exceed: what opens at once on a phone and may be attached to a message.
+/// Bytes that the file shall not exceed: what opens at once on a phone and may be attached to a
+/// message.
 pub const SIZE_LIMIT: usize = 1_500_000;
 
 /// How much of each cell is told, from all to little.
@@ -37,12 +38,12 @@ enum Depth {
     Sketched,
     /// The same without a drawing.
     Told,
-    /// Its line in the race's table and nothing else, neither drawn nor plotted.
+    /// Only its line in the race's table: nothing is drawn.
     Listed,
 }
 
-/// The whole page. Where a run is so large that the page would exceed [`SIZE_LIMIT`], it tells less of each cell, and
-/// says so.
+/// The whole page. Where a run is so large that the page would exceed [`SIZE_LIMIT`], it tells less
+/// of each cell, and says so.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let view = View::new(report);

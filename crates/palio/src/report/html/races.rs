@@ -1,12 +1,15 @@
-//! Each race in full: its conditions, its table with intervals drawn, and a fold for each contender.
+//! Each race in full: its conditions, its table with intervals drawn, and a fold for each
+//! contender.
 
 use super::markup::{esc, key, put, section, workload};
 use super::ranking::short;
 use super::svg::{Log, px};
 use super::{Depth, cell};
-use crate::report::model::{Entry, Outcome, Race};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race};
 use crate::report::units::{self, NONE};
-use crate::report::view::{View, quantile, sorted};
+use crate::report::view::{View, sorted};
+use crate::stats::quantile;
 
 const PLOT: f64 = 210.0;
 
@@ -60,7 +63,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
     out.push_str("</section>\n");
 }
 
-/// Who is first, or shares first place.
+/// The contenders that hold or share the first place.
 fn winners(race: &Race) -> String {
     let first: Vec<String> = race
         .entries
@@ -80,8 +83,8 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
         out,
         "<p class=terms>{}. {} scope, {} model.",
         esc(race.title.trim_end_matches('.')),
-        title_case(&race.scope),
-        esc(&race.model)
+        title_case(race.scope.name()),
+        race.model
     );
     put!(out, " <b>Noise floor {}.</b>", esc(&race.noise_text()));
     if let Some(reference) = &race.reference {
@@ -103,7 +106,8 @@ fn title_case(word: &str) -> String {
         .map_or(String::new(), |first| esc(&format!("{}{}", first.to_uppercase(), chars.as_str())))
 }
 
-/// What was raced stands in the table, though it failed; what was not there to be raced stands in a line below.
+/// What was raced stands in the table, though it failed; what was not there to be raced stands in a
+/// line below.
 fn is_in_table(entry: &Entry) -> bool {
     entry.outcome == Outcome::Ok || entry.outcome.is_fault()
 }

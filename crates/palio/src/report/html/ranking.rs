@@ -1,8 +1,10 @@
-//! Who is best overall: one line a contender, with what the one number leaves out beside it.
+//! The overall ranking: one line a contender, with what its one number leaves out.
 
 use super::markup::{esc, key, put, section};
 use super::svg::{Log, px};
-use crate::report::model::{Entry, Outcome, Total};
+use crate::contender::Track;
+use crate::record::Outcome;
+use crate::report::model::{Entry, Total};
 use crate::report::units::{self, NONE};
 use crate::report::view::{View, short_version};
 
@@ -34,12 +36,12 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
 
 /// The ranking of one model.
 fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
-    let model = group[0].model.as_str();
+    let model = group[0].model;
     let mean_over = match group[0].common {
         0 => "no race that all contenders completed, so no mean".to_owned(),
         n => format!("means over {}", units::plural(n as usize, "race")),
     };
-    put!(out, "<h3>{} <small>{mean_over}</small></h3>\n", esc(model));
+    put!(out, "<h3>{} <small>{mean_over}</small></h3>\n", model);
     let most = view
         .ranked()
         .filter(|(race, _)| race.model == model)
@@ -51,7 +53,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         "<div class=scroll tabindex=0 role=region aria-label=\"Overall ranking, {}\">\n\
          <table class=\"sortable ranking\">\n\
          <thead><tr><th scope=col>Contender<th scope=col class=n>Geometric mean<th scope=col data-nosort>",
-        esc(model)
+        model
     );
     axis(out, &scale);
     out.push_str(
@@ -70,7 +72,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         let about = view.contender(&total.contender);
         let version = about.and_then(|c| c.version.as_deref()).unwrap_or_default();
         put!(out, "{} <small>{}</small>", esc(&total.contender), esc(short_version(version)));
-        if about.is_some_and(|c| c.track == "tuned") {
+        if about.is_some_and(|c| c.track == Track::Tuned) {
             out.push_str(" <span class=tuned>tuned</span>");
         }
         let mean = |x: Option<f64>| x.map_or(NONE.into(), units::ratio);

@@ -108,7 +108,8 @@ fn draw(out: &mut String, curves: &[Curve<'_>], threads: &[u32]) {
     }
     put!(out, "<text x={} y={HEIGHT}>threads</text>", px((LEFT + RIGHT) / 2.0));
     ideal(out, curves, x, y, lo / 1.1, fewest, most);
-    // Names of those that were there to the end stand at the right; the others' beside their last point.
+    // Names of those that were there to the end stand at the right; the others' beside their last
+    // point.
     let is_long = |curve: &&Curve<'_>| curve.last().0 == most;
     let ends: Vec<f64> = curves.iter().filter(is_long).map(|curve| y.at(curve.last().1)).collect();
     let mut labels = spread_out(&ends, 13.0, TOP, BOTTOM + 6.0).into_iter();

@@ -14,7 +14,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// `lo` comes to lie on the pixel `from`, `hi` on `to`; both positive. A range without extent is widened.
+    /// `lo` comes to lie on the pixel `from`, `hi` on `to`; both positive. A range without extent
+    /// is widened.
     pub(super) fn new(lo: f64, hi: f64, from: f64, to: f64) -> Self {
         let (lo, hi) = if hi > lo * 1.001 { (lo, hi) } else { (lo / 1.1, lo * 1.1) };
         Self { lo, hi, from, to }
@@ -29,7 +30,8 @@ impl Log {
         self.at(value.clamp(self.lo, self.hi))
     }
 
-    /// Round values in the range: powers of ten, with 2 and 5 or even 1.5 and 3 between where there are few.
+    /// Round values in the range: powers of ten, with 2 and 5 or even 1.5 and 3 between where there
+    /// are few.
     pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
         const STEPS: [&[f64]; 4] = [
             &[1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
@@ -85,7 +87,8 @@ impl Linear {
     }
 }
 
-/// Text positions moved apart so that neighbours keep `gap` pixels, staying near where they want to be.
+/// Text positions moved apart so that neighbours keep `gap` pixels, staying near where they want to
+/// be.
 pub(super) fn spread_out(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

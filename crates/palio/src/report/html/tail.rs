@@ -1,8 +1,11 @@
-//! The sections of words: predictions, failures, contenders, the machine, how to repeat the run and how to read it.
+//! The sections of words: predictions, failures, contenders, the machine, how to repeat the run and
+//! how to read it.
 
 use super::cell;
 use super::markup::{esc, key, put, section, workload};
-use crate::report::model::{Entry, Outcome, Prediction, Race, Report};
+use crate::contender::Track;
+use crate::record::Outcome;
+use crate::report::model::{CheckedPrediction, Entry, Race, Report};
 use crate::report::units::{self, NONE};
 use crate::report::view::{View, machine_facts};
 
@@ -22,7 +25,7 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
          <th scope=col>Workload<th scope=col class=n>Threads<th scope=col>Expected<th scope=col>Seen<th scope=col>Because\n<tbody>\n",
     );
     for (held, word) in [(Some(false), "missed"), (None, "undecided"), (Some(true), "held")] {
-        let line = |p: &Prediction| {
+        let line = |p: &CheckedPrediction| {
             format!(
                 "<tr><td><b class=p-{word}>{word}</b><th scope=row>{}<td class=n>{}<td>{}<td>{}<td>{}\n",
                 workload(&p.workload),
@@ -37,7 +40,7 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
     out.push_str("</table></div>\n</section>\n");
 }
 
-/// What is the same but for the race stands together.
+/// Failures that differ only by their race stand together.
 struct Failure<'a> {
     entry: &'a Entry,
     races: Vec<(usize, &'a Race)>,
@@ -178,12 +181,12 @@ pub(super) fn contenders(out: &mut String, view: &View<'_>) {
             "<td>{}{version}<td>{}<td>{}",
             esc(runtime),
             esc(&contender.language),
-            esc(&contender.kind)
+            contender.kind
         );
-        if contender.track == "tuned" {
+        if contender.track == Track::Tuned {
             out.push_str("<td><span class=tuned>tuned</span>");
         } else {
-            put!(out, "<td>{}", esc(&contender.track));
+            put!(out, "<td>{}", contender.track);
         }
         put!(
             out,

@@ -1,0 +1,99 @@
+//! One sender, many receivers, and the sender waits for all of them: what broadcast and watch have
+//! in common.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fork_join_workloads::Tally;
+use palio_protocol::harness::{Refusal, Request};
+use task_work::splitmix64;
+use tokio::sync::Notify;
+
+/// How many numbers are formatted for each receive.
+const NUMBERS: u64 = 10;
+
+/// What the receivers share with the sender.
+pub(crate) struct Receipts {
+    receivers: u64,
+    /// Receives since the start of the iteration.
+    received: AtomicU64,
+    /// The sum over them of the number received + 1.
+    sum: AtomicU64,
+    all: Notify,
+}
+
+impl Receipts {
+    pub(crate) fn of(receivers: u64) -> Self {
+        let (received, sum) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { receivers, received, sum, all: Notify::new() }
+    }
+
+    /// One receiver has received `number`, and done its work.
+    pub(crate) fn sign(&self, number: u64) {
+        // Relaxed: published by the addition below.
+        self.sum.fetch_add(number + 1, Ordering::Relaxed);
+        // AcqRel: pairs with the load in `all_of` directly, or through the additions of those who
+        // come later.
+        let received = self.received.fetch_add(1, Ordering::AcqRel) + 1;
+        if received.is_multiple_of(self.receivers) {
+            self.all.notify_one();
+        }
+    }
+
+    /// Waits until all receivers have signed for the first `sends` numbers.
+    pub(crate) async fn all_of(&self, sends: u64) {
+        while self.received.load(Ordering::Acquire) < sends * self.receivers {
+            self.all.notified().await;
+        }
+    }
+
+    /// Ends an iteration. Nobody is about to sign: all have.
+    pub(crate) fn take(&self) -> Tally {
+        let [answer, work] = [&self.sum, &self.received].map(|all| all.swap(0, Ordering::Relaxed));
+        Tally { answer, work }
+    }
+}
+
+/// The work of one receive: `buffer` is the receiver's own, and keeps its memory.
+pub(crate) fn format_numbers(receiver: u64, send: u64, buffer: &mut String) {
+    for i in 0..NUMBERS {
+        let bits = splitmix64(receiver * 1000 + send * 10 + i) >> 11;
+        let number = bits as f64 / (1_u64 << 53) as f64;
+        buffer.clear();
+        // The shortest decimal that reads back as the same number.
+        write!(buffer, "{number}").expect("a string takes everything");
+        black_box(&*buffer);
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) receivers: u64,
+    pub(crate) sends: u64,
+}
+
+impl Size {
+    pub(crate) fn of(request: &mut Request) -> Result<Self, Refusal> {
+        let size = Self { receivers: request.param("receivers")?, sends: request.param("sends")? };
+        if size.receivers == 0 {
+            return Err(Refusal::Misuse("--set receivers=0: nobody would wake the sender".into()));
+        }
+        Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formatted_numbers_lie_between_0_and_1() {
+        let mut buffer = String::new();
+        for (receiver, send) in [(0, 0), (7, 99), (999, 99)] {
+            format_numbers(receiver, send, &mut buffer);
+            let number: f64 = buffer.parse().unwrap();
+            assert!((0.0..1.0).contains(&number), "{buffer}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! fib: one spawned task per fork.
+//!
+//! Each inner call spawns its left branch and awaits the right one in place, so the tasks are as
+//! many as the forks. A future cannot contain itself, so the branch in place is boxed: one
+//! allocation beside the task's own.
+
+use fork_join_workloads::fib::{n, unpack};
+use palio_protocol::harness::{Refusal, Request, Work};
+
+use crate::AsyncRuntime;
+use crate::row::steady;
+
+/// A function of its own that names the handle's type: a future that spawned its own type would
+/// have to be known to be `Send` while the compiler still looks at its body.
+fn fork<R: AsyncRuntime>(n: u32) -> R::Join<u64> {
+    R::spawn(fib::<R>(n))
+}
+
+async fn fib<R: AsyncRuntime>(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let left = fork::<R>(n - 1);
+    let right = Box::pin(fib::<R>(n - 2)).await;
+    left.await + right + fork_join_workloads::fib::FORK
+}
+
+pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let n = n(request)?;
+    Ok(steady::<R, _, _>(request.threads, move || async move { unpack(fib::<R>(n).await) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn value_and_forks() {
+        let done = unpack(TestRuntime::start(2).run(fib::<TestRuntime>(12)));
+        assert_eq!((done.answer, done.work), (144, Some(232)));
+    }
+}

@@ -1,0 +1,127 @@
+//! matmul: each of the eight calls of a level is a spawned task.
+//!
+//! A task cannot borrow from the one that awaits it, so A and B are shared by reference count and
+//! the block of C moves into the child and comes back with its result. That is a few atomic
+//! increments for every 65,536 operations of a base case.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use fork_join_workloads::Tally;
+use fork_join_workloads::matmul::{BASE, Block, BlockMut, Matrix, multiply_base, n};
+use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
+
+use crate::AsyncRuntime;
+
+type Shared = Block<Arc<Matrix>>;
+type Owned = BlockMut<Arc<[Cell<f32>]>>;
+
+/// The block that was written, and the number of base cases.
+type Product = (Owned, u64);
+
+fn fork<R: AsyncRuntime>(a: &Shared, b: &Shared, c: Owned) -> R::Join<Product> {
+    R::spawn(multiply::<R>(a.clone(), b.clone(), c))
+}
+
+async fn join<R: AsyncRuntime>(children: [R::Join<Product>; 4]) -> ([Owned; 4], u64) {
+    let [c11, c12, c21, c22] = children;
+    let ((c11, blocks11), (c12, blocks12)) = (c11.await, c12.await);
+    let ((c21, blocks21), (c22, blocks22)) = (c21.await, c22.await);
+    ([c11, c12, c21, c22], blocks11 + blocks12 + blocks21 + blocks22)
+}
+
+async fn multiply<R: AsyncRuntime>(a: Shared, b: Shared, mut c: Owned) -> Product {
+    if c.size() == BASE {
+        multiply_base(&a, &b, &mut c);
+        return (c, 1);
+    }
+    let [a11, a12, a21, a22] = a.quadrants();
+    let [b11, b12, b21, b22] = b.quadrants();
+    let [c11, c12, c21, c22] = c.split();
+    let ([c11, c12, c21, c22], first) = join::<R>([
+        fork::<R>(&a11, &b11, c11),
+        fork::<R>(&a11, &b12, c12),
+        fork::<R>(&a21, &b11, c21),
+        fork::<R>(&a21, &b12, c22),
+    ])
+    .await;
+    let (quadrants, second) = join::<R>([
+        fork::<R>(&a12, &b21, c11),
+        fork::<R>(&a12, &b22, c12),
+        fork::<R>(&a22, &b21, c21),
+        fork::<R>(&a22, &b22, c22),
+    ])
+    .await;
+    (BlockMut::merge(quadrants), first + second)
+}
+
+struct Stages<R> {
+    runtime: R,
+    a: Shared,
+    b: Shared,
+    /// `None` while the tasks have it.
+    c: Option<Owned>,
+    blocks: u64,
+}
+
+impl<R: AsyncRuntime> Stages<R> {
+    fn new(threads: usize, n: usize) -> Self {
+        Self {
+            runtime: R::start(threads),
+            a: Block::of(Arc::new(Matrix::a(n))),
+            b: Block::of(Arc::new(Matrix::b(n))),
+            c: Some(BlockMut::zero(n)),
+            blocks: 0,
+        }
+    }
+
+    fn c(&mut self) -> &mut Owned {
+        self.c.as_mut().expect("C is here between two runs")
+    }
+}
+
+impl<R: AsyncRuntime> Staged for Stages<R> {
+    fn prepare(&mut self) {
+        self.c().clear();
+        self.blocks = 0;
+    }
+
+    fn run(&mut self) {
+        let c = self.c.take().expect("C is here between two runs");
+        let (c, blocks) = self.runtime.run(multiply::<R>(self.a.clone(), self.b.clone(), c));
+        (self.c, self.blocks) = (Some(c), blocks);
+    }
+
+    fn finish(&mut self) -> Iteration {
+        let answer = self.c().checksum();
+        Tally { answer, work: self.blocks }.into()
+    }
+}
+
+pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let n = n(request)?;
+    Ok(Work::staged(Stages::<R>::new(request.threads, n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn the_checksum_is_that_of_a_plain_loop() {
+        let n = 128;
+        let cell =
+            |i: u64, j: u64| (0..n).map(|k| (i + 2 * k) % 5 * ((3 * k + j) % 7)).sum::<u64>();
+        let row = |i: u64| (0..n).map(|j| cell(i, j) * (1 + (i + 3 * j) % 11)).sum::<u64>();
+        let expected: u64 = (0..n).map(row).sum();
+
+        let mut stages = Stages::<TestRuntime>::new(2, n as usize);
+        for _ in 0..2 {
+            stages.prepare();
+            stages.run();
+            let done = stages.finish();
+            assert_eq!((done.answer, done.work), (expected, Some(64)));
+        }
+    }
+}

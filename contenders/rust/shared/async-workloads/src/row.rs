@@ -1,0 +1,51 @@
+//! What most rows have in common.
+
+use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+
+use crate::AsyncRuntime;
+
+/// Scope `steady`: one runtime for all samples; every iteration runs the task that `root` makes.
+pub(crate) fn steady<R, F, T>(threads: usize, root: impl Fn() -> F + 'static) -> Work
+where
+    R: AsyncRuntime,
+    F: Future<Output = T> + Send + 'static,
+    T: Into<Iteration> + Send + 'static,
+{
+    let runtime = R::start(threads);
+    Work::new(move || runtime.run(root()).into())
+}
+
+/// For rows that are about one thread: on more they would be other rows.
+pub(crate) fn one_thread(request: &Request) -> Result<(), Refusal> {
+    if request.threads == 1 {
+        return Ok(());
+    }
+    let Request { workload, threads, .. } = request;
+    Err(Refusal::Unsupported(format!("{workload} is about one thread, not {threads}")))
+}
+
+/// Runs `root` on a runtime with one thread: as a task of the worker, or as the future of
+/// `block_on` where the thread in `block_on` is the worker.
+pub(crate) fn run_on_one<R, F>(runtime: &R, root: F) -> F::Output
+where
+    R: AsyncRuntime,
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    if R::DRIVEN_BY_BLOCK_ON { runtime.block_on(root) } else { runtime.run(root) }
+}
+
+/// Scope `cold`: every iteration starts a runtime, runs the task that `root` makes, and stops the
+/// runtime.
+pub(crate) fn cold<R, F, T>(threads: usize, root: impl Fn() -> F + 'static) -> Work
+where
+    R: AsyncRuntime,
+    F: Future<Output = T> + Send + 'static,
+    T: Into<Iteration> + Send + 'static,
+{
+    Work::new(move || {
+        let runtime = R::start(threads);
+        let done = runtime.run(root());
+        drop(runtime);
+        done.into()
+    })
+}

@@ -1,0 +1,44 @@
+//! skynet: every node of the tree is a spawned task.
+//!
+//! The handles of ten children live in a `Vec`: an array of them inside the future would make every
+//! task as large as an inner one, and nine of ten are leaves.
+
+use fork_join_workloads::Tally;
+use fork_join_workloads::skynet::{CHILDREN, Span, leaves};
+use palio_protocol::harness::{Refusal, Request, Work};
+
+use crate::AsyncRuntime;
+use crate::row::steady;
+
+fn fork<R: AsyncRuntime>(span: Span) -> R::Join<Tally> {
+    R::spawn(skynet::<R>(span))
+}
+
+async fn skynet<R: AsyncRuntime>(span: Span) -> Tally {
+    if let Some(leaf) = span.leaf() {
+        return leaf;
+    }
+    let children: Vec<_> = (0..CHILDREN).map(|i| fork::<R>(span.child(i))).collect();
+    let mut tally = span.inner();
+    for child in children {
+        tally += child.await;
+    }
+    tally
+}
+
+pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let leaves = leaves(request)?;
+    Ok(steady::<R, _, _>(request.threads, move || skynet::<R>(Span::whole(leaves))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn the_tree_is_full() {
+        let tally = TestRuntime::start(2).run(skynet::<TestRuntime>(Span::whole(1000)));
+        assert_eq!(tally, Tally { answer: 499_500, work: 1111 });
+    }
+}

@@ -1,0 +1,109 @@
+//! Notify, called from an outside thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use fork_join_workloads::Tally;
+use palio_protocol::harness::{Refusal, Request, Work};
+use tokio::sync::Notify;
+
+use crate::AsyncRuntime;
+
+/// What the waiters share with the outside thread.
+#[derive(Default)]
+struct Shared {
+    notify: Notify,
+    woken: AtomicU64,
+    stop: AtomicBool,
+}
+
+// Relaxed throughout: the counter and the flag pass nothing but themselves.
+async fn waiter(shared: Arc<Shared>) {
+    loop {
+        shared.notify.notified().await;
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        shared.woken.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A runtime with waiters that live from the first iteration to the last.
+struct Waiters<R> {
+    shared: Arc<Shared>,
+    _runtime: R,
+}
+
+impl<R: AsyncRuntime> Waiters<R> {
+    fn start(threads: usize, waiters: usize) -> Self {
+        let runtime = R::start(threads);
+        let shared = Arc::<Shared>::default();
+        let handle = runtime.handle();
+        for _ in 0..waiters {
+            R::spawn_detached_from_outside(&handle, waiter(Arc::clone(&shared)));
+        }
+        Self { shared, _runtime: runtime }
+    }
+}
+
+impl<R> Waiters<R> {
+    fn iterate(&self, wakeups: u64, notify: impl Fn(&Notify)) -> Tally {
+        let Shared { notify: all, woken, .. } = &*self.shared;
+        // What was woken between two iterations is not credited to the second.
+        let before = woken.load(Ordering::Relaxed);
+        loop {
+            notify(all);
+            let woken = woken.load(Ordering::Relaxed) - before;
+            if woken >= wakeups {
+                let credited = woken.min(wakeups);
+                return Tally { answer: credited, work: credited };
+            }
+            thread::yield_now();
+        }
+    }
+}
+
+impl<R> Drop for Waiters<R> {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // A waiter that is not waiting just now stays behind; the runtime is dropped next.
+        self.shared.notify.notify_waiters();
+    }
+}
+
+fn prepare<R: AsyncRuntime>(
+    request: &mut Request,
+    notify: impl Fn(&Notify) + 'static,
+) -> Result<Work, Refusal> {
+    let (waiters, wakeups) = (request.param("waiters")?, request.param("wakeups")?);
+    if waiters == 0 {
+        return Err(Refusal::Misuse("--set waiters=0: nobody would ever be woken".into()));
+    }
+    let waiters = Waiters::<R>::start(request.threads, waiters);
+    Ok(Work::new(move || waiters.iterate(wakeups, &notify).into()))
+}
+
+pub(crate) fn prepare_one<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    prepare::<R>(request, Notify::notify_one)
+}
+
+pub(crate) fn prepare_waiters<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    prepare::<R>(request, Notify::notify_waiters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn the_wakeups_asked_for_are_credited() {
+        let tally = Tally { answer: 50, work: 50 };
+        for waiters in [1, 7] {
+            let waiters = Waiters::<TestRuntime>::start(2, waiters);
+            assert_eq!(waiters.iterate(50, Notify::notify_one), tally);
+            assert_eq!(waiters.iterate(50, Notify::notify_waiters), tally);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The runtime of the unit tests: smol's global executor, in its shortest form. It has one worker
+//! unless `SMOL_THREADS` says otherwise, whatever a test asks for: these tests are about answers.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use smol::future::FutureExt;
+
+use crate::{AsyncRuntime, TimedTask};
+
+pub(crate) struct TestRuntime;
+
+impl AsyncRuntime for TestRuntime {
+    type Handle = ();
+    type Join<T: Send + 'static> = smol::Task<T>;
+
+    fn start(_threads: usize) -> Self {
+        Self
+    }
+
+    fn handle(&self) {}
+
+    fn spawn_from_outside<F>((): &(), task: F) -> smol::Task<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        smol::spawn(task)
+    }
+
+    fn spawn_detached_from_outside<F>((): &(), task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        smol::spawn(task).detach();
+    }
+
+    fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        smol::block_on(future)
+    }
+
+    fn spawn<F>(task: F) -> smol::Task<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        smol::spawn(task)
+    }
+
+    fn spawn_detached<F>(task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        smol::spawn(task).detach();
+    }
+
+    fn spawn_blocking<T, F>(work: F) -> smol::Task<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        smol::unblock(work)
+    }
+
+    async fn join_caught<T: Send + 'static>(join: smol::Task<T>) -> Option<T> {
+        AssertUnwindSafe(join).catch_unwind().await.ok()
+    }
+
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        smol::future::yield_now()
+    }
+
+    async fn sleep(duration: Duration) {
+        smol::Timer::after(duration).await;
+    }
+
+    async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
+        let late = async {
+            Self::sleep(duration).await;
+            None
+        };
+        async { Some(future.await) }.or(late).await
+    }
+
+    fn spawn_timed(task: TimedTask) -> smol::Task<u64> {
+        smol::spawn(task.run::<Self>())
+    }
+}

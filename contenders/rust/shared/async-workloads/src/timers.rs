@@ -1,0 +1,124 @@
+//! Timers: ten thousand that fire, and many that never do.
+
+use std::future::{poll_fn, ready};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use fork_join_workloads::Tally;
+use palio_protocol::harness::{Refusal, Request, Work};
+use task_work::sleeper_ms;
+
+use crate::AsyncRuntime;
+use crate::row::{cold, steady};
+
+/// Longer than any sample.
+const NEVER: Duration = Duration::from_secs(1);
+
+/// A task that uses timers, before a runtime has made a future of it.
+///
+/// Not the future itself, because some runtimes' timers stay with their worker: there the future is
+/// made on the worker that will run it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedTask(Kind);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Sleeper { ms: u64 },
+    Sleeps { timers: u64 },
+    Timeouts { timers: u64 },
+}
+
+impl TimedTask {
+    /// The task.
+    pub async fn run<R: AsyncRuntime>(self) -> u64 {
+        match self.0 {
+            Kind::Sleeper { ms } => {
+                R::sleep(Duration::from_millis(ms)).await;
+                ms
+            }
+            Kind::Sleeps { timers } => sleeps::<R>(timers).await,
+            Kind::Timeouts { timers } => timeouts::<R>(timers).await,
+        }
+    }
+}
+
+async fn sleeps<R: AsyncRuntime>(timers: u64) -> u64 {
+    let mut dropped = 0;
+    for _ in 0..timers {
+        let mut sleep = pin!(R::sleep(NEVER));
+        let poll = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
+        assert!(poll.is_pending(), "nobody sleeps a second in no time");
+        dropped += 1;
+    }
+    dropped
+}
+
+async fn timeouts<R: AsyncRuntime>(timers: u64) -> u64 {
+    let mut done = 0;
+    for _ in 0..timers {
+        done += R::timeout(NEVER, ready(1)).await.expect("what is ready needs no time");
+    }
+    done
+}
+
+async fn join_all<R: AsyncRuntime>(joins: Vec<R::Join<u64>>) -> Tally {
+    let mut tally = Tally::default();
+    for join in joins {
+        tally += Tally { answer: join.await, work: 1 };
+    }
+    tally
+}
+
+async fn many_timers<R: AsyncRuntime>(sleepers: u64) -> Tally {
+    let sleeper = |i| R::spawn_timed(TimedTask(Kind::Sleeper { ms: sleeper_ms(i) }));
+    join_all::<R>((0..sleepers).map(sleeper).collect()).await
+}
+
+async fn timers_dropped<R: AsyncRuntime>(tasks: usize, kind: Kind) -> Tally {
+    let joins = (0..tasks).map(|_| R::spawn_timed(TimedTask(kind))).collect();
+    let Tally { answer, .. } = join_all::<R>(joins).await;
+    Tally { answer, work: answer }
+}
+
+pub(crate) fn prepare_many_timers<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let sleepers = request.param("sleepers")?;
+    Ok(cold::<R, _, _>(request.threads, move || many_timers::<R>(sleepers)))
+}
+
+pub(crate) fn prepare_sleep<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
+    let kind = Kind::Sleeps { timers };
+    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind)))
+}
+
+pub(crate) fn prepare_timeout<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
+    let kind = Kind::Timeouts { timers };
+    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    #[test]
+    fn the_sleepers_sleep() {
+        let start = Instant::now();
+        let tally = TestRuntime::start(2).run(many_timers::<TestRuntime>(10_000));
+        assert_eq!(tally, Tally { answer: 54_705, work: 10_000 });
+        assert!(start.elapsed() >= Duration::from_millis(10));
+    }
+
+    #[test]
+    fn every_timer_is_counted() {
+        let runtime = TestRuntime::start(2);
+        for kind in [Kind::Sleeps { timers: 50 }, Kind::Timeouts { timers: 50 }] {
+            let tally = runtime.run(timers_dropped::<TestRuntime>(2, kind));
+            assert_eq!(tally, Tally { answer: 100, work: 100 }, "{kind:?}");
+        }
+    }
+}

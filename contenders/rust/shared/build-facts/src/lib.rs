@@ -1,0 +1,88 @@
+//! What a contender's executable is made of, for its `--describe`: a build script calls [`emit`],
+//! and the contender reads the environment variables [`ID`], [`RUNTIME_VERSION`], [`TOOLCHAIN`] and
+//! [`FLAGS`] with `env!`.
+//!
+//! Nothing here is written down by hand, because a number written by hand is wrong after the next
+//! `cargo update`.
+#![forbid(unsafe_code)]
+
+mod flags;
+mod lock;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+pub use flags::Flags;
+pub use lock::Lock;
+
+/// The contender's name: its package's, and of the allocator if that is not the system's.
+pub const ID: &str = "PALIO_ID";
+/// Version of the runtime, from the lock file that the build obeys.
+pub const RUNTIME_VERSION: &str = "PALIO_RUNTIME_VERSION";
+/// The compiler, in its own words.
+pub const TOOLCHAIN: &str = "PALIO_TOOLCHAIN";
+/// The options that matter, as the compiler gets them.
+pub const FLAGS: &str = "PALIO_FLAGS";
+
+/// Which package of the lock file is the runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct Runtime<'a> {
+    /// From the contender's package down its dependencies; empty for a contender without a runtime,
+    /// whose version is its own.
+    pub path: &'a [&'a str],
+    /// Dependencies of the runtime whose versions are shown too, where the runtime is a facade.
+    pub parts: &'a [&'a str],
+}
+
+/// Tells cargo the environment variables.
+///
+/// # Panics
+/// When a fact cannot be known: an executable that cannot say what it is may not race, so it need
+/// not be built.
+pub fn emit(runtime: Runtime<'_>) {
+    let package = variable("CARGO_PKG_NAME");
+    let workspace = workspace(Path::new(&variable("CARGO_MANIFEST_DIR")));
+    let lock = Lock::parse(&read(&workspace.join("Cargo.lock")));
+    let id = package.strip_prefix("contender-").expect("a contender's package is contender-ID");
+    let mimalloc = env::var_os("CARGO_FEATURE_MIMALLOC").is_some();
+    println!("cargo::rustc-env={ID}={id}{}", if mimalloc { "-mimalloc" } else { "" });
+    println!("cargo::rustc-env={RUNTIME_VERSION}={}", lock.version(&package, runtime));
+    println!("cargo::rustc-env={TOOLCHAIN}={}", toolchain());
+    let flags = Flags::from_cargo(&read(&workspace.join("Cargo.toml")), |key| {
+        println!("cargo::rerun-if-env-changed={key}");
+        env::var(key).ok()
+    });
+    let allocator = if mimalloc {
+        let path = &["contender-main", "mimalloc"];
+        format!("mimalloc-{}", lock.version(&package, Runtime { path, parts: &[] }))
+    } else {
+        "system".to_owned()
+    };
+    println!("cargo::rustc-env={FLAGS}={flags} allocator={allocator}");
+}
+
+fn variable(key: &str) -> String {
+    env::var(key).unwrap_or_else(|error| panic!("cargo sets {key} for build scripts: {error}"))
+}
+
+/// The nearest folder upwards with a lock file.
+fn workspace(package: &Path) -> PathBuf {
+    package
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").is_file())
+        .unwrap_or_else(|| panic!("no Cargo.lock above {}", package.display()))
+        .to_owned()
+}
+
+fn read(path: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", path.display());
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn toolchain() -> String {
+    let output = Command::new(variable("RUSTC")).arg("--version").output();
+    let output = output.expect("cargo names a compiler that starts");
+    assert!(output.status.success(), "rustc --version failed: {}", output.status);
+    String::from_utf8(output.stdout).expect("rustc prints UTF-8").trim().to_owned()
+}

@@ -1,0 +1,49 @@
+//! Primes by trial division.
+
+use std::ops::Range;
+
+/// With the odd numbers up to the square root, found by squaring: no square root is taken.
+const fn is_prime(n: u64) -> bool {
+    if n < 2 || n.is_multiple_of(2) {
+        return n == 2;
+    }
+    let mut divisor = 3;
+    while divisor * divisor <= n {
+        if n.is_multiple_of(divisor) {
+            return false;
+        }
+        divisor += 2;
+    }
+    true
+}
+
+/// The primes below `limit` among the share of task `task`: every number n with n mod `tasks` =
+/// `task`.
+pub fn primes_of(task: u64, tasks: u64, limit: u64) -> u64 {
+    let share: Range<u64> = task..limit;
+    let step = usize::try_from(tasks).expect("no more tasks than memory");
+    share.step_by(step).map(|n| u64::from(is_prime(n))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_make_the_whole() {
+        // As a sieve finds them.
+        let limit = 10_000_usize;
+        let mut composite = vec![false; limit];
+        let mut primes = 0;
+        for n in 2..limit {
+            if !composite[n] {
+                primes += 1;
+                (n * n..limit).step_by(n).for_each(|multiple| composite[multiple] = true);
+            }
+        }
+        for tasks in [1, 7, 64] {
+            let sum: u64 = (0..tasks).map(|task| primes_of(task, tasks, limit as u64)).sum();
+            assert_eq!(sum, primes, "{tasks} tasks");
+        }
+    }
+}

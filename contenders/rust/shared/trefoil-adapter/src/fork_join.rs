@@ -1,0 +1,82 @@
+//! Fork-join on the workers of the multi-thread runtime.
+
+use std::marker::PhantomData;
+use std::ops::{Add, Range};
+use std::sync::OnceLock;
+
+use fork_join_workloads::{ForkJoin, Tally};
+use palio_protocol::harness::{Prepare, Refusal, Request, Work};
+
+use crate::{MultiThread, Scheduler, Trefoil, start};
+
+/// What `--set` accepts beside the parameters, in the rows that fork.
+pub const KNOBS: &[(&str, &str)] = &[("async", "on"), ("caller", "works")];
+
+/// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the
+/// rows twice, and two copies of the same loop differ by where they lie.
+static SERVES_TASKS: OnceLock<bool> = OnceLock::new();
+
+/// Whether the sampling thread takes a worker's place. Not a second `Scheduler`, for the same
+/// reason.
+static CALLER_WORKS: OnceLock<bool> = OnceLock::new();
+
+/// A closure that the sampling thread installs, and `join` inside of it.
+impl ForkJoin for Trefoil<MultiThread> {
+    type Frame<'f> = ();
+
+    fn start(threads: usize) -> Self {
+        let mut builder = MultiThread::builder(threads);
+        let runtime = if SERVES_TASKS.get() == Some(&false) {
+            builder.lend_workers(false).event_interval(u32::MAX).global_queue_interval(u32::MAX);
+            builder.build().expect("the runtime starts")
+        } else {
+            start(builder)
+        };
+        Self { runtime, scheduler: PhantomData }
+    }
+
+    fn install<R: Send>(&self, work: impl FnOnce(&mut ()) -> R + Send) -> R {
+        let work = || work(&mut ());
+        let caller_works = CALLER_WORKS.get() != Some(&false);
+        if caller_works { self.runtime.install_here(work) } else { self.runtime.install(work) }
+    }
+
+    #[inline]
+    fn join<RA: Send, RB: Send>(
+        _: &mut (),
+        a: impl FnOnce(&mut ()) -> RA + Send,
+        b: impl FnOnce(&mut ()) -> RB + Send,
+    ) -> (RA, RB) {
+        trefoil::fork_join::join(|| a(&mut ()), || b(&mut ()))
+    }
+
+    /// All children from one frame, each a job of its own.
+    #[inline]
+    fn fork_each(
+        _: &mut (),
+        children: Range<usize>,
+        child: &(impl Fn(&mut (), usize) -> Tally + Sync),
+    ) -> Tally {
+        let child = |i| child(&mut (), i);
+        trefoil::fork_join::fork_reduce(children, child, Tally::add).unwrap_or_default()
+    }
+}
+
+/// The rows of [`fork_join_workloads`], each of which reads the [`KNOBS`].
+pub fn rows_that_fork() -> impl Iterator<Item = (&'static str, Prepare)> {
+    fork_join_workloads::rows::<Trefoil<MultiThread>>()
+        .into_iter()
+        .map(|(name, _)| (name, prepare as Prepare))
+}
+
+/// Any row that forks, after its knobs were read.
+fn prepare(request: &mut Request) -> Result<Work, Refusal> {
+    let serves_tasks = !request.is_turned("async", ["on", "off"])?;
+    let caller_works = !request.is_turned("caller", ["works", "waits"])?;
+    SERVES_TASKS.set(serves_tasks).expect("a process prepares one row");
+    CALLER_WORKS.set(caller_works).expect("a process prepares one row");
+    let rows = fork_join_workloads::rows::<Trefoil<MultiThread>>();
+    let row = rows.iter().find(|(name, _)| *name == request.workload);
+    let (_, prepare) = row.expect("only these rows come here");
+    prepare(request)
+}

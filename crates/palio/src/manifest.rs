@@ -1,0 +1,301 @@
+//! The file `contender.toml`: what stands in it, and the contenders that it describes.
+//!
+//! A file describes one contender and its variants. A variant shares the sources of its contender
+//! and is otherwise a contender of its own: `tokio-mt` with the variant `mimalloc` is raced as
+//! `tokio-mt-mimalloc`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::contender::{Contender, Kind, Requirement, Track, is_name};
+use crate::workload::read_toml;
+
+/// The folder of build output below a language's that variants have to themselves.
+const VARIANTS: &str = "variants";
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    id: String,
+    name: String,
+    language: String,
+    kind: Kind,
+    homepage: String,
+    licence: String,
+    #[serde(default)]
+    track: Track,
+    threads_max: Option<u32>,
+    notes: Option<String>,
+    workloads: Vec<String>,
+    #[serde(default)]
+    build: Build,
+    run: Run,
+    #[serde(default)]
+    requires: Vec<Requirement>,
+    #[serde(default)]
+    variant: Vec<Variant>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Build {
+    #[serde(default)]
+    directory: PathBuf,
+    #[serde(default)]
+    commands: Vec<Vec<String>>,
+    #[serde(default)]
+    inputs: Vec<PathBuf>,
+    #[serde(default)]
+    environment: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    command: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variant {
+    id: String,
+    /// By default the contender's name, a comma and the variant's id.
+    name: Option<String>,
+    track: Track,
+    /// What stands for `{features}`, with commas between them.
+    features: Vec<String>,
+    /// Comes before the contender's own notes.
+    notes: Option<String>,
+    /// Where its decisions are written down: a file and a heading, `README.md#my-variant`.
+    readme: String,
+}
+
+/// What the placeholders of commands and probes stand for.
+struct Places<'a> {
+    target: PathBuf,
+    folder: &'a Path,
+    features: String,
+}
+
+impl Places<'_> {
+    fn fill(&self, words: &[String]) -> Vec<String> {
+        let each = words.iter().map(|word| {
+            word.replace("{target}", &self.target.to_string_lossy())
+                .replace("{dir}", &self.folder.to_string_lossy())
+                .replace("{features}", &self.features)
+        });
+        each.collect()
+    }
+}
+
+/// Reads one `contender.toml`: the contender, then its variants. Build output goes below `target`.
+///
+/// # Errors
+/// The file cannot be read or is malformed. The message names the file, the line where there is
+/// one, and the variant where one is at fault.
+pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
+    let manifest: Manifest = read_toml(path)?;
+    manifest.check().with_context(|| format!("{} is malformed", path.display()))?;
+    let folder = path
+        .parent()
+        .unwrap_or(Path::new("."))
+        .canonicalize()
+        .with_context(|| format!("cannot find the folder of {}", path.display()))?;
+    let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
+    let target = target.join(language);
+    let mut contenders = vec![manifest.contender(None, &folder, target.clone())];
+    for variant in &manifest.variant {
+        let target = target.join(VARIANTS).join(&variant.id);
+        let contender = manifest.contender(Some(variant), &folder, target);
+        // Two builds of one executable would overwrite one another.
+        if let Some(twin) = contenders.iter().find(|other| other.command == contender.command) {
+            bail!(
+                "{} is malformed: the variant {:?} and {} both start `{}`: begin the executable in `run.command` with \
+                 {{target}}, which is another folder for every variant",
+                path.display(),
+                variant.id,
+                twin.id,
+                contender.command.join(" ")
+            );
+        }
+        contenders.push(contender);
+    }
+    Ok(contenders)
+}
+
+impl Manifest {
+    fn check(&self) -> Result<()> {
+        check_name(&self.id)?;
+        if self.run.command.is_empty() {
+            bail!("`run.command` is empty");
+        }
+        if self.build.commands.iter().any(Vec::is_empty)
+            || self.requires.iter().any(|requirement| requirement.probe.is_empty())
+        {
+            bail!("a command of `build.commands` or a `probe` is empty");
+        }
+        let mut seen = BTreeSet::new();
+        for variant in &self.variant {
+            self.check_variant(variant)
+                .with_context(|| format!("in the variant {:?}", variant.id))?;
+            if !seen.insert(&variant.id) {
+                bail!("the variant {:?} is there twice: give one of them another `id`", variant.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_variant(&self, variant: &Variant) -> Result<()> {
+        check_name(&variant.id)?;
+        if variant.features.is_empty() {
+            bail!("`features` is empty, so that it is the contender itself: name what differs");
+        }
+        let plain = |feature: &String| {
+            !feature.is_empty() && !feature.contains(|c: char| c == ',' || c.is_whitespace())
+        };
+        if let Some(feature) = variant.features.iter().find(|feature| !plain(feature)) {
+            bail!("the feature {feature:?} may neither be empty nor contain commas or blanks");
+        }
+        let takes_features = |words: &Vec<String>| words.iter().any(|w| w.contains("{features}"));
+        if !self.build.commands.iter().any(takes_features) && !takes_features(&self.run.command) {
+            bail!(
+                "its `features` reach no command: put {{features}} into `build.commands` or `run.command`, such as \
+                 \"--features={{features}}\""
+            );
+        }
+        Ok(())
+    }
+
+    fn contender(&self, variant: Option<&Variant>, folder: &Path, target: PathBuf) -> Contender {
+        let features = variant.map_or_else(String::new, |variant| variant.features.join(","));
+        let places = Places { target, folder, features };
+        let mut build_inputs: Vec<_> =
+            self.build.inputs.iter().map(|input| folder.join(input)).collect();
+        build_inputs.push(folder.to_owned());
+        let requires = self.requires.iter().map(|requirement| Requirement {
+            probe: places.fill(&requirement.probe),
+            ..requirement.clone()
+        });
+        let notes = [variant.and_then(|variant| variant.notes.clone()), self.notes.clone()];
+        let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        Contender {
+            id: match variant {
+                Some(variant) => format!("{}-{}", self.id, variant.id),
+                None => self.id.clone(),
+            },
+            name: match variant {
+                Some(Variant { name: Some(name), .. }) => name.clone(),
+                Some(variant) => format!("{}, {}", self.name, variant.id),
+                None => self.name.clone(),
+            },
+            variant: variant.map(|variant| variant.id.clone()),
+            language: self.language.clone(),
+            kind: self.kind,
+            homepage: self.homepage.clone(),
+            licence: self.licence.clone(),
+            track: variant.map_or(self.track, |variant| variant.track),
+            threads_max: self.threads_max,
+            notes: (!notes.is_empty()).then_some(notes),
+            readme: variant
+                .map_or_else(|| "README.md".to_owned(), |variant| variant.readme.clone()),
+            workloads: self.workloads.clone(),
+            requires: requires.collect(),
+            folder: folder.to_owned(),
+            build_directory: folder.join(&self.build.directory),
+            build_commands: self.build.commands.iter().map(|words| places.fill(words)).collect(),
+            build_inputs,
+            build_environment: self.build.environment.clone(),
+            command: places.fill(&self.run.command),
+            target: places.target,
+        }
+    }
+}
+
+fn check_name(id: &str) -> Result<()> {
+    if !is_name(id) {
+        bail!(
+            "the id {id:?} may only have letters, digits, `-`, `_` and `.`, and may not start with `-` or `.`"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = r#"
+        id = "rt"
+        name = "Runtime"
+        language = "C"
+        kind = "async"
+        homepage = "-"
+        licence = "-"
+        notes = "One thread waits."
+        workloads = []
+        [build]
+        commands = [["make", "FEATURES={features}", "{target}/rt"]]
+        [run]
+        command = ["{target}/rt"]
+        [[variant]]
+        id = "big"
+        track = "tuned"
+        features = ["stacks", "pages"]
+        notes = "Large stacks."
+        readme = "README.md#big"
+    "#;
+
+    fn load_text(text: &str) -> Result<Vec<Contender>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c/rt/contender.toml");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        load(&path, Path::new("/target"))
+    }
+
+    #[test]
+    fn a_variant_is_a_contender_that_shares_the_sources() {
+        let contenders = load_text(MANIFEST).unwrap();
+        let [base, big] = &contenders[..] else { panic!("{contenders:?}") };
+        assert_eq!((base.id.as_str(), big.id.as_str()), ("rt", "rt-big"));
+        assert_eq!((base.variant.as_deref(), big.variant.as_deref()), (None, Some("big")));
+        assert_eq!(big.name, "Runtime, big");
+        assert_eq!((base.track, big.track), (Track::Stock, Track::Tuned));
+        assert_eq!(big.notes.as_deref(), Some("Large stacks. One thread waits."));
+        assert_eq!(big.folder, base.folder);
+        assert_eq!(base.build_commands, [["make", "FEATURES=", "/target/c/rt"]]);
+        let variant = ["make", "FEATURES=stacks,pages", "/target/c/variants/big/rt"];
+        assert_eq!(big.build_commands, [variant]);
+    }
+
+    #[test]
+    fn variants_with_one_executable_are_refused() {
+        let error = load_text(&MANIFEST.replace("[\"{target}/rt\"]", "[\"rt\"]")).unwrap_err();
+        let error = format!("{error:#}");
+        for part in ["c/rt/contender.toml", "\"big\"", "start `rt`", "begin the executable"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    #[test]
+    fn faults_name_the_file_the_variant_and_the_fix() {
+        let twice = format!("{MANIFEST}{}", &MANIFEST[MANIFEST.find("[[variant]]").unwrap()..]);
+        let cases = [
+            (MANIFEST.replace("FEATURES={features}", "all"), "put {features} into"),
+            (MANIFEST.replace("[\"stacks\", \"pages\"]", "[]"), "name what differs"),
+            (MANIFEST.replace("\"stacks\"", "\"a b\""), "\"a b\" may neither"),
+            (MANIFEST.replace("id = \"big\"", "id = \"b/g\""), "the id \"b/g\" may only"),
+            (twice, "give one of them another `id`"),
+        ];
+        for (text, fix) in cases {
+            let error = format!("{:#}", load_text(&text).unwrap_err());
+            let variant = if text.contains("b/g") { "variant \"b/g\"" } else { "variant \"big\"" };
+            for part in ["c/rt/contender.toml is malformed", variant, fix] {
+                assert!(error.contains(part), "{part}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! How long a module may be.
+
+use super::{Exception, Fault, Rule};
+
+/// Past this a module surely holds a second noun.
+const LINES_MAX: usize = 650;
+
+pub(super) const RULE: Rule = Rule {
+    name: "the length of modules",
+    faults: |tree| {
+        let long = |text: &str| Some(text.lines().count()).filter(|&lines| lines > LINES_MAX);
+        let files = tree.files.iter().filter(|file| file.is(&["rs", "go", "cpp", "hpp", "py"]));
+        files
+            .filter_map(|file| {
+                let lines = long(&file.text)?;
+                let reason =
+                    format!("{lines} lines, and {LINES_MAX} at most: find its second noun");
+                Some(Fault::of(&file.name, reason))
+            })
+            .collect()
+    },
+    exceptions: &[
+        Exception {
+            place: "crates/palio/tests/report_fixture/mod.rs",
+            reason: "a fixture is data: reports, as literals",
+        },
+        Exception {
+            place: "crates/trefoil/tests/fork_join.rs",
+            reason: "it is being split into one file for each behaviour",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Tree;
+    use super::*;
+
+    #[test]
+    fn one_line_too_many_is_named() {
+        let at = |lines: usize| (RULE.faults)(&Tree::of(&[("a/x.rs", &"x\n".repeat(lines))]));
+        assert!(at(LINES_MAX).is_empty());
+        assert_eq!(at(LINES_MAX + 1)[0].file, "a/x.rs");
+    }
+}

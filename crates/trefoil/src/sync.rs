@@ -302,9 +302,9 @@ pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
 /// in pairs and some ARM cores have lines of that size.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Line<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
-impl<T> std::ops::Deref for Line<T> {
+impl<T> std::ops::Deref for CachePadded<T> {
     type Target = T;
 
     #[inline(always)]

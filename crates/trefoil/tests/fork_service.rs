@@ -185,7 +185,7 @@ fn workers_that_do_not_lend_keep_their_tasks() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("keeps-its-own")
-        .lend_workers(false)
+        .handoff_while_forking(false)
         .build()
         .unwrap();
     for _ in 0..5 {

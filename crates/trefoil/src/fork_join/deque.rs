@@ -9,7 +9,7 @@ use super::latch::Latch;
 use crate::runtime::abort::AbortOnUnwind;
 use crate::runtime::parker::Parker;
 use crate::sync::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw};
-use crate::sync::{Line, UnsafeCell};
+use crate::sync::{CachePadded, UnsafeCell};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -29,13 +29,13 @@ const STEAL: u64 = (1 << 32) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Deque {
-    own: Line<Own>,
+    own: CachePadded<Own>,
     /// The first job that is not stolen, in the high half, and how many from
     /// there on may be, in the low one. Thieves claim by CAS, the owner
     /// publishes and reclaims by RMW; it stores only when there is nothing to
     /// be had, which keeps thieves from writing.
-    public: Line<AtomicU64>,
-    asides: Line<Asides>,
+    public: CachePadded<AtomicU64>,
+    asides: CachePadded<Asides>,
     /// Filled below `split`. Written by the owner; read by the thief that has
     /// claimed the slot.
     jobs: [UnsafeCell<Option<NonNull<Header>>>; CAPACITY],
@@ -121,11 +121,16 @@ impl Deque {
     /// An empty one. Without thieves (`is_solo`), nothing is ever published.
     pub(crate) fn new(id: u32, is_solo: bool) -> Self {
         Self {
-            own: Line(Own { head: Cell::new(END), split: Cell::new(0) }),
+            own: CachePadded(Own { head: Cell::new(END), split: Cell::new(0) }),
             // A solo deque pretends to have a public job, so that its owner
             // never feels obliged to publish one.
-            public: Line(AtomicU64::new(pack(0, usize::from(is_solo)))),
-            asides: Line(Asides { id, is_solo, parker: Parker::new(), helper: AtomicU32::new(0) }),
+            public: CachePadded(AtomicU64::new(pack(0, usize::from(is_solo)))),
+            asides: CachePadded(Asides {
+                id,
+                is_solo,
+                parker: Parker::new(),
+                helper: AtomicU32::new(0),
+            }),
             jobs: std::array::from_fn(|_| UnsafeCell::new(None)),
             latches: std::array::from_fn(|_| Latch::new()),
         }

@@ -31,7 +31,7 @@ pub(crate) struct Deques {
 
 /// A thread's hold on its deque.
 #[derive(Debug)]
-pub(crate) struct Lease<'a> {
+pub(crate) struct DequeGuard<'a> {
     deques: &'a Deques,
     deque: &'a Deque,
     _thread: PhantomData<*const ()>,
@@ -49,7 +49,7 @@ impl Deques {
     }
 
     /// A deque for the calling thread; none if there are too many already.
-    pub(crate) fn lease(&self) -> Option<Lease<'_>> {
+    pub(crate) fn acquire(&self) -> Option<DequeGuard<'_>> {
         let mut free = self.free.lock();
         let index = free.pop().or_else(|| {
             // Relaxed: written under this lock.
@@ -65,7 +65,7 @@ impl Deques {
         drop(free);
         let deque = self.get(index)?;
         deque.parker().adopt();
-        Some(Lease { deques: self, deque, _thread: PhantomData })
+        Some(DequeGuard { deques: self, deque, _thread: PhantomData })
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Deque> {
@@ -109,7 +109,7 @@ impl Drop for Deques {
     }
 }
 
-impl<'a> Lease<'a> {
+impl<'a> DequeGuard<'a> {
     pub(crate) fn owner(&self) -> Owner<'a> {
         // SAFETY: the table gives a deque to one lease at a time, and neither
         // lease nor owner leaves its thread.
@@ -117,7 +117,7 @@ impl<'a> Lease<'a> {
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for DequeGuard<'_> {
     fn drop(&mut self) {
         debug_assert!(self.owner().is_empty(), "a thread leaves with its jobs");
         self.deques.free.lock().push(self.deque.id() as usize);

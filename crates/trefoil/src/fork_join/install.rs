@@ -46,7 +46,7 @@ where
     let call = Arc::new(Call { state: AtomicU32::new(WAITING), parker });
     // A task like any other: it waits its turn, any worker may take it, and a
     // runtime that shuts down drops it.
-    drop(handle.spawn(Errand { job: Some(job.header()), call: Arc::clone(&call) }));
+    drop(handle.spawn(InstallTask { job: Some(job.header()), call: Arc::clone(&call) }));
     match call.wait() {
         // SAFETY: the errand is done with the job, and has executed it.
         DONE => match unsafe { job.take_outcome() } {
@@ -127,16 +127,16 @@ impl Call {
 }
 
 /// The task that runs an installed closure.
-struct Errand {
+struct InstallTask {
     /// None once it has run.
     job: Option<NonNull<Header>>,
     call: Arc<Call>,
 }
 
 // SAFETY: the job is a closure that is `Send`, as is its result.
-unsafe impl Send for Errand {}
+unsafe impl Send for InstallTask {}
 
-impl Future for Errand {
+impl Future for InstallTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
@@ -150,7 +150,7 @@ impl Future for Errand {
     }
 }
 
-impl Drop for Errand {
+impl Drop for InstallTask {
     fn drop(&mut self) {
         if self.job.is_some() {
             self.call.settle(REFUSED);

@@ -28,7 +28,7 @@
 //! more, what waits for its worker (tasks, timers, what is pinned there) is
 //! served by another thread after some milliseconds, until the fork is over. A
 //! runtime that is for forks alone can do without:
-//! [`Builder::lend_workers`](crate::runtime::Builder::lend_workers).
+//! [`Builder::handoff_while_forking`](crate::runtime::Builder::handoff_while_forking).
 //!
 //! For those who know rayon, [`from_rayon`] says what is called what, and what is
 //! different. How it works inside stands in `README.md` beside this file.

@@ -34,7 +34,7 @@ impl Pool {
     }
 
     fn notify(&self) -> bool {
-        let Some(worker) = self.idle.choose() else { return false };
+        let Some(worker) = self.idle.notify() else { return false };
         self.parkers[worker as usize].unpark();
         true
     }
@@ -45,14 +45,14 @@ impl Pool {
 
     /// A guest comes and goes; meanwhile, its worker may get a message.
     fn visit(&self, sends_message: bool) {
-        let Some(worker) = self.idle.relieve(|_| ()) else { return };
+        let Some(worker) = self.idle.cover(|_| ()) else { return };
         // Work that comes here is what the worker would have been woken for.
         if sends_message {
             self.parkers[worker as usize].unpark();
         }
-        match self.idle.resume_sleep(worker, || ()) {
+        match self.idle.uncover(worker, || ()) {
             Some(Asleep::LookAgain) => self.look_again(worker),
-            Some(Asleep::Covered) => {}
+            Some(Asleep::OthersSearch) => {}
             None => drop(self.parkers[worker as usize].unpark()),
         }
     }

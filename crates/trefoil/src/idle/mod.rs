@@ -29,7 +29,7 @@ struct Sleepers {
     /// is woken first: its caches are the warmest.
     asleep: Vec<u32>,
     /// Those that count as awake, because a guest works in their place.
-    relieved: Vec<u32>,
+    covered: Vec<u32>,
 }
 
 /// What a worker that went to sleep still has to do.
@@ -39,7 +39,7 @@ pub(crate) enum Asleep {
     /// Nobody searches any more: look into all queues once more.
     LookAgain,
     /// Others are searching.
-    Covered,
+    OthersSearch,
 }
 
 /// How a worker comes back from its sleep.
@@ -72,7 +72,7 @@ impl Idle {
             counts: AtomicU64::new(0),
             sleepers: Mutex::new(Sleepers {
                 asleep: Vec::with_capacity(workers as usize),
-                relieved: Vec::with_capacity(workers as usize),
+                covered: Vec::with_capacity(workers as usize),
             }),
             workers,
         }
@@ -85,11 +85,11 @@ impl Idle {
     /// this call.
     #[inline]
     #[must_use]
-    pub(crate) fn choose(&self) -> Option<u32> {
-        if self.wants_searcher() { self.choose_slow() } else { None }
+    pub(crate) fn notify(&self) -> Option<u32> {
+        if self.wants_searcher() { self.notify_slow() } else { None }
     }
 
-    /// Whether somebody sleeps and nobody searches. The fence as for `choose`.
+    /// Whether somebody sleeps and nobody searches. The fence as for `notify`.
     #[inline]
     #[must_use]
     pub(crate) fn wants_searcher(&self) -> bool {
@@ -100,7 +100,7 @@ impl Idle {
     }
 
     #[cold]
-    fn choose_slow(&self) -> Option<u32> {
+    fn notify_slow(&self) -> Option<u32> {
         let mut sleepers = self.sleepers.lock();
         // Again, because another waker may have been faster. SeqCst: as above.
         if searching(self.counts.load(SeqCst)) != 0 {
@@ -137,7 +137,7 @@ impl Idle {
         let mut sleepers = self.sleepers.lock();
         prepare();
         let change = if was_searching { SLEEPING.wrapping_sub(SEARCHING) } else { SLEEPING };
-        // SeqCst: the sleeper's half of the Dekker duel with `choose`.
+        // SeqCst: the sleeper's half of the Dekker duel with `notify`.
         let before = self.counts.fetch_add(change, SeqCst);
         sleepers.asleep.push(worker);
         // Also for a worker that was not searching itself, because it was turned
@@ -146,14 +146,14 @@ impl Idle {
         if searching(before) == u32::from(was_searching) {
             Asleep::LookAgain
         } else {
-            Asleep::Covered
+            Asleep::OthersSearch
         }
     }
 
     /// Counts a worker that left its parker as awake.
     pub(crate) fn wake(&self, worker: u32) -> Awake {
         let mut sleepers = self.sleepers.lock();
-        if take_out(&mut sleepers.relieved, worker) {
+        if take_out(&mut sleepers.covered, worker) {
             // Awake it counted already. From here on it is, and the guest works
             // beside it, and not in its place.
             return Awake::Plain;
@@ -168,7 +168,7 @@ impl Idle {
     /// Takes a sleeper's place: it sleeps on, but counts as awake and busy.
     /// `seat` is told which, before the sleeper can wake.
     #[must_use]
-    pub(crate) fn relieve(&self, seat: impl FnOnce(u32)) -> Option<u32> {
+    pub(crate) fn cover(&self, seat: impl FnOnce(u32)) -> Option<u32> {
         // A glance at the word, whose lock it need not take in vain. SeqCst:
         // as everywhere; nothing depends on it.
         if sleeping(self.counts.load(SeqCst)) == 0 {
@@ -176,7 +176,7 @@ impl Idle {
         }
         let mut sleepers = self.sleepers.lock();
         let worker = sleepers.asleep.pop()?;
-        sleepers.relieved.push(worker);
+        sleepers.covered.push(worker);
         seat(worker);
         // To all others, this is a sleeper that woke by itself.
         self.counts.fetch_sub(SLEEPING, SeqCst);
@@ -187,19 +187,19 @@ impl Idle {
     /// caller must then do for the worker what `sleep` would tell it, but park.
     /// `unseat` is called before the sleeper can sleep anew.
     #[must_use]
-    pub(crate) fn resume_sleep(&self, worker: u32, unseat: impl FnOnce()) -> Option<Asleep> {
+    pub(crate) fn uncover(&self, worker: u32, unseat: impl FnOnce()) -> Option<Asleep> {
         let mut sleepers = self.sleepers.lock();
         unseat();
-        if !take_out(&mut sleepers.relieved, worker) {
+        if !take_out(&mut sleepers.covered, worker) {
             return None;
         }
         sleepers.asleep.push(worker);
         // SeqCst: as in `sleep`.
         let before = self.counts.fetch_add(SLEEPING, SeqCst);
-        Some(if searching(before) == 0 { Asleep::LookAgain } else { Asleep::Covered })
+        Some(if searching(before) == 0 { Asleep::LookAgain } else { Asleep::OthersSearch })
     }
 
-    /// Whether all workers sleep. The fence as for `choose`.
+    /// Whether all workers sleep. The fence as for `notify`.
     pub(crate) fn is_all_asleep(&self) -> bool {
         // SeqCst: as everywhere.
         sleeping(self.counts.load(SeqCst)) == self.workers

@@ -2,7 +2,7 @@
 
 use super::context::{self, BlockOn};
 use super::handle::Handle;
-use super::parker::Lease;
+use super::parker::DequeGuard;
 use crate::task::coop::{self, Budget};
 use crate::task::wake_guarded;
 use std::future::Future;
@@ -24,7 +24,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 /// its own parker, and so keeps its wake-ups.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let lease = Lease::new();
+    let lease = DequeGuard::new();
     let parker = lease.parker();
     let waker = Waker::from(Arc::clone(parker));
     let mut cx = Context::from_waker(&waker);

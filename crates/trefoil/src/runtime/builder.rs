@@ -71,7 +71,7 @@ impl Builder {
                 event_interval: 61,
                 global_queue_interval: 61,
                 search_rounds: super::multi::SEARCH_ROUNDS,
-                lends_workers: true,
+                hands_off_while_forking: true,
             },
             has_schedule_latency: false,
             schedule_latency: HistogramConfiguration::default(),
@@ -342,8 +342,8 @@ impl Builder {
     /// while any worker forks.
     ///
     /// A current-thread runtime has nobody to lend to.
-    pub fn lend_workers(&mut self, lends: bool) -> &mut Self {
-        self.knobs.lends_workers = lends;
+    pub fn handoff_while_forking(&mut self, lends: bool) -> &mut Self {
+        self.knobs.hands_off_while_forking = lends;
         self
     }
 

@@ -20,7 +20,7 @@
 //! | `entered` | `block_on`, `blocking_recv`, `block_in_place`, workers, stolen jobs | `EnteredGuard`, `AllowedGuard` | a frame's; and a mere flag |
 //! | `task` | polls and drops of tasks; `block_on` | `TaskScope::leave`, `EnteredGuard` | a frame's; the task put back is that of a frame below, which keeps it alive |
 //! | `budget` | polls of tasks, `block_on`, `unconstrained`, `block_in_place` | `TaskScope::leave`, `with_budget`, `EnteredGuard`, `AllowedGuard` | a frame's; and a mere number |
-//! | `budget` | `poll_proceed` | `RestoreOnPending` (public) | a mere number. Kept beyond its poll, it changes the budget of a later one; never that of code without a budget |
+//! | `budget` | `poll_proceed` | `RestoreOnPending` (public) | a mere number. Magazines beyond its poll, it changes the budget of a later one; never that of code without a budget |
 //! | `worker`, `fork`, `current`, `block_on` | `enter_worker`, `enter_fork`, `enter_current`, `enter_block_on` | the end of that function | a frame's; what is put back belongs to a frame below |
 //!
 //! Futures keep none of these across an `.await`, but for the two public guards

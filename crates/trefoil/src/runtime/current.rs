@@ -29,13 +29,13 @@ pub(crate) struct Shared {
     inbox: Inbox,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
-    seat: Mutex<Seat>,
+    slot: Mutex<DriverSlot>,
     counters: Arc<WorkerCounters>,
 }
 
 /// One thread at a time drives.
 #[derive(Debug)]
-struct Seat {
+struct DriverSlot {
     /// Here when nobody drives.
     driver: Option<Box<Driver>>,
     /// Those in `block_on` that would drive if they could.
@@ -85,7 +85,10 @@ impl Shared {
                 inbox: Inbox::new(),
                 parker,
                 timers,
-                seat: Mutex::new(Seat { driver: Some(Box::new(driver)), waiting: Vec::new() }),
+                slot: Mutex::new(DriverSlot {
+                    driver: Some(Box::new(driver)),
+                    waiting: Vec::new(),
+                }),
                 counters,
             }
         })
@@ -149,18 +152,18 @@ impl Shared {
         }
     }
 
-    fn take_seat(&self) -> Option<Box<Driver>> {
-        let driver = self.seat.lock().driver.take()?;
+    fn take_driver(&self) -> Option<Box<Driver>> {
+        let driver = self.slot.lock().driver.take()?;
         self.parker.adopt();
         Some(driver)
     }
 
-    fn leave_seat(&self, driver: Box<Driver>) {
-        let mut seat = self.seat.lock();
-        seat.driver = Some(driver);
+    fn return_driver(&self, driver: Box<Driver>) {
+        let mut slot = self.slot.lock();
+        slot.driver = Some(driver);
         // All of them: each might be waiting for something else just as well.
         // They are those of `block_on::wait`, and so no foreign code.
-        seat.waiting.drain(..).for_each(Waker::wake);
+        slot.waiting.drain(..).for_each(Waker::wake);
     }
 
     pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -215,22 +218,22 @@ pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     let _handle = context::enter_handle(handle.clone());
     let mut future = pin!(future);
     loop {
-        if let Some(driver) = shared.take_seat() {
+        if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
-            let seated = Seated { shared, driver: Some(driver) };
-            return seated.driver().drive(shared, future);
+            let driving = Driving { shared, driver: Some(driver) };
+            return driving.driver().drive(shared, future);
         }
-        // Ready with the output, or with nothing when the seat is free.
+        // Ready with the output, or with nothing when the slot is free.
         let waited = block_on::wait(poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
-            let mut seat = shared.seat.lock();
-            if seat.driver.is_some() {
+            let mut slot = shared.slot.lock();
+            if slot.driver.is_some() {
                 return Poll::Ready(None);
             }
-            if !seat.waiting.iter().any(|other| other.will_wake(cx.waker())) {
-                seat.waiting.push(cx.waker().clone());
+            if !slot.waiting.iter().any(|other| other.will_wake(cx.waker())) {
+                slot.waiting.push(cx.waker().clone());
             }
             Poll::Pending
         }));
@@ -241,22 +244,22 @@ pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
 }
 
 /// Gives the driver back, after a panic as well.
-struct Seated<'a> {
+struct Driving<'a> {
     shared: &'a Shared,
     driver: Option<Box<Driver>>,
 }
 
-impl Seated<'_> {
+impl Driving<'_> {
     fn driver(&self) -> &Driver {
         self.driver.as_ref().expect("it is given back on drop only")
     }
 }
 
-impl Drop for Seated<'_> {
+impl Drop for Driving<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
             driver.count_busy();
-            self.shared.leave_seat(driver);
+            self.shared.return_driver(driver);
         }
     }
 }
@@ -268,7 +271,7 @@ struct MainWaker {
     woken: AtomicBool,
     /// The same for wake-ups by the driving thread itself, which need no RMW.
     /// Only touched by the thread that drives the scheduler; who that is
-    /// changes under the lock of `Shared::seat`.
+    /// changes under the lock of `Shared::slot`.
     woken_here: Cell<bool>,
     shared: *const Shared,
     parker: Arc<Parker>,
@@ -371,11 +374,11 @@ impl Driver {
             let tick = self.tick.get().wrapping_add(1);
             self.tick.set(tick);
             if tick.is_multiple_of(shared.knobs.global_queue_interval) {
-                self.take_mail(shared);
+                self.take_inbox(shared);
             }
             let mut item = self.queue.borrow_mut().pop_front();
             if item.is_none() {
-                self.take_mail(shared);
+                self.take_inbox(shared);
                 item = self.queue.borrow_mut().pop_front();
             }
             let Some(item) = item else { break false };
@@ -392,7 +395,7 @@ impl Driver {
         any_left
     }
 
-    fn take_mail(&self, shared: &Shared) {
+    fn take_inbox(&self, shared: &Shared) {
         if !shared.inbox.is_empty() {
             self.queue.borrow_mut().append(&mut shared.inbox.take());
         }
@@ -474,7 +477,7 @@ impl Home for Driver {
 /// Cancels all tasks. Nobody drives any more: that takes a reference to the
 /// `Runtime`, which the caller has for itself.
 pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
-    let Some(driver) = shared.seat.lock().driver.take() else { return };
+    let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
     // Nobody drives, so whatever destructors wake or spawn goes to the inbox,
     // which is closed.

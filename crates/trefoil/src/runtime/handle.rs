@@ -259,7 +259,7 @@ impl Handle {
     /// workers. It wakes for its timers and for tasks that are pinned to it, and,
     /// with two workers or more, for other tasks if all workers are busy for
     /// some milliseconds. With one worker, or with
-    /// [`lend_workers(false)`](super::Builder::lend_workers) while all others are
+    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all others are
     /// busy, other tasks wait until the closure is done, or calls
     /// [`block_in_place`](crate::task::block_in_place), which gives the place back
     /// for good. The end of the runtime does not wait for it.

@@ -45,7 +45,7 @@ pub(crate) use handle::{NO_RUNTIME, Scheduler};
 pub(crate) use inbox::Inbox;
 pub(crate) use item::{Fifo, Item, Link};
 
-use crate::sync::Line;
+use crate::sync::CachePadded;
 use crate::task::{JoinHandle, discard};
 use crate::time::Clock;
 use affinity::Affinity;
@@ -85,7 +85,7 @@ pub(crate) struct Common {
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
     /// Tasks that were spawned or have ended on a thread without a core.
-    pub(crate) tasks_elsewhere: Line<TaskCounters>,
+    pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
     /// If the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
     /// What the workers measure; tasks know whether they do.
@@ -133,7 +133,7 @@ pub(crate) struct Knobs {
     /// How often a searcher goes round before it sleeps.
     pub(crate) search_rounds: u32,
     /// Whether workers lend their cores while they fork.
-    pub(crate) lends_workers: bool,
+    pub(crate) hands_off_while_forking: bool,
 }
 
 type Hook = Option<Arc<dyn Fn() + Send + Sync>>;

@@ -131,11 +131,11 @@ thread_local! {
 /// It may have served an earlier wait, whose wakers may still give it tokens
 /// that are for nobody.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct DequeGuard {
     parker: Arc<Parker>,
 }
 
-impl Lease {
+impl DequeGuard {
     /// The thread's free one, or a new one.
     pub(crate) fn new() -> Self {
         // There is none when the thread is on its way out, its locals gone.
@@ -154,7 +154,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for DequeGuard {
     fn drop(&mut self) {
         // Of several, one is kept. A parker has no destructor that could come
         // back here.

@@ -2,7 +2,7 @@
 //! that the compiler makes of it, and in what two threads see of each other.
 
 use super::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw};
-use super::{Line, thread};
+use super::{CachePadded, thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, compiler_fence};
 
@@ -68,14 +68,14 @@ fn fence_after_rmw_leaves_the_load_behind_a_locked_instruction() {
 /// in every round. Returns in how many rounds both read what was before.
 fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize {
     const BATCH: usize = 64;
-    type Side = [Line<AtomicU32>; BATCH];
+    type Side = [CachePadded<AtomicU32>; BATCH];
     struct Arena {
         words: [Side; 2],
         reads: [Side; 2],
         /// Who has come to which batch: the two start each together.
-        batches: [Line<AtomicUsize>; 2],
+        batches: [CachePadded<AtomicUsize>; 2],
     }
-    let side = || std::array::from_fn(|_| Line(AtomicU32::new(0)));
+    let side = || std::array::from_fn(|_| CachePadded(AtomicU32::new(0)));
     let arena = Arc::new(Arena {
         words: [side(), side()],
         reads: [side(), side()],

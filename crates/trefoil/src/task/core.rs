@@ -255,9 +255,9 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
 ///
 /// # Safety
 /// `item` came through `Home::send_home` to the owner of `tasks`.
-pub(crate) unsafe fn bury(item: Item, tasks: &OwnedTasks) {
+pub(crate) unsafe fn reap(item: Item, tasks: &OwnedTasks) {
     // SAFETY: the caller's promise, and what `finish` put in.
-    unsafe { tasks.bury(item.into_link().cast()) };
+    unsafe { tasks.reap(item.into_link().cast()) };
 }
 
 /// Asks all tasks on a worker's list to stop, of which some may be queued, or

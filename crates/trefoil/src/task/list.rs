@@ -86,7 +86,7 @@ impl OwnedTasks {
     /// # Safety
     /// `task` is complete, on this list, and comes with the runtime's
     /// reference.
-    pub(crate) unsafe fn bury(&self, task: NonNull<Header>) {
+    pub(crate) unsafe fn reap(&self, task: NonNull<Header>) {
         // SAFETY: the caller's promise.
         unsafe { self.remove(task) };
         // SAFETY: the caller's promise.

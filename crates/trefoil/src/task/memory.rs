@@ -3,14 +3,14 @@
 //! One worker makes a task, and often another one is the last to let go of it. Allocators give memory back to where it
 //! came from, under that place's lock, for which both then wait at every task. Here it stays where it was let go of, up
 //! to a magazine or two, and whole magazines go to whoever needs one through a depot, whose lock is taken once for
-//! `MAGAZINE` tasks. (Bonwick and Adams 2001, for kernels.)
+//! `MAGAZINE_BLOCKS` tasks. (Bonwick and Adams 2001, for kernels.)
 //!
 //! Only workers keep memory; other threads take a block at a time from the depot of the runtime that they spawn on. All of it is the global allocator's, block by block, so any thread may give any block back.
 
 use crate::runtime::context;
 use crate::runtime::multi::WorkerThread;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Relaxed};
-use crate::sync::{Line, Mutex};
+use crate::sync::{CachePadded, Mutex};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::array;
 use std::cell::Cell;
@@ -30,7 +30,7 @@ const CLASSES: usize = 32;
 const LARGEST: usize = LEAST + (CLASSES - 1) * STEP;
 
 /// Blocks in a full magazine.
-const MAGAZINE: usize = 32;
+const MAGAZINE_BLOCKS: usize = 32;
 
 /// What a depot keeps at most.
 const DEPOT_BYTES: usize = 4 << 20;
@@ -44,15 +44,15 @@ struct Free {
 ///
 /// **Invariant:** it has `len` blocks, each with the layout of the class, and they are this chain's alone.
 #[derive(Debug, Default)]
-struct Chain {
+struct Magazine {
     first: Option<NonNull<Free>>,
     len: usize,
 }
 
 // SAFETY: the blocks are the chain's alone, and any thread may use or free them.
-unsafe impl Send for Chain {}
+unsafe impl Send for Magazine {}
 
-impl Chain {
+impl Magazine {
     /// # Safety
     /// The block has the layout of the chain's class, and is given away.
     #[inline]
@@ -102,15 +102,15 @@ const fn layout_of(class: usize) -> Layout {
 /// What a worker keeps of one class: two magazines, so that a worker that makes and drops one task at the edge of a
 /// magazine does not go to the depot each time.
 #[derive(Default)]
-struct Kept {
-    loaded: Cell<Chain>,
+struct Magazines {
+    loaded: Cell<Magazine>,
     /// Full or empty.
-    spare: Cell<Chain>,
+    spare: Cell<Magazine>,
 }
 
 /// What a worker's thread keeps.
 pub(crate) struct Memory {
-    classes: [Kept; CLASSES],
+    classes: [Magazines; CLASSES],
     depot: Arc<Depot>,
 }
 
@@ -122,7 +122,7 @@ impl fmt::Debug for Memory {
 
 impl Memory {
     pub(crate) fn new(depot: Arc<Depot>) -> Self {
-        Self { classes: array::from_fn(|_| Kept::default()), depot }
+        Self { classes: array::from_fn(|_| Magazines::default()), depot }
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl Memory {
     }
 
     #[cold]
-    fn refill(&self, class: usize) -> Chain {
+    fn refill(&self, class: usize) -> Magazine {
         let spare = self.classes[class].spare.take();
         if spare.len > 0 { spare } else { self.depot.take(class) }
     }
@@ -149,7 +149,7 @@ impl Memory {
     unsafe fn give(&self, class: usize, block: NonNull<u8>) {
         let kept = &self.classes[class];
         let mut loaded = kept.loaded.take();
-        if loaded.len >= MAGAZINE {
+        if loaded.len >= MAGAZINE_BLOCKS {
             self.unload(class, mem::take(&mut loaded));
         }
         // SAFETY: the caller's promise.
@@ -158,7 +158,7 @@ impl Memory {
     }
 
     #[cold]
-    fn unload(&self, class: usize, full: Chain) {
+    fn unload(&self, class: usize, full: Magazine) {
         let spare = self.classes[class].spare.replace(full);
         self.depot.give(class, spare);
     }
@@ -176,7 +176,7 @@ impl Drop for Memory {
 /// Magazines that no worker has at present.
 #[derive(Debug, Default)]
 pub(crate) struct Depot {
-    classes: [Line<Class>; CLASSES],
+    classes: [CachePadded<Class>; CLASSES],
     /// In all magazines together, but for what is being moved. Written by RMW.
     bytes: AtomicUsize,
 }
@@ -190,14 +190,14 @@ struct Class {
 
 #[derive(Debug, Default)]
 struct Shelf {
-    magazines: Vec<Chain>,
+    magazines: Vec<Magazine>,
     /// One that was opened for threads that are no workers.
-    opened: Chain,
+    opened: Magazine,
 }
 
 impl Depot {
     /// A magazine, which is empty if there is none.
-    fn take(&self, class: usize) -> Chain {
+    fn take(&self, class: usize) -> Magazine {
         self.with_stock(class, |shelf| {
             shelf.magazines.pop().unwrap_or_else(|| mem::take(&mut shelf.opened))
         })
@@ -237,7 +237,7 @@ impl Depot {
         self.bytes.fetch_sub(blocks * layout_of(class).size(), Relaxed);
     }
 
-    fn give(&self, class: usize, chain: Chain) {
+    fn give(&self, class: usize, chain: Magazine) {
         if chain.len == 0 {
             return;
         }
@@ -331,7 +331,7 @@ mod tests {
     fn blocks_go_round_and_none_is_lost() {
         let depot = Arc::new(Depot::default());
         let (one, other) = (Memory::new(Arc::clone(&depot)), Memory::new(Arc::clone(&depot)));
-        let mut blocks: Vec<_> = (0..5 * MAGAZINE).map(|_| block(3)).collect();
+        let mut blocks: Vec<_> = (0..5 * MAGAZINE_BLOCKS).map(|_| block(3)).collect();
         blocks.sort();
         for &block in &blocks {
             // SAFETY: of this class, and not used otherwise.
@@ -341,7 +341,7 @@ mod tests {
         let mut seen: Vec<_> = std::iter::from_fn(|| depot.take_one(3)).take(5).collect();
         seen.extend(std::iter::from_fn(|| other.take(3)));
         seen.extend(std::iter::from_fn(|| depot.take_one(3)));
-        assert_eq!(seen.len(), 3 * MAGAZINE);
+        assert_eq!(seen.len(), 3 * MAGAZINE_BLOCKS);
         assert!(other.take(4).is_none(), "another class");
         drop(one);
         seen.extend(std::iter::from_fn(|| other.take(3)));
@@ -357,12 +357,12 @@ mod tests {
     fn at_the_edge_of_a_magazine_nobody_goes_to_the_depot() {
         let depot = Arc::new(Depot::default());
         let memory = Memory::new(Arc::clone(&depot));
-        for _ in 0..2 * MAGAZINE {
+        for _ in 0..2 * MAGAZINE_BLOCKS {
             // SAFETY: of this class, and new.
             unsafe { memory.give(0, block(0)) };
         }
         let _held = depot.classes[0].shelf.lock();
-        for _ in 0..3 * MAGAZINE {
+        for _ in 0..3 * MAGAZINE_BLOCKS {
             let block = memory.take(0).unwrap();
             // SAFETY: of this class, and just taken.
             unsafe { memory.give(0, block) };
@@ -379,6 +379,6 @@ mod tests {
             unsafe { memory.give(class, block(class)) };
         }
         let bytes = depot.bytes.load(Relaxed);
-        assert!(bytes <= DEPOT_BYTES && bytes > DEPOT_BYTES - (MAGAZINE + 1) * LARGEST);
+        assert!(bytes <= DEPOT_BYTES && bytes > DEPOT_BYTES - (MAGAZINE_BLOCKS + 1) * LARGEST);
     }
 }

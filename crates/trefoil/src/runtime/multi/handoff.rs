@@ -1,9 +1,9 @@
-//! Where a worker leaves its core while it does something that may take long,
+//! Where a worker leaves its state while it does something that may take long,
 //! so that another thread can become the worker.
 //!
 //! A worker that forks, or blocks in place, is inside of a poll, and other
-//! tasks must not run on top of its stack. So it *offers* its core here. When
-//! it is done it *reclaims* the core; if another thread has *retaken* it
+//! tasks must not run on top of its stack. So it *offers* its state here. When
+//! it is done it *reclaims* the state; if another thread has *retaken* it
 //! meanwhile, that thread is the worker now, and this one goes on without.
 //!
 //! | offer | the others see | who retakes it |
@@ -14,32 +14,32 @@
 //! A worker that forks computes, and one more thread would be one too many;
 //! one that blocks leaves its CPU to somebody else.
 
-use super::worker::Core;
+use super::worker::WorkerState;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AcqRel, AtomicBool, AtomicU32, AtomicU64, Relaxed, fence_after_rmw};
 use std::ptr;
 
-/// The slot for one worker's core.
+/// The slot for one worker's state.
 #[derive(Debug)]
 pub(super) struct Handoff {
     /// The offer's number above the flags. Written by RMW: by whoever has the
-    /// core when it offers it, and by whoever takes it.
+    /// state when it offers it, and by whoever takes it.
     ///
     /// The number is what tells a thread its own offer from a later one, made
-    /// by whoever retook the core from it.
-    state: AtomicU64,
+    /// by whoever retook the state from it.
+    word: AtomicU64,
     /// What is offered, while it is available.
-    core: UnsafeCell<*mut Core>,
-    /// Threads that have lost this core while they forked, and go on. For as
-    /// long as there are any, the core's worker is only there for tasks: it
+    state: UnsafeCell<*mut WorkerState>,
+    /// Threads that have lost this state while they forked, and go on. For as
+    /// long as there are any, the state's worker is only there for tasks: it
     /// steals no jobs, or there would be more and more threads that compute.
     forkers: AtomicU32,
-    /// A thread from outside forks in the place of the core's worker, which
+    /// A thread from outside forks in the place of the state's worker, which
     /// sleeps: see `worker/guest.rs`. It is one of the `forkers`, too.
     has_guest: AtomicBool,
 }
 
-/// The core can be taken.
+/// The state can be taken.
 const AVAILABLE: u64 = 1;
 /// As in `Holds`.
 const HAS_PINNED: u64 = 2;
@@ -48,7 +48,7 @@ const HAS_TASKS: u64 = 4;
 const BLOCKS: u64 = 8;
 const NUMBER: u64 = 16;
 
-/// What of a core on offer cannot be seen from outside.
+/// What of a state on offer cannot be seen from outside.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Holds {
     /// Pinned tasks that are ready to run.
@@ -57,12 +57,12 @@ pub(super) struct Holds {
     pub(super) tasks: bool,
 }
 
-// SAFETY: the pointer is owned by whoever takes it out, and a core is `Send`.
+// SAFETY: the pointer is owned by whoever takes it out, and a state is `Send`.
 unsafe impl Send for Handoff {}
 // SAFETY: the cell passes from one thread to the other with `AVAILABLE`.
 unsafe impl Sync for Handoff {}
 
-/// One offer: what it takes to take the core out again.
+/// One offer: what it takes to take the state out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
@@ -84,42 +84,47 @@ impl Offer {
 impl Handoff {
     pub(super) fn new() -> Self {
         Self {
-            state: AtomicU64::new(0),
-            core: UnsafeCell::new(ptr::null_mut()),
+            word: AtomicU64::new(0),
+            state: UnsafeCell::new(ptr::null_mut()),
             forkers: AtomicU32::new(0),
             has_guest: AtomicBool::new(false),
         }
     }
 
-    /// Offers a core. It is a full fence.
+    /// Offers a state. It is a full fence.
     ///
     /// # Safety
-    /// The caller owns the core that this slot is for, and gives it up.
-    pub(super) unsafe fn offer(&self, core: *mut Core, holds: Holds, blocks: bool) -> Offer {
-        self.core.with_mut(|cell| {
-            // SAFETY: the core is the caller's and so not available here, and
+    /// The caller owns the state that this slot is for, and gives it up.
+    pub(super) unsafe fn offer(
+        &self,
+        state: *mut WorkerState,
+        holds: Holds,
+        blocks: bool,
+    ) -> Offer {
+        self.state.with_mut(|cell| {
+            // SAFETY: the state is the caller's and so not available here, and
             // nobody looks into the cell of a slot that has none.
-            unsafe { *cell = core }
+            unsafe { *cell = state }
         });
-        // Relaxed: only the core's owner makes offers.
-        let number = (self.state.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
-        let state = number
+        // Relaxed: only the state's owner makes offers.
+        let number = (self.word.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
+        let word = number
             | AVAILABLE
             | if holds.pinned { HAS_PINNED } else { 0 }
             | if holds.tasks { HAS_TASKS } else { 0 }
             | if blocks { BLOCKS } else { 0 };
         // Release: pairs with `take`. Acquire: for the fence.
-        self.state.swap(state, AcqRel);
+        self.word.swap(word, AcqRel);
         fence_after_rmw();
-        Offer(state)
+        Offer(word)
     }
 
-    /// Takes the core out, if it is still there from that very offer.
-    pub(super) fn take(&self, offer: Offer) -> Option<*mut Core> {
+    /// Takes the state out, if it is still there from that very offer.
+    pub(super) fn take(&self, offer: Offer) -> Option<*mut WorkerState> {
         // Acquire: pairs with `offer`. Release: keeps the chain between owners.
-        self.state.compare_exchange(offer.0, offer.0 & !AVAILABLE, AcqRel, Relaxed).ok()?;
-        Some(self.core.with(|cell| {
-            // SAFETY: the exchange made the core ours, and with it the right
+        self.word.compare_exchange(offer.0, offer.0 & !AVAILABLE, AcqRel, Relaxed).ok()?;
+        Some(self.state.with(|cell| {
+            // SAFETY: the exchange made the state ours, and with it the right
             // to the cell.
             unsafe { *cell }
         }))
@@ -129,30 +134,30 @@ impl Handoff {
     pub(super) fn available(&self) -> Option<Offer> {
         // Relaxed: a hint, or behind a full fence where an offer must not be
         // missed (`Shared::unpark_worker`, `Monitor::rest`); `take` confirms it.
-        let state = self.state.load(Relaxed);
-        (state & AVAILABLE != 0).then_some(Offer(state))
+        let word = self.word.load(Relaxed);
+        (word & AVAILABLE != 0).then_some(Offer(word))
     }
 
-    /// Whether the core's worker is only there for tasks.
+    /// Whether the state's worker is only there for tasks.
     pub(super) fn has_forkers(&self) -> bool {
         // Relaxed: policy, which orders nothing.
         self.forkers.load(Relaxed) != 0
     }
 
-    /// A thread is about to lose the core while it forks.
+    /// A thread is about to lose the state while it forks.
     pub(super) fn add_forker(&self) {
         // Relaxed: as `has_forkers`.
         self.forkers.fetch_add(1, Relaxed);
     }
 
-    /// That thread is done with its fork, or has kept the core.
+    /// That thread is done with its fork, or has kept the state.
     pub(super) fn remove_forker(&self) {
         // Relaxed: as `has_forkers`.
         self.forkers.fetch_sub(1, Relaxed);
     }
 
-    /// A guest takes the place of the core's worker. It is a full fence.
-    pub(super) fn seat_guest(&self) {
+    /// A guest takes the place of the state's worker. It is a full fence.
+    pub(super) fn guest_enters(&self) {
         self.add_forker();
         // AcqRel: for the fence.
         self.has_guest.swap(true, AcqRel);
@@ -160,7 +165,7 @@ impl Handoff {
     }
 
     /// The guest leaves. Guests come and go under the lock of the sleepers.
-    pub(super) fn unseat_guest(&self) {
+    pub(super) fn guest_leaves(&self) {
         // Relaxed: policy, as `has_forkers`.
         self.has_guest.store(false, Relaxed);
         self.remove_forker();
@@ -177,50 +182,50 @@ mod loom_tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The first thread comes back while its core is retaken, used, and
-    /// offered again: it must not get hold of that later offer, and the core
+    /// The first thread comes back while its state is retaken, used, and
+    /// offered again: it must not get hold of that later offer, and the state
     /// has one owner at a time.
     #[test]
     fn loom_a_thread_reclaims_its_own_offer_or_nothing() {
         loom::model(|| {
             let handoff = Arc::new(Handoff::new());
             let is_used = Arc::new(AtomicBool::new(false));
-            let core = Box::into_raw(Box::new(Core::new(0, Arc::default())));
+            let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default())));
             let use_it = |is_used: &AtomicBool| {
                 // Relaxed: loom would show a second owner all the same.
                 assert!(!is_used.swap(true, Relaxed), "two owners");
                 is_used.store(false, Relaxed);
             };
             // SAFETY: nobody else has it.
-            let first = unsafe { handoff.offer(core, Holds::default(), true) };
+            let first = unsafe { handoff.offer(state, Holds::default(), true) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
                 loom::thread::spawn(move || {
                     let Some(offer) = handoff.available() else { return false };
-                    let Some(core) = handoff.take(offer) else { return false };
+                    let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
                     // SAFETY: just taken.
-                    let second = unsafe { handoff.offer(core, Holds::default(), false) };
+                    let second = unsafe { handoff.offer(state, Holds::default(), false) };
                     assert_ne!(first, second);
-                    let core = handoff.take(second).expect("nobody else knows this offer");
+                    let state = handoff.take(second).expect("nobody else knows this offer");
                     use_it(&is_used);
                     // SAFETY: from `Box::into_raw`, and this is its only owner.
-                    drop(unsafe { Box::from_raw(core) });
+                    drop(unsafe { Box::from_raw(state) });
                     true
                 })
             };
             let back = handoff.take(first);
-            if let Some(core) = back {
+            if let Some(state) = back {
                 use_it(&is_used);
                 // SAFETY: from `Box::into_raw`, and this is its only owner.
-                drop(unsafe { Box::from_raw(core) });
+                drop(unsafe { Box::from_raw(state) });
             }
             assert_ne!(taker.join().unwrap(), back.is_some());
         });
     }
 
     /// A pinned task is sent to a worker that begins to block: either the
-    /// sender sees the core on offer, or the worker sees the task.
+    /// sender sees the state on offer, or the worker sees the task.
     #[test]
     fn loom_what_is_sent_to_a_worker_that_blocks_finds_a_thread() {
         loom::model(|| {
@@ -236,7 +241,7 @@ mod loom_tests {
                 })
             };
             // As in `begin_blocking`.
-            // SAFETY: a core that does not exist has no other owner.
+            // SAFETY: a state that does not exist has no other owner.
             let offer = unsafe { handoff.offer(ptr::null_mut(), Holds::default(), true) };
             let is_ours = inbox.load(Relaxed) && handoff.take(offer).is_some();
             let is_theirs = sender.join().unwrap();
@@ -244,7 +249,7 @@ mod loom_tests {
         });
     }
 
-    /// Work comes while a worker begins to block, and comes back: the core has
+    /// Work comes while a worker begins to block, and comes back: the state has
     /// one owner, which the idle protocol counts as what it is.
     #[test]
     fn loom_a_worker_that_blocks_is_counted_as_one_that_sleeps() {
@@ -258,10 +263,10 @@ mod loom_tests {
         }
         impl Model {
             /// As in `Shared::notify` and `unpark_worker`; whether the caller
-            /// has the core.
+            /// has the state.
             fn notify(&self) -> bool {
                 fence(SeqCst);
-                self.idle.choose().is_some()
+                self.idle.notify().is_some()
                     && self
                         .handoff
                         .available()
@@ -295,7 +300,7 @@ mod loom_tests {
             };
             let mut offer = None;
             let asleep = model.idle.sleep(0, false, || {
-                // SAFETY: a core that does not exist has no other owner.
+                // SAFETY: a state that does not exist has no other owner.
                 offer =
                     Some(unsafe { model.handoff.offer(ptr::null_mut(), Holds::default(), true) });
             });

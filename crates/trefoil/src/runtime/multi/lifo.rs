@@ -36,7 +36,7 @@ impl LifoSlot {
     /// Puts a task in; returns the one that it displaces.
     ///
     /// # Safety
-    /// The caller has the core of the worker whose slot this is.
+    /// The caller has the state of the worker whose slot this is.
     #[inline(always)]
     pub(super) unsafe fn replace(&self, task: Runnable) -> Option<Runnable> {
         let link = task.into_item().into_link().as_ptr();
@@ -55,7 +55,7 @@ impl LifoSlot {
     /// Takes the task out, on the worker's thread.
     ///
     /// # Safety
-    /// The caller has the core of the worker whose slot this is.
+    /// The caller has the state of the worker whose slot this is.
     #[inline(always)]
     pub(super) unsafe fn take_own(&self) -> Option<Runnable> {
         if !self.is_solo {

@@ -21,7 +21,7 @@ use crate::idle::Idle;
 use crate::sync::atomic::{
     AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
 };
-use crate::sync::{Condvar, Line, Mutex};
+use crate::sync::{CachePadded, Condvar, Mutex};
 use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
@@ -30,7 +30,7 @@ use lifo::LifoSlot;
 use monitor::Monitor;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use worker::Core;
+use worker::WorkerState;
 
 /// The default of `Builder::search_rounds`.
 pub(crate) const SEARCH_ROUNDS: u32 = 24;
@@ -40,44 +40,44 @@ pub(crate) const SEARCH_ROUNDS: u32 = 24;
 pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
-    remotes: Box<[Line<Remote>]>,
+    remotes: Box<[CachePadded<Remote>]>,
     this: Weak<Self>,
     /// What the workers have forked.
     deques: Deques,
     /// What the workers keep of tasks that are over.
     depot: Arc<Depot>,
     /// Who looks after workers that are in one poll for long.
-    monitor: Line<Monitor>,
-    injector: Line<Injector>,
-    idle: Line<Idle>,
-    shutdown: Line<AtomicBool>,
-    /// Threads that have the scheduler's tasks in their hands: one per core,
-    /// and one for each that gave its core away while it blocks.
+    monitor: CachePadded<Monitor>,
+    injector: CachePadded<Injector>,
+    idle: CachePadded<Idle>,
+    shutdown: CachePadded<AtomicBool>,
+    /// Threads that have the scheduler's tasks in their hands: one per state,
+    /// and one for each that gave its state away while it blocks.
     threads: AtomicUsize,
-    /// The cores of the workers that have left.
+    /// The states of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
-    retired: Mutex<Vec<Box<Core>>>,
+    retired: Mutex<Vec<Box<WorkerState>>>,
     /// Set when all tasks are gone.
     over: Mutex<bool>,
     over_changed: Condvar,
 }
 
-/// What others may touch of a worker. The owner's own state is in its `Core`.
+/// What others may touch of a worker. The owner's own state is in its `WorkerState`.
 #[derive(Debug)]
 struct Remote {
-    ring: Line<Ring>,
+    ring: CachePadded<Ring>,
     /// Tasks that only this worker may run.
-    inbox: Line<Inbox>,
+    inbox: CachePadded<Inbox>,
     /// Tasks of this worker's list that ended elsewhere.
-    graves: Line<Inbox>,
+    completed_elsewhere: CachePadded<Inbox>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     /// The task woken last.
     lifo: LifoSlot,
     deferred: Deferred,
-    /// The core, while its worker forks or blocks.
+    /// The state, while its worker forks or blocks.
     handoff: Handoff,
-    counters: Arc<Line<WorkerCounters>>,
+    counters: Arc<CachePadded<WorkerCounters>>,
 }
 
 impl Shared {
@@ -94,10 +94,10 @@ impl Shared {
         let remotes = (0..workers)
             .map(|_| {
                 let parker = Arc::new(Parker::new());
-                Line(Remote {
-                    ring: Line(Ring::new(workers == 1)),
-                    inbox: Line(Inbox::new()),
-                    graves: Line(Inbox::new()),
+                CachePadded(Remote {
+                    ring: CachePadded(Ring::new(workers == 1)),
+                    inbox: CachePadded(Inbox::new()),
+                    completed_elsewhere: CachePadded(Inbox::new()),
                     timers: Arc::new(TimerQueue::new(
                         common.clock.clone(),
                         Arc::clone(&parker),
@@ -107,7 +107,7 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
-                    counters: Arc::new(Line(WorkerCounters::new(common.histograms.start()))),
+                    counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
             })
             .collect();
@@ -118,25 +118,25 @@ impl Shared {
             this: Weak::clone(this),
             deques: Deques::new(workers),
             depot: Arc::default(),
-            monitor: Line(Monitor::new()),
-            injector: Line(Injector::new()),
-            idle: Line(Idle::new(workers as u32)),
-            shutdown: Line(AtomicBool::new(false)),
+            monitor: CachePadded(Monitor::new()),
+            injector: CachePadded(Injector::new()),
+            idle: CachePadded(Idle::new(workers as u32)),
+            shutdown: CachePadded(AtomicBool::new(false)),
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
             over: Mutex::new(false),
             over_changed: Condvar::new(),
         });
         for index in 0..workers {
-            let core = shared.new_core(index);
+            let state = shared.new_state(index);
             let its = Arc::clone(&shared);
-            let body = Box::new(move |is_new| worker::run(its, core, is_new));
+            let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
                 shared.common.blocking.shut_down();
                 // In the place of those that never came.
                 for index in index..workers {
-                    shared.retire(Some(shared.new_core(index)));
+                    shared.retire(Some(shared.new_state(index)));
                 }
                 return Err(error);
             }
@@ -144,8 +144,8 @@ impl Shared {
         Ok(shared)
     }
 
-    fn new_core(&self, index: usize) -> Box<Core> {
-        Box::new(Core::new(index as u32, Arc::clone(&self.remotes[index].counters)))
+    fn new_state(&self, index: usize) -> Box<WorkerState> {
+        Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
     }
 
     pub(super) fn common(&self) -> &Common {
@@ -220,7 +220,7 @@ impl Shared {
                 // Otherwise whoever made it non-empty does this, or has, and
                 // the worker has not emptied it since.
                 if was_empty {
-                    // Between the task and the look at the worker's core.
+                    // Between the task and the look at the worker's state.
                     fence_after_rmw();
                     self.unpark_worker(worker);
                 }
@@ -241,7 +241,7 @@ impl Shared {
     /// As `notify`, for callers whose last RMW was a full fence.
     #[inline]
     fn notify_fenced(&self) -> bool {
-        let Some(worker) = self.idle.choose() else { return false };
+        let Some(worker) = self.idle.notify() else { return false };
         self.unpark_worker(worker);
         true
     }
@@ -250,36 +250,36 @@ impl Shared {
     /// becomes the worker.
     ///
     /// The caller has put a full fence between what it wants the worker for and
-    /// this call: either it sees the core on offer, or whoever offers the core
+    /// this call: either it sees the state on offer, or whoever offers the state
     /// sees what came before (`WorkerThread::offer_to_block`).
     ///
     /// Returns whether there was anybody to wake.
     fn unpark_worker(&self, worker: u32) -> bool {
         let remote = &self.remotes[worker as usize];
         if let Some(offer) = remote.handoff.available().filter(|offer| offer.blocks())
-            && let Some(core) = self.retake(remote, offer)
+            && let Some(state) = self.retake(remote, offer)
         {
-            self.hand_to_pool(core);
+            self.hand_to_pool(state);
             return true;
         }
         remote.parker.unpark()
     }
 
-    /// Takes a core whose thread blocks, unless that came back for it.
-    fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<Core>> {
-        let core = remote.handoff.take(offer)?;
+    /// Takes a state whose thread blocks, unless that came back for it.
+    fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<WorkerState>> {
+        let state = remote.handoff.take(offer)?;
         // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
         // ours.
-        Some(unsafe { Box::from_raw(core) })
+        Some(unsafe { Box::from_raw(state) })
     }
 
     /// Another thread becomes the worker.
-    fn hand_to_pool(&self, core: Box<Core>) {
+    fn hand_to_pool(&self, state: Box<WorkerState>) {
         // Whoever is here has work for this scheduler in hand, or is one of its
         // threads, and keeps it.
-        let Some(shared) = self.this.upgrade() else { unreachable!("a core without a scheduler") };
+        let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        let body = Box::new(move |is_new| worker::run(shared, core, is_new));
+        let body = Box::new(move |is_new| worker::run(shared, state, is_new));
         self.common.blocking.run(&its, body);
     }
 
@@ -313,7 +313,7 @@ impl Shared {
     pub(super) fn shut_down(&self) {
         // Once per runtime.
         self.shutdown.store(true, SeqCst);
-        // Between that and the looks at cores on offer: who offers one later
+        // Between that and the looks at states on offer: who offers one later
         // sees that the runtime ends (`WorkerThread::offer`).
         fence(SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {
@@ -345,10 +345,10 @@ impl Shared {
         true
     }
 
-    /// A thread leaves, with its core if it has one. The last one cleans up.
-    fn retire(self: &Arc<Self>, core: Option<Box<Core>>) {
-        if let Some(core) = core {
-            self.retired.lock().push(core);
+    /// A thread leaves, with its state if it has one. The last one cleans up.
+    fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
+        if let Some(state) = state {
+            self.retired.lock().push(state);
         }
         // Release: what this thread did to tasks and lists is visible to the
         // last one. Acquire: so that it may be us.
@@ -372,11 +372,11 @@ impl Shared {
         for (index, remote) in self.remotes.iter().enumerate() {
             writeln!(
                 f,
-                "  worker {index}: ring {} · inbox {} · graves {} · parked {} · polls {} · parks {} \
+                "  worker {index}: ring {} · inbox {} · completed_elsewhere {} · parked {} · polls {} · parks {} \
                  · steals {} · next timer {:?}",
                 remote.ring.len(),
                 if remote.inbox.is_empty() { "empty" } else { "full" },
-                if remote.graves.is_empty() { "empty" } else { "full" },
+                if remote.completed_elsewhere.is_empty() { "empty" } else { "full" },
                 remote.parker.is_parked(),
                 remote.counters.polls.get(),
                 remote.counters.parks.get(),

@@ -10,7 +10,7 @@
 //! | a task in the LIFO slot, or a deferred waker, while the same poll goes on from one look to the next | moves it to the shared queue; wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, beside a sleeping worker | wakes one |
-//! | anything, if the worker forks since the last look, and nobody else has time | *retakes* the core on offer (`handoff.rs`): another thread is the worker from then on |
+//! | anything, if the worker forks since the last look, and nobody else has time | *retakes* the state on offer (`handoff.rs`): another thread is the worker from then on |
 //! | the memory of tasks that ended elsewhere, while the worker sleeps | wakes it, now and then |
 //!
 //! So nothing but a pinned task waits for a busy worker for more than two
@@ -62,7 +62,7 @@ pub(super) struct Monitor {
     /// Written by the monitor and by whoever wakes or starts it.
     state: AtomicU32,
     parker: Parker,
-    /// Forking threads whose cores were retaken. No more are taken than there
+    /// Forking threads whose states were retaken. No more are taken than there
     /// are workers, so that forks within forks do not make threads without end.
     retaken: AtomicUsize,
 }
@@ -73,7 +73,7 @@ impl Monitor {
     }
 
     /// Sees to it that the monitor is awake. The caller has made visible what
-    /// it is for, with a full fence in between: a core on offer, a guest, or
+    /// it is for, with a full fence in between: a state on offer, a guest, or
     /// that a worker is awake.
     #[inline]
     pub(super) fn ensure(&self, shared: &Arc<Shared>) {
@@ -126,19 +126,19 @@ impl Monitor {
         }
     }
 
-    /// For the runtime's end, which the caller has announced.
+    /// For the runtime's end, which the caller has notified.
     pub(super) fn shut_down(&self) {
         self.parker.unpark();
     }
 
-    /// A forking thread has found its core gone, and goes on without.
+    /// A forking thread has found its state gone, and goes on without.
     pub(super) fn fork_ended(&self, handoff: &Handoff) {
         handoff.remove_forker();
         // Relaxed: bounds on threads, which order nothing.
         self.retaken.fetch_sub(1, Relaxed);
     }
 
-    /// Sleeps until a worker is awake, or one offers its core.
+    /// Sleeps until a worker is awake, or one offers its state.
     fn rest(&self, shared: &Shared) {
         self.state.store(ASLEEP, Relaxed);
         // The monitor's half of the Dekker duel with `ensure`: either the
@@ -237,7 +237,7 @@ impl Shared {
         }
     }
 
-    /// Whether something waits that nobody but the worker of the core on offer
+    /// Whether something waits that nobody but the worker of the state on offer
     /// will serve.
     fn is_needed(&self, remote: &Remote, offer: Offer, is_served: bool) -> bool {
         if offer.has_pinned() || !remote.inbox.is_empty() {
@@ -252,7 +252,7 @@ impl Shared {
         self.idle.counts() == (0, 0)
     }
 
-    /// Has another thread become the worker whose own one forks, if the core is
+    /// Has another thread become the worker whose own one forks, if the state is
     /// still there and there may be one more thread.
     pub(super) fn retake_from_fork(&self, worker: u32, offer: Offer) {
         let remote = &self.remotes[worker as usize];
@@ -263,7 +263,7 @@ impl Shared {
             return;
         }
         remote.handoff.add_forker();
-        // Before the core is taken, become one of the scheduler's threads, so
+        // Before the state is taken, become one of the scheduler's threads, so
         // that the one that forks is not the last to leave. If none is left,
         // the runtime is over.
         // SeqCst: once per retake, and no weaker one is argued for.
@@ -272,7 +272,7 @@ impl Shared {
             return self.monitor.fork_ended(&remote.handoff);
         }
         match self.retake(remote, offer) {
-            Some(core) => self.hand_to_pool(core),
+            Some(state) => self.hand_to_pool(state),
             None => {
                 self.monitor.fork_ended(&remote.handoff);
                 if let Some(shared) = self.this.upgrade() {
@@ -314,7 +314,7 @@ impl Shared {
     /// Wakes the workers that sleep and have memory to let go.
     fn have_memory_reaped(&self) {
         for (worker, remote) in self.remotes.iter().enumerate() {
-            if !remote.graves.is_empty() && remote.parker.is_parked() {
+            if !remote.completed_elsewhere.is_empty() && remote.parker.is_parked() {
                 self.unpark_worker(worker as u32);
             }
         }
@@ -353,13 +353,13 @@ mod loom_tests {
 
     #[test]
     fn loom_a_guest_is_not_slept_through() {
-        one_sees_the_other(|handoff| handoff.seat_guest(), Handoff::has_guest);
+        one_sees_the_other(|handoff| handoff.guest_enters(), Handoff::has_guest);
     }
 
     #[test]
     fn loom_an_offer_is_not_slept_through() {
         let offer = |handoff: &Handoff| {
-            // SAFETY: a core that does not exist has no other owner.
+            // SAFETY: a state that does not exist has no other owner.
             let _ = unsafe { handoff.offer(ptr::null_mut(), Holds::default(), false) };
         };
         one_sees_the_other(offer, |handoff| handoff.available().is_some());

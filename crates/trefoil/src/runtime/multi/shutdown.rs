@@ -1,31 +1,31 @@
 //! The end of a runtime: every task that is left is cancelled.
 
-use super::worker::Core;
+use super::worker::WorkerState;
 use super::{Shared, drain};
 use crate::runtime::item::Item;
-use crate::task::{Home, OwnedTasks, Runnable, bury, cancel_all, wake_guarded};
+use crate::task::{Home, OwnedTasks, Runnable, cancel_all, reap, wake_guarded};
 use std::sync::Arc;
 
 /// Called by the last thread to leave, which thereby has all queues and lists
 /// to itself; only wakers on foreign threads are still about.
 ///
-/// It has no core any more, so whatever the futures' destructors wake or spawn
+/// It has no state any more, so whatever the futures' destructors wake or spawn
 /// goes to the injector, and that is closed first of all.
 pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
-    let mut cores = std::mem::take(&mut *shared.retired.lock());
-    cores.sort_by_key(|core| core.index());
-    debug_assert_eq!(cores.len(), shared.workers());
-    let first = Rites { shared, core: &cores[0] };
+    let mut states = std::mem::take(&mut *shared.retired.lock());
+    states.sort_by_key(|state| state.index());
+    debug_assert_eq!(states.len(), shared.workers());
+    let first = Rites { shared, state: &states[0] };
     let cancel = |item: Item| {
         // SAFETY: these queues hold tasks only.
         unsafe { Runnable::from_item(item) }.cancel(&first);
     };
 
     drain(shared.injector.close(), cancel);
-    for core in &cores {
-        let remote = &shared.remotes[core.index() as usize];
+    for state in &states {
+        let remote = &shared.remotes[state.index() as usize];
         drain(remote.inbox.close(), cancel);
-        drain(core.take_pinned(), cancel);
+        drain(state.take_pinned(), cancel);
         if let Some(task) = remote.lifo.take() {
             task.cancel(&first);
         }
@@ -36,12 +36,12 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
             cancel(item);
         }
     }
-    for core in &cores {
-        drain(shared.remotes[core.index() as usize].graves.take(), |item| {
-            // SAFETY: it was sent to this core's worker.
-            unsafe { bury(item, core.tasks()) };
+    for state in &states {
+        drain(shared.remotes[state.index() as usize].completed_elsewhere.take(), |item| {
+            // SAFETY: it was sent to this state's worker.
+            unsafe { reap(item, state.tasks()) };
         });
-        cancel_all(shared, &Rites { shared, core });
+        cancel_all(shared, &Rites { shared, state });
     }
     for remote in &shared.remotes {
         remote.timers.close();
@@ -50,16 +50,16 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
 
 struct Rites<'a> {
     shared: &'a Shared,
-    core: &'a Core,
+    state: &'a WorkerState,
 }
 
 impl Home for Rites<'_> {
     fn index(&self) -> u32 {
-        self.core.index()
+        self.state.index()
     }
 
     fn tasks(&self) -> &OwnedTasks {
-        self.core.tasks()
+        self.state.tasks()
     }
 
     fn count_end(&self) {
@@ -67,7 +67,7 @@ impl Home for Rites<'_> {
     }
 
     fn send_home(&self, home: u32, task: Item) {
-        let sent = self.shared.remotes[home as usize].graves.push(task);
-        debug_assert!(sent.is_ok(), "graves are never closed");
+        let sent = self.shared.remotes[home as usize].completed_elsewhere.push(task);
+        debug_assert!(sent.is_ok(), "completed_elsewhere are never closed");
     }
 }

@@ -1,13 +1,13 @@
-//! How a worker parts from its core while it blocks in place.
+//! How a worker parts from its state while it blocks in place.
 
 use super::*;
 
 impl WorkerThread {
-    /// Whether what runs on this thread can go on without the core: one of the
+    /// Whether what runs on this thread can go on without the state: one of the
     /// scheduler's tasks, which is put on the list as if it had rested, or a
     /// stolen job. Everything else that may ask for this is foreign code in the
     /// midst of the worker's own affairs (wakers, hooks, destructors, sets of
-    /// local tasks that go), which hold on to the core.
+    /// local tasks that go), which hold on to the state.
     pub(super) fn can_part(&self) -> bool {
         let Some(task) = context::with(|context| context.task.get()) else {
             return self.in_job.get() || self.in_leapfrog.get();
@@ -15,51 +15,51 @@ impl WorkerThread {
         if !task::is_under_way(task, Arc::as_ptr(&self.shared)) {
             return false;
         }
-        // Without a core, it was put on the list when it parted.
-        if self.core().is_some() {
+        // Without a state, it was put on the list when it parted.
+        if self.state().is_some() {
             settle(task, self);
         }
         true
     }
 
-    /// The core stays here while foreign code blocks: lets others take what
+    /// The state stays here while foreign code blocks: lets others take what
     /// they can, now and of what that code wakes.
-    fn open_up(&self, core: &Core) {
-        core.batch.set(false);
-        core.forked.set(true);
-        self.empty_slot(core);
-        self.announce_quiet(core);
+    fn open_up(&self, state: &WorkerState) {
+        state.batch.set(false);
+        state.forked.set(true);
+        self.empty_slot(state);
+        self.notify_pending(state);
     }
 
-    /// Offers the core, because this thread is about to block: it then counts as
+    /// Offers the state, because this thread is about to block: it then counts as
     /// a sleeping worker's, so whoever has work for a sleeper has another thread
     /// become the worker. If there is work already, that happens here.
     pub(crate) fn begin_blocking(&self) {
         self.vacate();
         self.reclaim();
-        let Some(core) = self.core() else { return };
+        let Some(state) = self.state() else { return };
         // They wait for a turn that may not come for as long as this blocks.
-        self.wake_deferred(core);
+        self.wake_deferred(state);
         if !self.can_part() {
-            return self.open_up(core);
+            return self.open_up(state);
         }
         // It goes on, if it is woken, in the place where others can see it.
-        self.empty_slot(core);
-        self.announce_quiet(core);
-        core.forked.set(false);
-        core.asleep.set(true);
+        self.empty_slot(state);
+        self.notify_pending(state);
+        state.forked.set(false);
+        state.asleep.set(true);
         let shared = &*self.shared;
-        let (index, holds) = (core.index, core.holds());
-        // The core and this thread, which has a task in its hands, may be two
+        let (index, holds) = (state.index, state.holds());
+        // The state and this thread, which has a task in its hands, may be two
         // from here on.
         shared.threads.fetch_add(1, SeqCst);
-        let remote = self.remote(core);
+        let remote = self.remote(state);
         let mut offer = None;
-        let asleep = shared.idle.sleep(index, core.searching.replace(false), || {
-            let core = self.core.replace(ptr::null_mut());
-            // SAFETY: this thread's core, which it gives up, and no reference
+        let asleep = shared.idle.sleep(index, state.searching.replace(false), || {
+            let state = self.state.replace(ptr::null_mut());
+            // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.
-            offer = Some(unsafe { remote.handoff.offer(core, holds, true) });
+            offer = Some(unsafe { remote.handoff.offer(state, holds, true) });
         });
         self.offered.set(offer.map(|offer| (index, offer)));
         // What blocks may compute as well, and has no right to the worker's CPU.
@@ -83,16 +83,16 @@ impl WorkerThread {
         }
     }
 
-    /// The core has come back before anybody had a use for it.
+    /// The state has come back before anybody had a use for it.
     pub(super) fn back_from_blocking(&self) {
-        // This thread and its core are one again. Not the last: this is one.
+        // This thread and its state are one again. Not the last: this is one.
         self.shared.threads.fetch_sub(1, SeqCst);
         self.wake_up();
-        let Some(core) = self.core() else { return };
-        self.shared.common.pin_worker(core.index);
-        if core.searching.get() {
+        let Some(state) = self.state() else { return };
+        self.shared.common.pin_worker(state.index);
+        if state.searching.get() {
             // It was chosen to search, but goes on with what it was doing.
-            self.found_work(core);
+            self.found_work(state);
         }
     }
 
@@ -100,18 +100,18 @@ impl WorkerThread {
     /// Another thread may block for as long as one of them holds something, and
     /// would never leave. What is left, the last one to leave finds.
     pub(super) fn abort_tasks(&self) {
-        if self.core().is_none() {
+        if self.state().is_none() {
             return;
         }
         task::abort_all(self);
-        // A destructor may give the core away, and with it the rest of this.
-        while let Some(core) = self.core() {
-            core.turns.advance();
-            let item = self.next(core).or_else(|| self.take_injected(core));
+        // A destructor may give the state away, and with it the rest of this.
+        while let Some(state) = self.state() {
+            state.turns.advance();
+            let item = self.next(state).or_else(|| self.take_injected(state));
             match item {
                 // SAFETY: tasks are the only items so far.
                 Some(item) => unsafe { Runnable::from_item(item) }.cancel(self),
-                None if self.wake_deferred(core) => {}
+                None if self.wake_deferred(state) => {}
                 None => return,
             }
         }

@@ -10,22 +10,22 @@ impl WorkerThread {
     /// Called by what runs on this thread when it has made work for others
     /// visible, with a full fence behind it, and may be long.
     pub(crate) fn has_forked(&self) {
-        let Some(core) = self.core() else {
+        let Some(state) = self.state() else {
             self.shared.notify_fenced();
             return;
         };
-        self.announce(core);
-        if !core.forked.replace(true) {
-            self.empty_slot(core);
+        self.notify_for(state);
+        if !state.forked.replace(true) {
+            self.empty_slot(state);
         }
         self.offer_to_fork();
     }
 
     /// Moves the task in the LIFO slot to where others can see it.
-    pub(super) fn empty_slot(&self, core: &Core) {
-        // SAFETY: the core is this thread's.
-        if let Some(task) = unsafe { self.remote(core).lifo.take_own() } {
-            self.push(core, task.into_item());
+    pub(super) fn empty_slot(&self, state: &WorkerState) {
+        // SAFETY: the state is this thread's.
+        if let Some(task) = unsafe { self.remote(state).lifo.take_own() } {
+            self.push(state, task.into_item());
         }
     }
 
@@ -40,19 +40,19 @@ impl WorkerThread {
         self.scopes.set(self.scopes.get() - 1);
     }
 
-    /// Offers the core for as long as a fork lasts: see `handoff.rs`. This
+    /// Offers the state for as long as a fork lasts: see `handoff.rs`. This
     /// thread goes on without.
     pub(super) fn offer_to_fork(&self) {
-        let Some(core) = self.core() else { return };
-        let is_able = self.shared.knobs.lends_workers && self.shared.workers() > 1;
+        let Some(state) = self.state() else { return };
+        let is_able = self.shared.knobs.hands_off_while_forking && self.shared.workers() > 1;
         if !is_able || context::is_in_local() || !self.can_part() {
             return;
         }
-        let (index, holds, remote) = (core.index, core.holds(), self.remote(core));
-        let core = self.core.replace(ptr::null_mut());
-        // SAFETY: this thread's core, which it gives up, and no reference to
+        let (index, holds, remote) = (state.index, state.holds(), self.remote(state));
+        let state = self.state.replace(ptr::null_mut());
+        // SAFETY: this thread's state, which it gives up, and no reference to
         // which is used any more.
-        let offer = unsafe { remote.handoff.offer(core, holds, false) };
+        let offer = unsafe { remote.handoff.offer(state, holds, false) };
         self.offered.set(Some((index, offer)));
         // Behind the fence in `offer`: either this sees that the runtime ends,
         // or `Shared::shut_down` sees the offer.
@@ -62,7 +62,7 @@ impl WorkerThread {
         self.shared.monitor.ensure(&self.shared);
     }
 
-    /// Gets the core back if it is on offer, unless it was retaken.
+    /// Gets the state back if it is on offer, unless it was retaken.
     #[inline]
     pub(super) fn reclaim(&self) {
         if let Some((index, offer)) = self.offered.get() {
@@ -75,8 +75,8 @@ impl WorkerThread {
         self.offered.set(None);
         let handoff = &self.shared.remotes[index as usize].handoff;
         match handoff.take(offer) {
-            Some(core) => {
-                self.core.set(core);
+            Some(state) => {
+                self.state.set(state);
                 if offer.blocks() {
                     self.back_from_blocking();
                 }
@@ -90,14 +90,14 @@ impl WorkerThread {
         }
     }
 
-    /// The core, for asynchronous code that comes after a fork in the same
+    /// The state, for asynchronous code that comes after a fork in the same
     /// poll: it gets an offered one back if nothing forked is outstanding.
     #[inline(always)]
-    pub(super) fn core_after_fork(&self) -> Option<&Core> {
+    pub(super) fn state_after_fork(&self) -> Option<&WorkerState> {
         if self.offered.get().is_some() && self.scopes.get() == 0 && !self.in_job.get() {
             self.reclaim_if_joined();
         }
-        self.core()
+        self.state()
     }
 
     #[cold]
@@ -112,13 +112,13 @@ impl WorkerThread {
     #[inline]
     pub(super) fn come_out(&self) {
         self.reclaim();
-        if let Some(core) = self.core() {
-            core.forked.set(false);
+        if let Some(state) = self.state() {
+            state.forked.set(false);
         }
     }
 
     /// A job from another worker's deque, on an empty stack. As for `run`, no
-    /// reference to the core is an argument.
+    /// reference to the state is an argument.
     pub(super) fn run_job(&self, job: Stolen<'_>) {
         self.in_job.set(true);
         self.offer_to_fork();

@@ -5,54 +5,54 @@ use super::*;
 impl WorkerThread {
     /// Ends the search; the last searcher has another one start if there is
     /// more to find.
-    pub(super) fn found_work(&self, core: &Core) {
-        core.searching.set(false);
+    pub(super) fn found_work(&self, state: &WorkerState) {
+        state.searching.set(false);
         if self.shared.idle.stop_searching() {
             fence(SeqCst);
             if self.shared.has_work() {
-                self.announce(core);
+                self.notify_for(state);
             }
         }
     }
 
     /// Looks for work of others.
-    pub(super) fn search(&self, core: &Core) -> Option<Found<'_>> {
-        if self.wake_deferred(core) {
-            let core = self.core()?;
-            return self.next(core).map(Found::Item);
+    pub(super) fn search(&self, state: &WorkerState) -> Option<Found<'_>> {
+        if self.wake_deferred(state) {
+            let state = self.state()?;
+            return self.next(state).map(Found::Item);
         }
-        if let Some(item) = self.take_injected(core) {
+        if let Some(item) = self.take_injected(state) {
             return Some(Found::Item(item));
         }
         if self.shared.workers() == 1 {
             return None;
         }
         // A stolen job may be long: what is due here goes first.
-        self.fire_timers(core);
-        if let Some(item) = self.next(core) {
+        self.fire_timers(state);
+        if let Some(item) = self.next(state) {
             return Some(Found::Item(item));
         }
-        if self.remote(core).handoff.has_forkers() {
-            return self.steal(core).map(Found::Item);
+        if self.remote(state).handoff.has_forkers() {
+            return self.steal(state).map(Found::Item);
         }
-        if !core.searching.get() {
+        if !state.searching.get() {
             if !self.shared.idle.start_searching() {
                 return None;
             }
-            core.searching.set(true);
+            state.searching.set(true);
         }
         let most = self.shared.knobs.search_rounds;
-        let rounds = core.patience.next_search(most);
+        let rounds = state.patience.next_search(most);
         for round in 0..=rounds {
             let found =
-                self.steal_anything(core).or_else(|| self.take_injected(core).map(Found::Item));
+                self.steal_anything(state).or_else(|| self.take_injected(state).map(Found::Item));
             if found.is_some() {
                 if round > 0 {
-                    core.patience.paid(most);
+                    state.patience.paid(most);
                 }
                 return found;
             }
-            let remote = self.remote(core);
+            let remote = self.remote(state);
             if !remote.inbox.is_empty() || self.shared.is_shut_down() {
                 return None;
             }
@@ -60,21 +60,21 @@ impl WorkerThread {
                 std::hint::spin_loop();
             }
         }
-        core.patience.did_not_pay(most);
+        state.patience.did_not_pay(most);
         None
     }
 
     /// Takes from the shared queue: no more than a batch, so that nothing else
     /// waits for long behind it.
-    pub(super) fn take_injected(&self, core: &Core) -> Option<Item> {
-        let ring = &self.remote(core).ring;
+    pub(super) fn take_injected(&self, state: &WorkerState) -> Option<Item> {
+        let ring = &self.remote(state).ring;
         if self.shared.injector.is_empty() {
             return None;
         }
-        // SAFETY: the core makes this thread the ring's owner.
+        // SAFETY: the state makes this thread the ring's owner.
         let room = unsafe { ring.room() };
-        let beside_others = !ring.is_empty() || !self.remote(core).lifo.is_empty();
-        let most = core.turns.injected_batch(beside_others).min(room);
+        let beside_others = !ring.is_empty() || !self.remote(state).lifo.is_empty();
+        let most = state.turns.injected_batch(beside_others).min(room);
         let mut batched = false;
         // Its part, if others are about to come. They can steal it anyway.
         let (searching, sleeping) = self.shared.idle.counts();
@@ -88,19 +88,19 @@ impl WorkerThread {
         // A searcher looks around when it stops. All others have to make sure
         // here that what was in between two queues for a moment is not missed.
         // The poll that follows may be long, and so nothing may stay quiet.
-        let quiet = first.is_some() && core.unannounced.take();
-        if (batched || quiet) && !core.searching.get() && !ring.is_empty() {
+        let quiet = first.is_some() && state.owes_notify.take();
+        if (batched || quiet) && !state.searching.get() && !ring.is_empty() {
             fence(SeqCst);
-            self.announce(core);
+            self.notify_for(state);
         }
         first
     }
 
     /// Tasks and jobs take turns at being looked for first.
-    pub(super) fn steal_anything(&self, core: &Core) -> Option<Found<'_>> {
+    pub(super) fn steal_anything(&self, state: &WorkerState) -> Option<Found<'_>> {
         let job = || self.steal_job().map(Found::Job);
-        let task = || self.steal(core).map(Found::Item);
-        if core.turns.tick().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
+        let task = || self.steal(state).map(Found::Item);
+        if state.turns.tick().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
     }
 
     pub(super) fn steal_job(&self) -> Option<Stolen<'_>> {
@@ -109,20 +109,20 @@ impl WorkerThread {
         deques.steal(fork_join::deque_id(), start)
     }
 
-    pub(super) fn steal(&self, core: &Core) -> Option<Item> {
+    pub(super) fn steal(&self, state: &WorkerState) -> Option<Item> {
         let workers = self.shared.workers();
-        let own = self.remote(core);
+        let own = self.remote(state);
         let start = context::random(workers as u32) as usize;
         for offset in 0..workers {
             let victim = (start + offset) % workers;
-            if victim == core.index as usize {
+            if victim == state.index as usize {
                 continue;
             }
             let ring = &self.shared.remotes[victim].ring;
             if ring.is_empty() {
                 continue;
             }
-            // SAFETY: the core makes this thread the owner of its own ring.
+            // SAFETY: the state makes this thread the owner of its own ring.
             if let Some(item) = unsafe { ring.steal_into(&own.ring) } {
                 own.counters.steals.add(1);
                 own.counters.stolen.add(1 + own.ring.len() as u64);

@@ -4,8 +4,8 @@
 //! there was, and sleep again, before the next one: on a machine where both
 //! share a CPU, for each of the hundreds of tasks that a broadcast wakes. So
 //! after each wake-up that a poll has made, its next one needs twice as much in
-//! the ring. What is left when the poll is over is announced then, and if that
-//! takes long, the monitor announces it.
+//! the ring. What is left when the poll is over is notified then, and if that
+//! takes long, the monitor notifies it.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

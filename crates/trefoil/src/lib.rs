@@ -254,13 +254,17 @@
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `test-util` | no | paused time |
 
+mod context;
 pub mod fork_join;
 mod idle;
 #[doc(hidden)]
 pub mod macros;
+mod primitives;
 #[doc = include_str!("progress.md")]
 pub mod progress {}
+mod queue;
 pub mod runtime;
+mod scheduler;
 pub mod sync;
 pub mod task;
 pub mod time;

@@ -6,10 +6,12 @@
 
 use super::job::Header;
 use super::latch::Latch;
-use crate::runtime::abort::AbortOnUnwind;
-use crate::runtime::parker::Parker;
-use crate::sync::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw};
-use crate::sync::{CachePadded, UnsafeCell};
+use crate::primitives::abort::AbortOnUnwind;
+use crate::primitives::atomic::{
+    AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw,
+};
+use crate::primitives::parker::Parker;
+use crate::primitives::{CachePadded, UnsafeCell};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 
 use super::deque::{Deque, Owner, Stolen};
 use super::latch::MAX_IDS;
-use crate::sync::Mutex;
-use crate::sync::atomic::{Acquire, AtomicPtr, AtomicUsize, Relaxed, Release};
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{Acquire, AtomicPtr, AtomicUsize, Relaxed, Release};
 use std::marker::PhantomData;
 use std::ptr;
 

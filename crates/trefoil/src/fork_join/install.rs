@@ -1,8 +1,11 @@
 //! The way into a runtime's workers from other threads.
 
 use super::job::{Header, StackJob, Where};
-use crate::runtime::{Handle, Scheduler, context, global_for_forks, multi, parker::Parker};
-use crate::sync::atomic::{Acquire, AtomicU32, Release};
+use crate::context;
+use crate::primitives::atomic::{Acquire, AtomicU32, Release};
+use crate::primitives::parker::Parker;
+use crate::runtime::{Handle, global_for_forks};
+use crate::scheduler::{Scheduler, multi};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;

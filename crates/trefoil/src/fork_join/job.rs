@@ -1,7 +1,7 @@
 //! Jobs: closures that wait in their caller's frame, to be run there or by a
 //! thief.
 
-use crate::sync::UnsafeCell;
+use crate::primitives::UnsafeCell;
 use std::any::Any;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;

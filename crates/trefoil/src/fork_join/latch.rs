@@ -1,6 +1,6 @@
 //! What has become of one stolen job: a word per slot of the deque.
 
-use crate::sync::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
 
 /// The thief has the job's result where the owner looks for it.
 const DONE: u32 = 1;

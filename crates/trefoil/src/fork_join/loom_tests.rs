@@ -4,8 +4,8 @@
 use super::deque::{CAPACITY, Deque, Owner, Reclaimed, Share};
 use super::job::Header;
 use super::latch::Progress;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, Relaxed};
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{AtomicU32, Relaxed};
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;

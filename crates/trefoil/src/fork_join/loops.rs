@@ -2,7 +2,8 @@
 
 use super::job::Where;
 use super::join::join_where;
-use crate::runtime::{Handle, context, global_for_forks};
+use crate::context;
+use crate::runtime::{Handle, global_for_forks};
 use std::ops::Range;
 
 /// Something to iterate over that can be cut in two.

@@ -73,8 +73,8 @@ pub(crate) use deque::{Deque, Owner, Stolen};
 pub(crate) use deques::Deques;
 pub(crate) use install::{install, install_here};
 
-use crate::runtime::context::{self, Context};
-use crate::runtime::multi::WorkerThread;
+use crate::context::{self, Context};
+use crate::scheduler::multi::WorkerThread;
 use deque::Share;
 use job::Header;
 use std::ptr::NonNull;

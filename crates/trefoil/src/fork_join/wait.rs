@@ -7,7 +7,7 @@
 
 use super::Fork;
 use super::latch::{Latch, Progress};
-use crate::runtime::multi::WorkerThread;
+use crate::scheduler::multi::WorkerThread;
 
 /// How often a waiting worker looks again before it sleeps. A wait that ends
 /// sooner than a sleeper could be woken should not put it to sleep.

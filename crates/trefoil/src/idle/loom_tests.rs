@@ -1,8 +1,8 @@
 //! No work is left behind by sleepers: the protocol with a queue and parkers.
 
 use super::*;
-use crate::runtime::parker::Parker;
-use crate::sync::atomic::{AtomicUsize, Relaxed, fence};
+use crate::primitives::atomic::{AtomicUsize, Relaxed, fence};
+use crate::primitives::parker::Parker;
 use loom::thread;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! The protocol and the proof that no work is left behind by sleepers stand in
 //! `README.md` beside this file.
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, SeqCst};
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{AtomicU64, SeqCst};
 
 #[cfg(all(test, loom))]
 mod loom_tests;

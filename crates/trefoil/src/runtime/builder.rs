@@ -1,8 +1,9 @@
-use super::affinity::{self, Affinity};
-use super::handle::{Handle, Scheduler};
+use super::Handle;
+use super::Runtime;
 use super::histogram::{HistogramConfiguration, Histograms};
 use super::local::{LocalOptions, LocalRuntime};
-use super::{Common, Hook, Hooks, Knobs, Runtime, blocking, current, multi};
+use crate::scheduler::affinity;
+use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
 use crate::task::discard;
 use crate::time::Clock;
 use std::fmt;
@@ -70,7 +71,7 @@ impl Builder {
             knobs: Knobs {
                 event_interval: 61,
                 global_queue_interval: 61,
-                search_rounds: super::multi::SEARCH_ROUNDS,
+                search_rounds: multi::SEARCH_ROUNDS,
                 hands_off_while_forking: true,
             },
             has_schedule_latency: false,

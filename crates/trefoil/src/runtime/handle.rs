@@ -1,5 +1,6 @@
-use super::{Common, RuntimeMetrics, blocking, context, current, multi};
-use crate::runtime::metrics::WorkerCounters;
+use super::RuntimeMetrics;
+use crate::context;
+use crate::scheduler::{Common, Scheduler, WorkerCounters, blocking};
 use crate::task::{Id, JoinHandle, LocalEnterGuard, Runnable, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
@@ -12,12 +13,6 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) scheduler: Scheduler,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Scheduler {
-    Multi(Arc<multi::Shared>),
-    Current(Arc<current::Shared>),
 }
 
 /// Keeps a runtime the current one of its thread: see [`Handle::enter`].
@@ -227,7 +222,7 @@ impl Handle {
     /// From within asynchronous code, and with the future's own panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        super::block_on::block_on(self, future)
+        crate::scheduler::block_on::block_on(self, future)
     }
 
     /// Runs a closure on one of the runtime's workers, where it can

@@ -1,6 +1,6 @@
 //! Histograms of durations: how they are divided, and their counts.
 
-use crate::sync::atomic::{AtomicU64, Relaxed};
+use crate::primitives::atomic::{AtomicU64, Relaxed};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;

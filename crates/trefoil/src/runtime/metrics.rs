@@ -1,71 +1,10 @@
 //! Numbers about a runtime's life.
 
 use super::handle::Handle;
-use super::histogram::{Histogram, HistogramConfiguration, TaskTimes};
-use crate::sync::atomic::{AtomicU64, Relaxed};
+use super::histogram::{Histogram, HistogramConfiguration};
+use crate::scheduler::{TaskCounters, WorkerCounters};
 use std::ops::Range;
 use std::time::Duration;
-
-/// A number that one thread writes and all may read.
-#[derive(Debug)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self(AtomicU64::new(0))
-    }
-}
-
-impl Counter {
-    /// Only for the counter's one writer, or under a lock.
-    #[inline(always)]
-    pub(crate) fn add(&self, n: u64) {
-        // Relaxed, and not an RMW: statistics of a single writer.
-        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
-    }
-
-    /// For counters with many writers.
-    pub(crate) fn add_shared(&self, n: u64) {
-        // Relaxed: statistics.
-        self.0.fetch_add(n, Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        // Relaxed: statistics.
-        self.0.load(Relaxed)
-    }
-}
-
-/// How many tasks there are, as a sum over many places.
-#[derive(Debug, Default)]
-pub(crate) struct TaskCounters {
-    pub(crate) spawned: Counter,
-    pub(crate) ended: Counter,
-}
-
-/// What one worker counts.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerCounters {
-    pub(crate) polls: Counter,
-    pub(crate) parks: Counter,
-    pub(crate) unparks: Counter,
-    /// Between two parks, added up.
-    pub(crate) busy_ns: Counter,
-    /// Tasks spawned on the worker, and ended on it.
-    pub(crate) tasks: TaskCounters,
-    pub(crate) steals: Counter,
-    pub(crate) stolen: Counter,
-    pub(crate) overflows: Counter,
-    pub(crate) wakes: Counter,
-    /// If the runtime keeps histograms.
-    pub(crate) times: Option<Box<TaskTimes>>,
-}
-
-impl WorkerCounters {
-    pub(crate) fn new(times: Option<Box<TaskTimes>>) -> Self {
-        Self { times, ..Self::default() }
-    }
-}
 
 /// A view of a runtime's counters.
 ///

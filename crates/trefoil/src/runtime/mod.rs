@@ -7,29 +7,14 @@
 //!
 //! For those who know tokio, [`from_tokio`] says what is different.
 
-pub(crate) mod abort;
-mod affinity;
-pub(crate) mod block_on;
-pub(crate) mod blocking;
 mod builder;
-pub(crate) mod context;
-pub(crate) mod current;
 pub mod from_tokio;
 mod global;
 mod handle;
 mod histogram;
-pub(crate) mod inbox;
-mod injector;
-pub(crate) mod item;
 mod local;
 mod metrics;
-pub(crate) mod multi;
-pub(crate) mod parker;
 pub(crate) mod registry;
-mod ring;
-
-#[cfg(all(test, loom))]
-mod loom_tests;
 
 pub use builder::Builder;
 pub use global::global;
@@ -41,23 +26,17 @@ pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
 pub(crate) use global::global_for_forks;
-pub(crate) use handle::{NO_RUNTIME, Scheduler};
-pub(crate) use inbox::Inbox;
-pub(crate) use item::{Fifo, Item, Link};
+pub(crate) use handle::NO_RUNTIME;
+pub(crate) use histogram::{Histograms, TaskTimes};
 
-use crate::sync::CachePadded;
-use crate::task::{JoinHandle, discard};
-use crate::time::Clock;
-use affinity::Affinity;
-use context::Entered;
-use histogram::Histograms;
-use metrics::TaskCounters;
+use crate::context::{self, Entered};
+use crate::scheduler::{Scheduler, current};
+use crate::task::JoinHandle;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::num::NonZeroU64;
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// A running scheduler, its blocking pool and its timers.
@@ -77,24 +56,6 @@ pub struct Runtime {
     is_over: bool,
 }
 
-/// What both schedulers have.
-pub(crate) struct Common {
-    pub(crate) blocking: Arc<blocking::Pool>,
-    pub(crate) clock: Clock,
-    pub(crate) hooks: Hooks,
-    pub(crate) thread_stack_bytes: Option<usize>,
-    pub(crate) has_time: bool,
-    /// Tasks that were spawned or have ended on a thread without a core.
-    pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
-    /// If the workers are pinned.
-    pub(crate) affinity: Option<Affinity>,
-    /// What the workers measure; tasks know whether they do.
-    pub(crate) histograms: Histograms,
-    pub(crate) is_measured: bool,
-    pub(crate) id: Id,
-    pub(crate) name: Option<String>,
-}
-
 /// Names a runtime, or a [`LocalSet`](crate::task::LocalSet): unique among all of
 /// the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +65,7 @@ impl Id {
     pub(crate) fn next() -> Self {
         // Never loom's: it orders nothing. Relaxed: only uniqueness matters.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, crate::sync::atomic::Relaxed);
+        let id = NEXT.fetch_add(1, crate::primitives::atomic::Relaxed);
         Self(NonZeroU64::new(id).expect("2^64 runtimes"))
     }
 }
@@ -122,87 +83,6 @@ impl UnwindSafe for Handle {}
 impl RefUnwindSafe for Handle {}
 impl UnwindSafe for Builder {}
 impl RefUnwindSafe for Builder {}
-
-/// How often a scheduler does what.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Knobs {
-    /// Polls between two looks at timers and messages.
-    pub(crate) event_interval: u32,
-    /// Polls between two looks at the shared queue while there is other work.
-    pub(crate) global_queue_interval: u32,
-    /// How often a searcher goes round before it sleeps.
-    pub(crate) search_rounds: u32,
-    /// Whether workers lend their cores while they fork.
-    pub(crate) hands_off_while_forking: bool,
-}
-
-type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
-
-/// What the user wants to be called at certain moments.
-#[derive(Clone, Default)]
-pub(crate) struct Hooks {
-    pub(crate) thread_start: Hook,
-    pub(crate) thread_stop: Hook,
-    pub(crate) thread_park: Hook,
-    pub(crate) thread_unpark: Hook,
-}
-
-impl Hooks {
-    pub(crate) fn thread_start(&self) {
-        call(&self.thread_start);
-    }
-
-    pub(crate) fn thread_stop(&self) {
-        call(&self.thread_stop);
-    }
-
-    pub(crate) fn thread_park(&self) {
-        call(&self.thread_park);
-    }
-
-    pub(crate) fn thread_unpark(&self) {
-        call(&self.thread_unpark);
-    }
-}
-
-/// A hook's panic must not take a scheduler's thread along, with all its
-/// tasks; its message has been printed.
-#[inline]
-fn call(hook: &Hook) {
-    if let Some(hook) = hook
-        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook()))
-    {
-        discard(payload);
-    }
-}
-
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks").finish_non_exhaustive()
-    }
-}
-
-impl Common {
-    /// The calling thread becomes that worker.
-    pub(crate) fn pin_worker(&self, worker: u32) {
-        if let Some(affinity) = &self.affinity {
-            affinity.pin(worker);
-        }
-    }
-
-    /// The calling thread is no worker, or no longer.
-    pub(crate) fn unpin(&self) {
-        if let Some(affinity) = &self.affinity {
-            affinity.release();
-        }
-    }
-}
-
-impl fmt::Debug for Common {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Common").field("blocking", &self.blocking).finish_non_exhaustive()
-    }
-}
 
 impl Runtime {
     /// A multi-thread runtime with one worker per core.
@@ -330,7 +210,7 @@ impl Runtime {
             return;
         }
         if context::with(context::Context::entered) == Entered::Yes {
-            if crate::sync::thread::panicking() {
+            if crate::primitives::thread::panicking() {
                 return;
             }
             panic!(

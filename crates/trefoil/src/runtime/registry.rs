@@ -3,7 +3,8 @@
 //! A timer that is polled outside of its runtime finds it here. This is the slow
 //! path of something rare, so one lock for all of the process does.
 
-use super::{Handle, Id, Scheduler, current, multi};
+use super::{Handle, Id};
+use crate::scheduler::{Scheduler, current, multi};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

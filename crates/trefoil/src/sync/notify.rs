@@ -1,7 +1,7 @@
 //! Wakes tasks that wait for something to have happened.
 
-use crate::sync::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
-use crate::sync::{Mutex, MutexGuard, UnsafeCell};
+use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
+use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;

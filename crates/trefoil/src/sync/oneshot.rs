@@ -1,9 +1,9 @@
 //! A channel for one value.
 
-use crate::runtime::block_on;
-use crate::runtime::context;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AcqRel, Acquire, AtomicU32};
+use crate::context;
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32};
+use crate::scheduler::block_on;
 use crate::task::coop;
 use std::fmt;
 use std::future::{Future, poll_fn};

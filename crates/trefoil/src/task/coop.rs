@@ -7,7 +7,7 @@
 //! their turn. The scheme, and the size of the budget, are tokio's (see "Reducing
 //! tail latencies with automatic cooperative task yielding", 2020).
 
-use crate::runtime::context;
+use crate::context;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

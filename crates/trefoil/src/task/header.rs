@@ -2,8 +2,8 @@
 
 use super::Id;
 use super::state::State;
-use crate::runtime::Link;
-use crate::sync::UnsafeCell;
+use crate::primitives::UnsafeCell;
+use crate::queue::Link;
 use std::any::Any;
 use std::future::Future;
 use std::ptr::NonNull;

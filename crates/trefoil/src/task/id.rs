@@ -1,5 +1,5 @@
-use crate::runtime::context;
-use crate::sync::atomic::Relaxed;
+use crate::context;
+use crate::primitives::atomic::Relaxed;
 use std::fmt;
 use std::num::NonZeroU64;
 

@@ -1,7 +1,7 @@
 use super::header::trailer;
 use super::state::{Completed, DropJoin};
 use super::{Id, JoinError, TaskRef, coop};
-use crate::runtime::context;
+use crate::context;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;

@@ -2,8 +2,10 @@
 
 use super::{Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
 use super::{allocate, cancel_all};
-use crate::runtime::{self, Fifo, Handle, Inbox, Item, Runtime, context};
-use crate::sync::Mutex;
+use crate::context;
+use crate::primitives::Mutex;
+use crate::queue::{Fifo, Inbox, Item};
+use crate::runtime::{self, Handle, Runtime};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;

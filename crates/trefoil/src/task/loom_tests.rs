@@ -1,8 +1,8 @@
 //! Task state, join handle, abort, wake and last rites under loom.
 
 use super::*;
+use crate::primitives::Mutex;
 use crate::runtime::Item;
-use crate::sync::Mutex;
 use loom::thread;
 use std::cell::Cell;
 use std::future::Future;

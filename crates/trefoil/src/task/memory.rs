@@ -7,10 +7,10 @@
 //!
 //! Only workers keep memory; other threads take a block at a time from the depot of the runtime that they spawn on. All of it is the global allocator's, block by block, so any thread may give any block back.
 
-use crate::runtime::context;
-use crate::runtime::multi::WorkerThread;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Relaxed};
-use crate::sync::{CachePadded, Mutex};
+use crate::context;
+use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
+use crate::primitives::{CachePadded, Mutex};
+use crate::scheduler::multi::WorkerThread;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::array;
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 use super::JoinHandle;
-use crate::runtime::context::{self, Entered};
-use crate::runtime::multi::WorkerThread;
+use crate::context::{self, Entered};
 use crate::runtime::{Handle, NO_RUNTIME};
+use crate::scheduler::multi::WorkerThread;
 use std::future::Future;
 
 /// Spawns a task into the current runtime: see [`Handle::spawn`].

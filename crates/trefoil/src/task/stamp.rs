@@ -5,8 +5,8 @@
 //! exist, and pay for it with one branch when they are spawned.
 
 use super::header::{Header, Trailer, Vtable, header};
-use crate::runtime::context;
-use crate::sync::UnsafeCell;
+use crate::context;
+use crate::primitives::UnsafeCell;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};

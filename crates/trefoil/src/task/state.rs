@@ -6,7 +6,7 @@
 //! The protocol, with the owner of every field in every state, is in
 //! `README.md` beside this file.
 
-use crate::sync::atomic::{AcqRel, Acquire, AtomicUsize, Relaxed, fence};
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicUsize, Relaxed, fence};
 use std::fmt;
 
 /// Somebody holds the exclusive right to the future: the worker that polls it,

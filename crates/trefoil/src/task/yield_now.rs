@@ -1,5 +1,5 @@
 use super::task_of;
-use crate::runtime::context;
+use crate::context;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "test-util")]
-use crate::sync::Mutex;
+use crate::primitives::Mutex;
 #[cfg(feature = "test-util")]
 use std::sync::Arc;
 #[cfg(feature = "test-util")]

@@ -27,8 +27,8 @@
 
 use super::queue::TimerQueue;
 use super::wheel::Node;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{Acquire, AtomicU32, Release};
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{Acquire, AtomicU32, Release};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;

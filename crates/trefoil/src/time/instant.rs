@@ -14,7 +14,7 @@ impl Instant {
     #[inline]
     pub fn now() -> Instant {
         #[cfg(feature = "test-util")]
-        return crate::runtime::context::with(|context| Instant {
+        return crate::context::with(|context| Instant {
             std: match context.handle() {
                 Some(handle) => handle.common().clock.now(),
                 None => std::time::Instant::now(),

@@ -3,8 +3,8 @@
 use super::Clock;
 use super::entry::{Entry, State};
 use super::queue::{Refused, TimerQueue};
+use crate::primitives::parker::Parker;
 use crate::runtime::Id;
-use crate::runtime::parker::Parker;
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 use std::ptr::NonNull;

@@ -3,10 +3,10 @@
 use super::clock::Clock;
 use super::entry::{Entry, State};
 use super::wheel::{Step, Wheel, with_node};
+use crate::primitives::atomic::{AtomicBool, AtomicU64, Relaxed};
+use crate::primitives::parker::Parker;
+use crate::primitives::{Mutex, MutexGuard};
 use crate::runtime::Id;
-use crate::runtime::parker::Parker;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Relaxed};
-use crate::sync::{Mutex, MutexGuard};
 use crate::task::{task_of, wake_guarded};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use super::entry::{Entry, State};
 use super::queue::{Refused, TimerQueue, clone_foreign};
 use super::{Duration, Instant};
-use crate::runtime::context::{self, Context};
+use crate::context::{self, Context};
 use crate::runtime::{Id, NO_RUNTIME, registry};
 use crate::task::coop;
 use std::fmt;

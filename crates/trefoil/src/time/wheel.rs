@@ -270,8 +270,8 @@ impl Wheel {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::primitives::parker::Parker;
     use crate::runtime::Id;
-    use crate::runtime::parker::Parker;
     use crate::time::{Clock, TimerQueue};
     use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Those who wait, notify and give up, under loom.
 
 use super::*;
-use crate::sync::atomic::AtomicBool;
+use crate::primitives::atomic::AtomicBool;
 use loom::thread;
 use std::pin::pin;
 

@@ -1,7 +1,7 @@
 //! Sender and receiver under loom, which sees every access to the cells.
 
 use super::*;
-use crate::sync::atomic::{AtomicBool, Relaxed};
+use crate::primitives::atomic::{AtomicBool, Relaxed};
 use loom::thread;
 use std::task::Wake;
 

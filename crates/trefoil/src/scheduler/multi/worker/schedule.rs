@@ -5,7 +5,7 @@ use super::*;
 impl WorkerThread {
     /// Queues a task that this thread has woken or spawned.
     #[inline]
-    pub(in crate::runtime::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
+    pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
         let Some(state) = self.state_after_fork() else { return self.shared.inject(task) };
         if let Some(worker) = task.pinned_to() {
             if worker != state.index {

@@ -9,19 +9,21 @@ mod worker;
 
 pub(crate) use worker::{WorkerThread, work_here};
 
-use super::inbox::Inbox;
-use super::injector::Injector;
-use super::item::{Fifo, Item};
-use super::metrics::WorkerCounters;
-use super::parker::Parker;
-use super::ring::Ring;
-use super::{Common, Handle, Knobs, Scheduler, context};
+use super::WorkerCounters;
+use super::{Common, Knobs, Scheduler};
+use crate::context;
 use crate::fork_join::Deques;
 use crate::idle::Idle;
-use crate::sync::atomic::{
+use crate::primitives::atomic::{
     AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
 };
-use crate::sync::{CachePadded, Condvar, Mutex};
+use crate::primitives::parker::Parker;
+use crate::primitives::{CachePadded, Condvar, Mutex};
+use crate::queue::Inbox;
+use crate::queue::Injector;
+use crate::queue::Ring;
+use crate::queue::{Fifo, Item};
+use crate::runtime::Handle;
 use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
@@ -85,7 +87,7 @@ impl Shared {
     ///
     /// # Errors
     /// The system had no thread to give; those started are told to go.
-    pub(super) fn start(
+    pub(crate) fn start(
         common: Common,
         knobs: Knobs,
         workers: usize,
@@ -148,37 +150,37 @@ impl Shared {
         Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
     }
 
-    pub(super) fn common(&self) -> &Common {
+    pub(crate) fn common(&self) -> &Common {
         &self.common
     }
 
-    pub(super) fn depot(&self) -> &Depot {
+    pub(crate) fn depot(&self) -> &Depot {
         &self.depot
     }
 
-    pub(super) fn workers(&self) -> usize {
+    pub(crate) fn workers(&self) -> usize {
         self.remotes.len()
     }
 
-    pub(super) fn counters(&self, worker: usize) -> &WorkerCounters {
+    pub(crate) fn counters(&self, worker: usize) -> &WorkerCounters {
         &self.remotes[worker].counters
     }
 
-    pub(super) fn global_queue_depth(&self) -> usize {
+    pub(crate) fn global_queue_depth(&self) -> usize {
         self.injector.len()
     }
 
-    pub(super) fn local_queue_depth(&self, worker: usize) -> usize {
+    pub(crate) fn local_queue_depth(&self, worker: usize) -> usize {
         self.remotes[worker].ring.len()
     }
 
-    pub(super) fn foreign_timers(&self) -> &Arc<TimerQueue> {
+    pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
         &self.remotes[0].timers
     }
 
     /// Queues a new task; cancels it if the runtime is over.
     #[inline]
-    pub(super) fn spawn(self: &Arc<Self>, task: Runnable) {
+    pub(crate) fn spawn(self: &Arc<Self>, task: Runnable) {
         let rejected = context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
                 Some(worker) => {
@@ -310,7 +312,7 @@ impl Shared {
     }
 
     /// Tells all workers to leave.
-    pub(super) fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         // Once per runtime.
         self.shutdown.store(true, SeqCst);
         // Between that and the looks at states on offer: who offers one later
@@ -327,7 +329,7 @@ impl Shared {
     }
 
     /// Waits until all tasks are gone; false if the time ran out first.
-    pub(super) fn wait_over(&self, timeout: Option<Duration>) -> bool {
+    pub(crate) fn wait_over(&self, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut over = self.over.lock();
         while !*over {
@@ -360,7 +362,7 @@ impl Shared {
     }
 
     /// The scheduler's state, for people who look at a hang.
-    pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (searching, sleeping) = self.idle.counts();
         writeln!(
             f,

@@ -1,6 +1,6 @@
 //! What a run queue holds, and the plain list that several queues are made of.
 
-use crate::sync::UnsafeCell;
+use crate::primitives::UnsafeCell;
 use std::ptr::NonNull;
 
 /// The intrusive link at the start of everything that can be queued.

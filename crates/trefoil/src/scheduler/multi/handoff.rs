@@ -15,8 +15,10 @@
 //! one that blocks leaves its CPU to somebody else.
 
 use super::worker::WorkerState;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AcqRel, AtomicBool, AtomicU32, AtomicU64, Relaxed, fence_after_rmw};
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{
+    AcqRel, AtomicBool, AtomicU32, AtomicU64, Relaxed, fence_after_rmw,
+};
 use std::ptr;
 
 /// The slot for one worker's state.
@@ -254,7 +256,7 @@ mod loom_tests {
     #[test]
     fn loom_a_worker_that_blocks_is_counted_as_one_that_sleeps() {
         use crate::idle::{Asleep, Awake, Idle};
-        use crate::sync::atomic::{SeqCst, fence};
+        use crate::primitives::atomic::{SeqCst, fence};
 
         struct Model {
             idle: Idle,

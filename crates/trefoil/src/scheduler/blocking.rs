@@ -19,12 +19,12 @@
 //! thread is on its way, or the pool is at its limit (or out of threads) and
 //! each of its threads looks at the queue before it rests.
 
-use super::context;
-use super::handle::Handle;
-use super::item::{Fifo, Item};
 use super::multi::Nowhere;
 use super::{Hooks, Scheduler};
-use crate::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::context;
+use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
+use crate::queue::{Fifo, Item};
+use crate::runtime::Handle;
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
 use std::collections::VecDeque;
@@ -114,7 +114,7 @@ impl State {
 /// # Panics
 /// If it needs a thread, has none, and the system gives none.
 #[track_caller]
-pub(super) fn spawn<F, R>(handle: &Handle, f: F) -> JoinHandle<R>
+pub(crate) fn spawn<F, R>(handle: &Handle, f: F) -> JoinHandle<R>
 where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
@@ -127,7 +127,7 @@ where
 }
 
 impl Pool {
-    pub(super) fn new(config: Config) -> Arc<Self> {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
         Arc::new(Self {
             config,
             state: Mutex::default(),
@@ -195,7 +195,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system has no thread to give. The body was dropped.
-    pub(super) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
+    pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
         self.state.lock().threads += 1;
         let pool = Arc::clone(self);
         let name = (self.config.thread_name)();
@@ -212,7 +212,7 @@ impl Pool {
 
     /// Has a worker's body run, on an idle thread, on a new one, or, if there
     /// may be no more, on the first to be free.
-    pub(super) fn run(self: &Arc<Self>, handle: &Handle, body: Body) {
+    pub(crate) fn run(self: &Arc<Self>, handle: &Handle, body: Body) {
         let mut state = self.state.lock();
         state.bodies.push_back(body);
         let need = state.need_one(&self.config);
@@ -315,7 +315,7 @@ impl Pool {
     }
 
     /// Cancels what waits, and tells the threads to go when they are done.
-    pub(super) fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
         let orphans = std::mem::take(&mut state.queue);
@@ -326,7 +326,7 @@ impl Pool {
     }
 
     /// Waits until all threads are gone, for so long at most.
-    pub(super) fn wait_over(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait_over(&self, timeout: Option<Duration>) {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.state.lock();
         while state.threads > 0 {
@@ -343,20 +343,20 @@ impl Pool {
         }
     }
 
-    pub(super) fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.state.lock().threads
     }
 
-    pub(super) fn idle_threads(&self) -> usize {
+    pub(crate) fn idle_threads(&self) -> usize {
         self.state.lock().idle
     }
 
-    pub(super) fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.state.lock().queue.len()
     }
 
     /// Whether any closure waits or runs: paused time must not jump then.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.state.lock().outstanding > 0
     }
 }

@@ -1,15 +1,15 @@
 //! The scheduler that runs everything on the thread that is in `block_on`.
 
-use super::context;
-use super::handle::Handle;
-use super::inbox::Inbox;
-use super::item::{Fifo, Item};
-use super::metrics::WorkerCounters;
+use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::parker::Parker;
 use super::{Common, Knobs, block_on};
-use crate::sync::Mutex;
-use crate::sync::atomic::{Acquire, AtomicBool, Relaxed, Release};
+use crate::context;
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
+use crate::primitives::parker::Parker;
+use crate::queue::Inbox;
+use crate::queue::{Fifo, Item};
+use crate::runtime::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
@@ -63,7 +63,7 @@ pub(crate) struct Driver {
 unsafe impl Send for Driver {}
 
 impl Shared {
-    pub(super) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
+    pub(crate) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
         let parker = Arc::new(Parker::new());
         let timers =
             Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker), common.id));
@@ -94,24 +94,24 @@ impl Shared {
         })
     }
 
-    pub(super) fn common(&self) -> &Common {
+    pub(crate) fn common(&self) -> &Common {
         &self.common
     }
 
-    pub(super) fn counters(&self) -> &WorkerCounters {
+    pub(crate) fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
 
-    pub(super) fn timers(&self) -> &Arc<TimerQueue> {
+    pub(crate) fn timers(&self) -> &Arc<TimerQueue> {
         &self.timers
     }
 
-    pub(super) fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         self.parker.unpark();
     }
 
     /// Tasks in the driver's queue, as far as this thread can know.
-    pub(super) fn queue_depth(&self) -> usize {
+    pub(crate) fn queue_depth(&self) -> usize {
         context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, self) => driver.queue.borrow().len(),
             _ => 0,
@@ -120,7 +120,7 @@ impl Shared {
 
     /// Queues a new task; cancels it if the runtime is over.
     #[inline]
-    pub(super) fn spawn(&self, task: Runnable) {
+    pub(crate) fn spawn(&self, task: Runnable) {
         let rejected = context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, self) => {
                 driver.counters.tasks.spawned.add(1);
@@ -166,7 +166,7 @@ impl Shared {
         slot.waiting.drain(..).for_each(Waker::wake);
     }
 
-    pub(super) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(
             f,
             "current thread: inbox {} · parked {} · polls {} · next timer {:?}",
@@ -213,7 +213,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// # Panics
 /// From within asynchronous code, and with the future's own panics.
 #[track_caller]
-pub(super) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
     let mut future = pin!(future);
@@ -476,7 +476,7 @@ impl Home for Driver {
 
 /// Cancels all tasks. Nobody drives any more: that takes a reference to the
 /// `Runtime`, which the caller has for itself.
-pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
+pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
     // Nobody drives, so whatever destructors wake or spawn goes to the inbox,
@@ -497,7 +497,7 @@ pub(super) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::atomic::AtomicU32;
+    use crate::primitives::atomic::AtomicU32;
     use loom::thread;
 
     /// Two wakers leave something for the future, which parks until it has

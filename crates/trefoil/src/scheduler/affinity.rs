@@ -21,7 +21,7 @@ impl Affinity {
     ///
     /// # Errors
     /// It does not, or a worker is to have no CPU at all.
-    pub(super) fn new(request: &Request, workers: usize) -> io::Result<Self> {
+    pub(crate) fn new(request: &Request, workers: usize) -> io::Result<Self> {
         let others = system::current()?;
         let allowed = Allowed(system::cpus(&others));
         let mut sets = Vec::with_capacity(workers);
@@ -51,13 +51,13 @@ impl Affinity {
     ///
     /// If the system has changed its mind since the runtime was made (the CPU
     /// was taken away), the worker runs where it is put.
-    pub(super) fn pin(&self, worker: u32) {
+    pub(crate) fn pin(&self, worker: u32) {
         let _ = system::pin_to(&self.workers[worker as usize]);
     }
 
     /// The calling thread is no worker, or no longer; it may have been started
     /// by one, and so have inherited its CPUs.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         let _ = system::pin_to(&self.others);
     }
 }
@@ -88,28 +88,28 @@ impl fmt::Display for Allowed {
 
 #[cfg(target_os = "linux")]
 mod system {
-    pub(super) use rustix::thread::CpuSet;
+    pub(crate) use rustix::thread::CpuSet;
     use rustix::thread::{sched_getaffinity, sched_setaffinity};
     use std::io;
 
     /// Those of the calling thread.
-    pub(super) fn current() -> io::Result<CpuSet> {
+    pub(crate) fn current() -> io::Result<CpuSet> {
         Ok(sched_getaffinity(None)?)
     }
 
-    pub(super) fn cpus(set: &CpuSet) -> Vec<usize> {
+    pub(crate) fn cpus(set: &CpuSet) -> Vec<usize> {
         (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
     }
 
     /// Of CPUs that are in another set, and so below the maximum.
-    pub(super) fn set_of(cpus: &[usize]) -> CpuSet {
+    pub(crate) fn set_of(cpus: &[usize]) -> CpuSet {
         let mut set = CpuSet::new();
         cpus.iter().for_each(|&cpu| set.set(cpu));
         set
     }
 
     /// Moves the calling thread.
-    pub(super) fn pin_to(set: &CpuSet) -> io::Result<()> {
+    pub(crate) fn pin_to(set: &CpuSet) -> io::Result<()> {
         Ok(sched_setaffinity(None, set)?)
     }
 }
@@ -119,26 +119,26 @@ mod system {
     use std::io;
 
     /// It says nothing: `current` fails first.
-    pub(super) struct CpuSet;
+    pub(crate) struct CpuSet;
 
     fn unsupported() -> io::Error {
         let text = "workers can be pinned to CPUs on Linux only";
         io::Error::new(io::ErrorKind::Unsupported, text)
     }
 
-    pub(super) fn current() -> io::Result<CpuSet> {
+    pub(crate) fn current() -> io::Result<CpuSet> {
         Err(unsupported())
     }
 
-    pub(super) fn cpus(_set: &CpuSet) -> Vec<usize> {
+    pub(crate) fn cpus(_set: &CpuSet) -> Vec<usize> {
         Vec::new()
     }
 
-    pub(super) fn set_of(_cpus: &[usize]) -> CpuSet {
+    pub(crate) fn set_of(_cpus: &[usize]) -> CpuSet {
         CpuSet
     }
 
-    pub(super) fn pin_to(_set: &CpuSet) -> io::Result<()> {
+    pub(crate) fn pin_to(_set: &CpuSet) -> io::Result<()> {
         Err(unsupported())
     }
 }

@@ -2,8 +2,8 @@
 //! wake, and what does not fit into a ring.
 
 use super::item::{Fifo, Item};
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicUsize, Relaxed};
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{AtomicUsize, Relaxed};
 
 /// A linked list under a lock, with its length outside, so that looking
 /// whether there is anything takes no lock.

@@ -25,10 +25,10 @@
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
-use crate::runtime::context;
-use crate::runtime::parker::Parker;
-use crate::sync::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
-use crate::sync::thread;
+use crate::context;
+use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
+use crate::primitives::parker::Parker;
+use crate::primitives::thread;
 use crate::task::wake_guarded;
 use std::sync::Arc;
 use std::time::Duration;
@@ -324,7 +324,7 @@ impl Shared {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::runtime::multi::handoff::Holds;
+    use crate::scheduler::multi::handoff::Holds;
     use std::ptr;
 
     /// The duel of `ensure` and `rest`, about something that `make` makes

@@ -9,8 +9,8 @@
 //! which tokio lets the thief copy after its claim instead of before.
 
 use super::item::Item;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{
     AcqRel, Acquire, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
 };
 use std::mem::MaybeUninit;
@@ -260,7 +260,7 @@ impl Ring {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::runtime::Link;
+    use crate::queue::Link;
     use std::ptr::NonNull;
 
     fn items(links: &[Link]) -> impl Iterator<Item = Item> {

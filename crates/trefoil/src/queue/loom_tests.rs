@@ -1,12 +1,9 @@
 //! Ring, injector, inbox and parker under loom.
 
-use super::inbox::Inbox;
-use super::injector::Injector;
-use super::item::{Item, Link};
-use super::parker::Parker;
-use super::ring::Ring;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicBool, Relaxed, SeqCst, fence};
+use super::{Inbox, Injector, Item, Link, Ring};
+use crate::primitives::UnsafeCell;
+use crate::primitives::atomic::{AtomicBool, Relaxed, SeqCst, fence};
+use crate::primitives::parker::Parker;
 use loom::thread;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Wakers to be woken when everything else that is ready had its turn.
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicUsize, Relaxed};
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{AtomicUsize, Relaxed};
 use std::task::Waker;
 
 /// What one worker's tasks have deferred. The worker wakes it between two

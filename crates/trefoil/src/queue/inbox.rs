@@ -2,7 +2,7 @@
 //! one particular worker.
 
 use super::item::{Fifo, Item, Link};
-use crate::sync::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
 use std::ptr::{self, NonNull};
 
 /// A stack (Treiber 1986) whose only removal takes all of it, so that its

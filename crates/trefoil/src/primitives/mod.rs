@@ -1,21 +1,19 @@
-//! Synchronisation between tasks, and the one door through which this crate
-//! reaches atomics, threads and cells.
+//! The ground floor: the one door through which this crate reaches atomics,
+//! threads and cells, and what is made of nothing else.
 //!
-//! Everything `pub(crate)` in this file is either `std`'s or, under
+//! Everything in this file is either `std`'s or, under
 //! `--cfg loom`, loom's model of it. Under `--cfg trefoil_tsan`, which
 //! `cargo xtask tsan` sets, locks and threads say to ThreadSanitizer what it
 //! cannot see inside of an uninstrumented `std`. No other module names
 //! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
 //! loom checks is the code that runs.
 
+pub(crate) mod abort;
 #[cfg(all(test, not(loom)))]
 mod fence_tests;
-mod notify;
-pub mod oneshot;
+pub(crate) mod parker;
 #[cfg(all(trefoil_tsan, not(loom)))]
 mod tsan;
-
-pub use notify::{Notified, Notify, OwnedNotified};
 
 #[cfg(not(loom))]
 pub(crate) mod atomic {
@@ -176,7 +174,7 @@ mod blocking {
     }
 
     pub(crate) mod thread {
-        pub(crate) use crate::sync::spawn_detached as spawn;
+        pub(crate) use crate::primitives::spawn_detached as spawn;
         pub(crate) use std::thread::{Thread, current, panicking, park};
         use std::time::Duration;
 

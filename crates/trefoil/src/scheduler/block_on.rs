@@ -1,8 +1,8 @@
 //! `block_on` on a thread that runs no tasks.
 
-use super::context::{self, BlockOn};
-use super::handle::Handle;
-use super::parker::DequeGuard;
+use crate::context::{self, BlockOn};
+use crate::primitives::parker::ParkerGuard;
+use crate::runtime::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::wake_guarded;
 use std::future::Future;
@@ -24,8 +24,8 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 /// its own parker, and so keeps its wake-ups.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let lease = DequeGuard::new();
-    let parker = lease.parker();
+    let own = ParkerGuard::new();
+    let parker = own.parker();
     let waker = Waker::from(Arc::clone(parker));
     let mut cx = Context::from_waker(&waker);
     let frame = Frame(BlockOn::new(Arc::clone(parker)));

@@ -34,12 +34,11 @@
 
 mod stack;
 
-use super::handle::Handle;
-use super::metrics::WorkerCounters;
-use super::parker::Parker;
-use super::{Id, current, multi};
 use crate::fork_join;
-use crate::sync::thread;
+use crate::primitives::parker::Parker;
+use crate::primitives::thread;
+use crate::runtime::{Handle, Id};
+use crate::scheduler::{WorkerCounters, current, multi};
 use crate::task::coop::Budget;
 use crate::task::{Header, LocalShared};
 use crate::time::TimerQueue;

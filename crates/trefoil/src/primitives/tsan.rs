@@ -128,7 +128,7 @@ impl Condvar {
 
 pub(crate) mod thread {
     use super::{Condvar, Mutex};
-    pub(crate) use crate::sync::spawn_detached as spawn;
+    pub(crate) use crate::primitives::spawn_detached as spawn;
     pub(crate) use std::thread::panicking;
 
     use std::sync::Arc;

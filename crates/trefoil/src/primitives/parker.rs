@@ -1,7 +1,7 @@
 //! How a thread waits, and how it is told to go on.
 
-use crate::sync::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
-use crate::sync::{Mutex, thread};
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
+use crate::primitives::{Mutex, thread};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::Wake;
@@ -131,11 +131,11 @@ thread_local! {
 /// It may have served an earlier wait, whose wakers may still give it tokens
 /// that are for nobody.
 #[derive(Debug)]
-pub(crate) struct DequeGuard {
+pub(crate) struct ParkerGuard {
     parker: Arc<Parker>,
 }
 
-impl DequeGuard {
+impl ParkerGuard {
     /// The thread's free one, or a new one.
     pub(crate) fn new() -> Self {
         // There is none when the thread is on its way out, its locals gone.
@@ -154,7 +154,7 @@ impl DequeGuard {
     }
 }
 
-impl Drop for DequeGuard {
+impl Drop for ParkerGuard {
     fn drop(&mut self) {
         // Of several, one is kept. A parker has no destructor that could come
         // back here.

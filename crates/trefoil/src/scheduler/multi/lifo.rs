@@ -7,8 +7,8 @@
 //! merged, reverted and merged again; here nobody takes from it who could have
 //! taken from the ring, and the worker keeps what it is about to run.)
 
-use crate::runtime::item::{Item, Link};
-use crate::sync::atomic::{AcqRel, AtomicPtr, Relaxed, Release};
+use crate::primitives::atomic::{AcqRel, AtomicPtr, Relaxed, Release};
+use crate::queue::{Item, Link};
 use crate::task::Runnable;
 use std::ptr::{self, NonNull};
 

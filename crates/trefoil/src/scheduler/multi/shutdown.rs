@@ -2,7 +2,7 @@
 
 use super::worker::WorkerState;
 use super::{Shared, drain};
-use crate::runtime::item::Item;
+use crate::queue::Item;
 use crate::task::{Home, OwnedTasks, Runnable, cancel_all, reap, wake_guarded};
 use std::sync::Arc;
 

@@ -1,0 +1,109 @@
+//! What both schedulers have, and what the user has asked of them.
+
+use super::{Affinity, TaskCounters, blocking};
+use crate::primitives::CachePadded;
+use crate::runtime::{Histograms, Id};
+use crate::task::discard;
+use crate::time::Clock;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What both schedulers have.
+pub(crate) struct Common {
+    pub(crate) blocking: Arc<blocking::Pool>,
+    pub(crate) clock: Clock,
+    pub(crate) hooks: Hooks,
+    pub(crate) thread_stack_bytes: Option<usize>,
+    pub(crate) has_time: bool,
+    /// Tasks that were spawned or have ended on a thread without a core.
+    pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
+    /// If the workers are pinned.
+    pub(crate) affinity: Option<Affinity>,
+    /// What the workers measure; tasks know whether they do.
+    pub(crate) histograms: Histograms,
+    pub(crate) is_measured: bool,
+    pub(crate) id: Id,
+    pub(crate) name: Option<String>,
+}
+
+/// How often a scheduler does what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Knobs {
+    /// Polls between two looks at timers and messages.
+    pub(crate) event_interval: u32,
+    /// Polls between two looks at the shared queue while there is other work.
+    pub(crate) global_queue_interval: u32,
+    /// How often a searcher goes round before it sleeps.
+    pub(crate) search_rounds: u32,
+    /// Whether workers lend their cores while they fork.
+    pub(crate) hands_off_while_forking: bool,
+}
+
+pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
+
+/// What the user wants to be called at certain moments.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) thread_start: Hook,
+    pub(crate) thread_stop: Hook,
+    pub(crate) thread_park: Hook,
+    pub(crate) thread_unpark: Hook,
+}
+
+impl Hooks {
+    pub(crate) fn thread_start(&self) {
+        call(&self.thread_start);
+    }
+
+    pub(crate) fn thread_stop(&self) {
+        call(&self.thread_stop);
+    }
+
+    pub(crate) fn thread_park(&self) {
+        call(&self.thread_park);
+    }
+
+    pub(crate) fn thread_unpark(&self) {
+        call(&self.thread_unpark);
+    }
+}
+
+/// A hook's panic must not take a scheduler's thread along, with all its
+/// tasks; its message has been printed.
+#[inline]
+fn call(hook: &Hook) {
+    if let Some(hook) = hook
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook()))
+    {
+        discard(payload);
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+impl Common {
+    /// The calling thread becomes that worker.
+    pub(crate) fn pin_worker(&self, worker: u32) {
+        if let Some(affinity) = &self.affinity {
+            affinity.pin(worker);
+        }
+    }
+
+    /// The calling thread is no worker, or no longer.
+    pub(crate) fn unpin(&self) {
+        if let Some(affinity) = &self.affinity {
+            affinity.release();
+        }
+    }
+}
+
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Common").field("blocking", &self.blocking).finish_non_exhaustive()
+    }
+}

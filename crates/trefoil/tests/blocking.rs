@@ -1,7 +1,7 @@
 //! Blocking tasks, `block_in_place`, and `block_on` where it may and may not be.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::task;
@@ -265,4 +265,41 @@ fn threads_are_named_and_announced() {
     runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
     drop(runtime);
     assert_eq!(started.load(SeqCst), 3);
+}
+
+/// All threads of the pool block, and so does one worker: what comes is run by
+/// the other one, although the one that blocks fell asleep last.
+#[test]
+fn a_blocked_worker_without_a_thread_keeps_no_work() {
+    for _ in 0..20 {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let (start, started) = mpsc::channel();
+        let (go, may_go) = mpsc::channel::<()>();
+        let its_start = start.clone();
+        let pooled = runtime.spawn_blocking(move || {
+            its_start.send(()).unwrap();
+            may_go.recv().unwrap();
+        });
+        started.recv().unwrap();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let blocked = runtime.spawn(async move {
+            task::block_in_place(|| {
+                start.send(()).unwrap();
+                may_go_on.recv().unwrap();
+            });
+        });
+        started.recv().unwrap();
+        for n in 0..100 {
+            assert_eq!(runtime.block_on(runtime.spawn(async move { n })).unwrap(), n);
+        }
+        go_on.send(()).unwrap();
+        runtime.block_on(blocked).unwrap();
+        go.send(()).unwrap();
+        runtime.block_on(pooled).unwrap();
+    }
 }

@@ -211,15 +211,19 @@ impl Pool {
     }
 
     /// Has a worker's body run, on an idle thread, on a new one, or, if there
-    /// may be no more, on the first to be free.
-    pub(crate) fn run(self: &Arc<Self>, handle: &Handle, body: Body) {
+    /// may be no more, on the first to be free. False if it may have to wait for
+    /// that: all threads may be in something that takes long.
+    #[must_use]
+    pub(crate) fn run(self: &Arc<Self>, handle: &Handle, body: Body) -> bool {
         let mut state = self.state.lock();
         state.bodies.push_back(body);
+        let free = state.idle + self.config.max_threads.saturating_sub(state.threads);
+        let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
         // Without a new thread, one of those that there are takes it in its
         // time: the one that the worker leaves, for example.
-        let _ = self.meet(handle, need);
+        self.meet(handle, need).is_ok() && has_thread
     }
 
     /// The life of a thread that is started for what waits.

@@ -13,7 +13,7 @@ use super::WorkerCounters;
 use super::{Common, Knobs, Scheduler};
 use crate::context;
 use crate::fork_join::Deques;
-use crate::idle::Idle;
+use crate::idle::{Awake, Idle};
 use crate::primitives::atomic::{
     AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
 };
@@ -79,6 +79,9 @@ struct Remote {
     deferred: Deferred,
     /// The state, while its worker forks or blocks.
     handoff: Handoff,
+    /// The worker counts as asleep although it is not parked: its thread blocks.
+    /// Set before its state is on offer, cleared by whoever counts it as awake.
+    counts_asleep: AtomicBool,
     counters: Arc<CachePadded<WorkerCounters>>,
 }
 
@@ -109,6 +112,7 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
+                    counts_asleep: AtomicBool::new(false),
                     counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
             })
@@ -277,12 +281,37 @@ impl Shared {
 
     /// Another thread becomes the worker.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
+        let worker = state.index();
         // Whoever is here has work for this scheduler in hand, or is one of its
         // threads, and keeps it.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
         let body = Box::new(move |is_new| worker::run(shared, state, is_new));
-        self.common.blocking.run(&its, body);
+        if !self.common.blocking.run(&its, body) {
+            // It may take long until there is a thread. Until then, the worker
+            // is no sleeper that could be woken, and it does not search either.
+            self.count_as_busy(worker);
+        }
+    }
+
+    /// A worker that was counted as asleep because its thread blocks is so no
+    /// more, and does not search, even if it was chosen to.
+    fn count_as_busy(&self, worker: u32) {
+        if self.wake_from_blocking(worker) == Some(Awake::Searching) && self.idle.stop_searching() {
+            // The last searcher has another one start if there is something.
+            fence(SeqCst);
+            if self.has_work() {
+                self.notify_fenced();
+            }
+        }
+    }
+
+    /// Ends what `begin_blocking` has begun with the idle protocol. `None` if
+    /// somebody else has ended it.
+    fn wake_from_blocking(&self, worker: u32) -> Option<Awake> {
+        // AcqRel: exactly one side is to act on it, after what came before.
+        let is_ours = self.remotes[worker as usize].counts_asleep.swap(false, AcqRel);
+        is_ours.then(|| self.idle.wake(worker))
     }
 
     /// A worker that counts as asleep from now on, or for which somebody else

@@ -51,8 +51,6 @@ pub(super) struct WorkerState {
     awake_since: Cell<Instant>,
     /// This worker counts as searching.
     searching: Cell<bool>,
-    /// This worker counts as asleep, or was chosen while it did.
-    asleep: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
     owes_notify: Cell<bool>,
     /// A batch of wakes is being issued; sleepers are looked for at its end.
@@ -102,7 +100,6 @@ impl WorkerState {
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
             searching: Cell::new(false),
-            asleep: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
             forked: Cell::new(false),
@@ -267,8 +264,8 @@ impl WorkerThread {
     /// A state that was offered while its thread blocked counts as asleep.
     fn wake_up(&self) {
         let Some(state) = self.state() else { return };
-        if state.asleep.replace(false) {
-            state.searching.set(self.shared.idle.wake(state.index) == Awake::Searching);
+        if let Some(awake) = self.shared.wake_from_blocking(state.index) {
+            state.searching.set(awake == Awake::Searching);
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a worker parts from its state while it blocks in place.
 
 use super::*;
+use crate::primitives::atomic::Relaxed;
 
 impl WorkerThread {
     /// Whether what runs on this thread can go on without the state: one of the
@@ -47,7 +48,6 @@ impl WorkerThread {
         self.empty_slot(state);
         self.notify_pending(state);
         state.forked.set(false);
-        state.asleep.set(true);
         let shared = &*self.shared;
         let (index, holds) = (state.index, state.holds());
         // The state and this thread, which has a task in its hands, may be two
@@ -56,6 +56,8 @@ impl WorkerThread {
         let remote = self.remote(state);
         let mut offer = None;
         let asleep = shared.idle.sleep(index, state.searching.replace(false), || {
+            // Relaxed: the offer publishes it.
+            remote.counts_asleep.store(true, Relaxed);
             let state = self.state.replace(ptr::null_mut());
             // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.

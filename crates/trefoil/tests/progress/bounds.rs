@@ -37,10 +37,12 @@ pub(crate) fn shared(p: u64) -> u64 {
     61 * (p / 4 + 1) + ring(255)
 }
 
-/// "A timer that is due, with *k* due before it: fired within 61·(*k*/64 + 1)
-/// polls."
+/// "A timer that is due, with *k* due before it, and *m* moves of timers down
+/// the wheel until then: fired within 61·(*k*/64 + *m*/192 + 1) polls." Timers
+/// for less than 16 ms are moved once, and their slots come up before.
 pub(crate) fn timer(k: u64) -> u64 {
-    61 * (k / 64 + 1)
+    let m = k + 64;
+    61 * (k / 64 + m / 192 + 1)
 }
 
 /// "A deferred waker: woken within 61 polls."

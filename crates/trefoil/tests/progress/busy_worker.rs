@@ -227,7 +227,7 @@ fn all_but_one_worker_held() {
             })
             .collect();
         for seen in seen {
-            seen.wait("the slot of a worker in a long poll, beside one under load");
+            seen.wait(&format!("the slot of a worker in a long poll, beside {flood:?}"));
         }
         let from_outside = Event::default();
         let its = from_outside.clone();

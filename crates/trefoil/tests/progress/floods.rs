@@ -125,7 +125,7 @@ impl Flood {
     }
 
     /// On a worker.
-    fn start(self, worker: usize, workers: usize) {
+    pub(crate) fn start(self, worker: usize, workers: usize) {
         match self {
             Self::Outside | Self::JoiningThreads => {}
             Self::Spawner => drop(spawn(async {

@@ -6,7 +6,6 @@
 mod blocking;
 mod bounds;
 mod busy_worker;
-mod crash;
 mod current_thread;
 mod floods;
 mod forks;

@@ -11,9 +11,9 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Instant;
 use trefoil::runtime::{Builder, Handle, Runtime};
+use trefoil::spawn;
 use trefoil::task::yield_now;
 use trefoil::time::{Duration, sleep_until};
-use trefoil::spawn;
 
 /// Those whose queue has an end: the spawner's grows for ever.
 const FLOODS: [Flood; 10] = [

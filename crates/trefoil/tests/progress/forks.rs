@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use trefoil::fork_join::{join, scope};
@@ -33,7 +33,7 @@ fn fork_until(end: &Event) {
 /// Forks again and again until `end`, in small pieces.
 fn forks_until(end: &Event) {
     while !end.has_happened() {
-        crate::forks::fib(12);
+        fib(12);
     }
 }
 
@@ -45,19 +45,20 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// All workers are in a poll that forks, until the guard is dropped.
+/// All workers are in a poll that forks, until the guard is dropped. None of them
+/// forks before all are there: one that had first taken a part of another's fork
+/// would use up one more of the threads that there may be.
 fn all_fork(rig: &Rig, fork: fn(&Event)) -> OnDrop {
     let end = OnDrop(Event::default());
-    let inside = Arc::new(AtomicUsize::new(0));
+    let inside = Arc::new(Barrier::new(rig.workers + 1));
     for worker in 0..rig.workers {
         let (its_end, is_inside) = (end.0.clone(), inside.clone());
         drop(rig.handle().spawn_pinned(worker, async move {
-            is_inside.fetch_add(1, SeqCst);
+            is_inside.wait();
             fork(&its_end);
         }));
     }
-    // A worker may be in a closure of another's fork, and so its task later.
-    wait_for("forks", || inside.load(SeqCst) > 0);
+    inside.wait();
     end
 }
 
@@ -70,10 +71,7 @@ fn the_oldest_fork_is_stolen() {
             let done = all.clone();
             drop(rig.handle().spawn(async move {
                 // The inner forks are newer, and are not what is waited for.
-                join(
-                    || join(|| stolen.hold(), || ()),
-                    || stolen.happens(),
-                );
+                join(|| join(|| stolen.hold(), || ()), || stolen.happens());
                 done.happens();
             }));
             all.wait("an idle worker steals the oldest fork");

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Instant;
 use trefoil::runtime::RuntimeMetrics;
+use trefoil::spawn;
 use trefoil::task::{consume_budget, yield_now};
 use trefoil::time::{Duration, sleep_until};
-use trefoil::spawn;
 
 const WORKERS: [usize; 3] = [1, 2, 8];
-const TRIALS: usize = 20;
+const TRIALS: usize = 12;
 
 /// With several workers, the monitor may pass on what a worker has kept for so
 /// long, if the system gives that worker's thread no time. Then its polls say
@@ -78,7 +78,7 @@ async fn until_polled(polled: &Polled) -> (usize, u64) {
 fn a_task_in_the_lifo_slot() {
     against(&Flood::ALL, "LIFO slot", |rig, flood, worst| {
         let metrics = rig.metrics.clone();
-        let several = rig.workers > 1;
+        let workers = rig.workers;
         let seen = run(rig, true, async move {
             let mut seen = Vec::new();
             for _ in 0..TRIALS {
@@ -89,8 +89,8 @@ fn a_task_in_the_lifo_slot() {
                 yield_now().await;
                 let (worker, at) = until_polled(&polled).await;
                 let waited = before.until(worker, at);
-                let bound = bounds::lifo() + if flood.displaces() { shared } else { 0 };
-                if worker == 0 && !(several && since.elapsed() > MAY_BE_PASSED_ON) {
+                let bound = bounds::lifo() + if flood.displaces(workers) { shared } else { 0 };
+                if worker == 0 && !(workers > 1 && since.elapsed() > MAY_BE_PASSED_ON) {
                     seen.push((waited, bound));
                 }
             }

@@ -42,11 +42,23 @@ impl Injector {
     /// # Errors
     /// The injector is closed.
     pub(crate) fn push(&self, item: Item) -> Result<(), Item> {
+        self.put(item, Fifo::push_back)
+    }
+
+    /// Before all others.
+    ///
+    /// # Errors
+    /// The injector is closed.
+    pub(crate) fn push_front(&self, item: Item) -> Result<(), Item> {
+        self.put(item, Fifo::push_front)
+    }
+
+    fn put(&self, item: Item, put: impl FnOnce(&mut Fifo, Item)) -> Result<(), Item> {
         let mut queue = self.queue.lock();
         if queue.closed {
             return Err(item);
         }
-        queue.items.push_back(item);
+        put(&mut queue.items, item);
         // Relaxed: see `len`.
         self.len.store(queue.items.len(), Relaxed);
         Ok(())

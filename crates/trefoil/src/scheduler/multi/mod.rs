@@ -208,7 +208,16 @@ impl Shared {
         if let Some(worker) = task.pinned_to() {
             return self.send(worker, task);
         }
-        match self.injector.push(task.into_item()) {
+        self.pushed(self.injector.push(task.into_item()))
+    }
+
+    /// As `inject`, for a task whose turn it has been for long.
+    fn inject_first(&self, task: Runnable) -> Result<(), Runnable> {
+        self.pushed(self.injector.push_front(task.into_item()))
+    }
+
+    fn pushed(&self, pushed: Result<(), Item>) -> Result<(), Runnable> {
+        match pushed {
             Ok(()) => {
                 self.notify();
                 Ok(())

@@ -26,6 +26,7 @@
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
 use crate::context;
+use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use crate::primitives::thread;
@@ -163,16 +164,18 @@ struct Seen {
 
 /// The body of the monitor's thread.
 fn monitor(shared: &Arc<Shared>) {
+    // What it is to pass on would wait for as long as polls last, unnoticed.
+    let abort = AbortOnUnwind("in the monitor");
     // For destructors, should this be the last thread to leave.
     let _handle = context::enter_handle(handle(shared));
     shared.common.unpin();
     shared.monitor.parker.adopt();
     let mut seen = vec![Seen::default(); shared.workers()];
     let mut quiet = 0;
-    for look in 1_u32.. {
-        if shared.is_shut_down() {
-            return;
-        }
+    let mut look = 0_u32;
+    while !shared.is_shut_down() {
+        // After some months.
+        look = look.wrapping_add(1);
         let mut timeout = PERIOD;
         // One more thread a look is enough for what everybody sees.
         let mut is_served = false;
@@ -198,6 +201,7 @@ fn monitor(shared: &Arc<Shared>) {
             shared.monitor.rest(shared);
         }
     }
+    std::mem::forget(abort);
 }
 
 impl Shared {
@@ -294,7 +298,7 @@ impl Shared {
         // what is in it.
         if self.workers() > 1
             && let Some(task) = remote.lifo.take()
-            && let Err(task) = self.inject(task)
+            && let Err(task) = self.inject_first(task)
         {
             // The runtime is over.
             task.cancel(&super::Nowhere);

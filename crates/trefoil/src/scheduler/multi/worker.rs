@@ -1,6 +1,8 @@
 //! One worker: its loop, and what of the scheduler only its thread touches.
 
 mod block;
+#[cfg(all(test, not(loom), not(miri)))]
+mod crash_tests;
 mod fork;
 mod guest;
 mod patience;

@@ -1,0 +1,64 @@
+//! The page's bounds, one function for each line: how many polls a worker makes
+//! before the one that is waited for.
+
+/// "And the turns of pinned tasks among them" adds at most a third.
+fn with_pinned(polls: u64) -> u64 {
+    polls + polls.div_ceil(3) + 1
+}
+
+/// "32 injected polls go before it for each look, and a look comes after what
+/// was in the ring; … a batch goes behind the ring, but for its first task":
+/// one poll for each look. The queue is looked at no more often than every 8
+/// polls, but for the end of a streak, which is three turns of the slot.
+fn with_injected(polls: u64) -> u64 {
+    polls + polls / 8 + 1 + polls / 4
+}
+
+/// "A task in the LIFO slot: 61 polls of the ring, and the turns of pinned and
+/// injected tasks among them."
+pub(crate) fn lifo() -> u64 {
+    with_pinned(with_injected(61))
+}
+
+/// "A task in the ring with *p* tasks before it: *p* + 3·(*p* + 1) polls, and the
+/// turns of pinned and injected tasks among them."
+pub(crate) fn ring(p: u64) -> u64 {
+    with_pinned(with_injected(p + 3 * (p + 1)))
+}
+
+/// "A pinned task with *p* pinned tasks before it: 4·(*p* + 1) polls."
+pub(crate) fn pinned(p: u64) -> u64 {
+    4 * (p + 1)
+}
+
+/// "A task in the shared queue with *p* tasks before it: 61·(*p*/4 + 1) polls of
+/// any one worker, then as in the ring with 255 before it."
+pub(crate) fn shared(p: u64) -> u64 {
+    61 * (p / 4 + 1) + ring(255)
+}
+
+/// "A timer that is due, with *k* due before it, and *m* moves of timers down
+/// the wheel until then: fired within 61·(*k*/64 + *m*/192 + 1) polls." Timers
+/// for less than 16 ms are moved once, and their slots come up before.
+pub(crate) fn timer(k: u64) -> u64 {
+    let m = k + 64;
+    61 * (k / 64 + m / 192 + 1)
+}
+
+/// "A deferred waker: woken within 61 polls."
+pub(crate) fn deferred() -> u64 {
+    61
+}
+
+/// "A task in the ring, beside a flood into the shared queue: 32 injected polls
+/// go before it for each look, and a look comes after what was in the ring":
+/// one batch that was there, and one that comes.
+pub(crate) fn beside_injected() -> u64 {
+    with_pinned(2 * 32)
+}
+
+/// "A task that is always ready is made to yield after 128 operations … Up to
+/// four such budgets come in a row."
+pub(crate) fn operations() -> u64 {
+    4 * 128
+}

@@ -1,0 +1,249 @@
+//! "Beside a worker that does not come out of its poll." The poll ends when what
+//! is waited for has been seen: if it never is, the watchdog says so.
+
+use crate::floods::{Flood, yield_for_ever};
+use crate::rig::{Event, OnDrop, Rig, worker};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use trefoil::task::{spawn_pinned, yield_now};
+use trefoil::time::{Duration, sleep};
+use trefoil::{spawn, task};
+
+const WORKERS: [usize; 2] = [2, 8];
+
+/// A waker that tells that it was woken.
+struct Tell(Event);
+
+impl Wake for Tell {
+    fn wake(self: Arc<Self>) {
+        self.0.happens();
+    }
+}
+
+/// Holds worker 0 in the poll in which `leave` is called, until `seen`.
+fn held(rig: &Rig, what: &str, seen: &Event, leave: impl FnOnce() + Send + 'static) {
+    let end = OnDrop(Event::default());
+    let its_end = end.0.clone();
+    let holder = rig.handle().spawn_pinned(0, async move {
+        leave();
+        its_end.hold();
+    });
+    seen.wait(what);
+    assert!(!holder.is_finished(), "the poll is still to end");
+    drop(end);
+    rig.handle().block_on(holder).unwrap();
+}
+
+#[test]
+fn tasks_in_its_ring() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        // All but the last one, which stays in the slot.
+        for _ in 0..20 {
+            let events: Vec<_> = (0..20).map(|_| Event::default()).collect();
+            let (its, all) = (events.clone(), Event::default());
+            let done = all.clone();
+            held(&rig, "the ring's tasks", &all, move || {
+                for event in its.clone() {
+                    drop(spawn(async move { event.happens() }));
+                }
+                thread::spawn(move || {
+                    its[..19].iter().for_each(|event| event.wait("one in the ring"));
+                    done.happens();
+                });
+            });
+        }
+    }
+}
+
+/// Once, the task in the slot of a worker waited for the end of its poll,
+/// whatever others had time.
+#[test]
+fn the_task_in_its_lifo_slot() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for _ in 0..20 {
+            let seen = Event::default();
+            let its = seen.clone();
+            held(&rig, "the task in the slot", &seen, move || {
+                drop(spawn(async move { its.happens() }));
+            });
+        }
+        // A task that waits is woken into the slot, too.
+        let (seen, its) = (Event::default(), Event::default());
+        let (told, notify) = (seen.clone(), Arc::new(trefoil::sync::Notify::new()));
+        let (waits, listens) = (notify.clone(), its.clone());
+        drop(rig.handle().spawn(async move {
+            let mut notified = pin!(waits.notified());
+            notified.as_mut().enable();
+            listens.happens();
+            notified.await;
+            told.happens();
+        }));
+        its.wait("a task that waits");
+        held(&rig, "the task that was woken", &seen, move || notify.notify_waiters());
+    }
+}
+
+/// The others have work of their own without end, and take it all the same.
+#[test]
+fn its_lifo_slot_beside_busy_workers() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for worker in 1..workers {
+            for _ in 0..50 {
+                drop(rig.handle().spawn_pinned(worker, yield_for_ever()));
+            }
+        }
+        for _ in 0..20 {
+            let seen = Event::default();
+            let its = seen.clone();
+            held(&rig, "the task in the slot", &seen, move || {
+                drop(spawn(async move { its.happens() }));
+            });
+        }
+    }
+}
+
+#[test]
+fn its_deferred_wakers() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for _ in 0..20 {
+            let seen = Event::default();
+            let waker = Waker::from(Arc::new(Tell(seen.clone())));
+            held(&rig, "a deferred waker", &seen, move || {
+                let mut yields = pin!(yield_now());
+                assert!(yields.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            });
+        }
+    }
+}
+
+/// Once, a timer waited for the end of the poll of the worker on which it was
+/// made, while others were idle.
+#[test]
+fn timers() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for due in [1, 5, 30] {
+            let seen = Event::default();
+            let its = seen.clone();
+            let made = Event::default();
+            let is_made = made.clone();
+            // Made by a task that runs on worker 0, and may run on any.
+            drop(rig.handle().spawn_pinned(0, async move {
+                let mut sleeps = Box::pin(sleep(Duration::from_millis(due)));
+                let first = sleeps.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(first.is_pending());
+                is_made.happens();
+                drop(spawn(async move {
+                    sleeps.await;
+                    its.happens();
+                }));
+            }));
+            made.wait("the timer is made");
+            held(&rig, "a timer of a worker in a long poll", &seen, || ());
+        }
+        // Many at a time, made in the very poll.
+        let (events, all) = (Arc::new(std::sync::atomic::AtomicUsize::new(0)), Event::default());
+        struct Count(Arc<std::sync::atomic::AtomicUsize>, Event);
+        impl Wake for Count {
+            fn wake(self: Arc<Self>) {
+                if self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == 10_000 {
+                    self.1.happens();
+                }
+            }
+        }
+        let waker = Waker::from(Arc::new(Count(events, all.clone())));
+        let end = OnDrop(Event::default());
+        let its_end = end.0.clone();
+        let holder = rig.handle().spawn_pinned(0, async move {
+            let mut all: Vec<_> =
+                (0..10_000).map(|_| Box::pin(sleep(Duration::from_millis(50)))).collect();
+            for sleep in &mut all {
+                let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
+                if polled.is_ready() {
+                    waker.wake_by_ref();
+                }
+            }
+            its_end.hold();
+        });
+        all.wait("ten thousand timers of a worker in a long poll");
+        assert!(!holder.is_finished());
+    }
+}
+
+/// The exception: they wait, and come when the poll has ended.
+#[test]
+fn tasks_that_are_pinned_to_it() {
+    for workers in [1, 2, 8] {
+        let rig = Rig::monitored(workers);
+        let (inside, seen) = (Event::default(), Event::default());
+        let end = OnDrop(Event::default());
+        let (its_end, is_inside) = (end.0.clone(), inside.clone());
+        let holder = rig.handle().spawn_pinned(0, async move {
+            is_inside.happens();
+            its_end.hold();
+        });
+        inside.wait("the long poll");
+        let its = seen.clone();
+        drop(rig.handle().spawn_pinned(0, async move {
+            assert_eq!(worker(), Some(0));
+            its.happens();
+        }));
+        assert!(!seen.has_happened());
+        drop(end);
+        seen.wait("a pinned task, after the long poll");
+        rig.handle().block_on(holder).unwrap();
+    }
+}
+
+/// All workers but one are held, under each load; the last one serves all.
+#[test]
+fn all_but_one_worker_held() {
+    for flood in [Flood::Yielders, Flood::Joiners, Flood::Pairs, Flood::Outside, Flood::Timers] {
+        let workers = 4;
+        let rig = flood.rig(workers);
+        let end = OnDrop(Event::default());
+        let mut holders = Vec::new();
+        let seen: Vec<_> = (1..workers)
+            .map(|worker| {
+                let (seen, end, inside) = (Event::default(), end.0.clone(), Event::default());
+                let (its, is_inside) = (seen.clone(), inside.clone());
+                holders.push(rig.handle().spawn_pinned(worker, async move {
+                    for _ in 0..130 {
+                        task::yield_now().await;
+                    }
+                    is_inside.happens();
+                    drop(spawn(async move { its.happens() }));
+                    end.hold();
+                }));
+                inside.wait("a long poll");
+                seen
+            })
+            .collect();
+        for seen in seen {
+            seen.wait(&format!("the slot of a worker in a long poll, beside {flood:?}"));
+        }
+        let from_outside = Event::default();
+        let its = from_outside.clone();
+        drop(rig.handle().spawn(async move { its.happens() }));
+        from_outside.wait("a task from outside, for the one worker that is left");
+        let (pinned, on_it) = (Event::default(), Event::default());
+        let (is_pinned, is_on_it) = (pinned.clone(), on_it.clone());
+        drop(rig.handle().spawn_pinned(0, async move {
+            is_pinned.happens();
+            drop(spawn_pinned(0, async move { is_on_it.happens() }));
+        }));
+        pinned.wait("a pinned task from outside");
+        on_it.wait("a pinned task from inside");
+        drop(end);
+        for holder in holders {
+            rig.handle().block_on(holder).unwrap();
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A runtime under test, and how its polls are read.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
+use trefoil::task::{spawn_pinned, yield_now};
+
+/// What a test waits for at most. It is no part of any promise.
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
+
+thread_local! {
+    /// The worker whose thread this is, as long as no core changes hands.
+    static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The worker of this thread; `None` on threads that are none.
+pub(crate) fn worker() -> Option<usize> {
+    WORKER.get()
+}
+
+/// Waits until `is_so`; panics if that takes for ever.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < WATCHDOG, "waited in vain: {what}");
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Something that is to happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Event(Arc<AtomicBool>);
+
+impl Event {
+    pub(crate) fn happens(&self) {
+        self.0.store(true, SeqCst);
+    }
+
+    pub(crate) fn has_happened(&self) -> bool {
+        self.0.load(SeqCst)
+    }
+
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str) {
+        wait_for(what, || self.has_happened());
+    }
+
+    /// Holds the thread until then. Not for ever, so that a failed test ends.
+    pub(crate) fn hold(&self) {
+        let start = Instant::now();
+        while !self.has_happened() && start.elapsed() < 2 * WATCHDOG {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+/// Happens when it is dropped, by a panic as well: what ends a long poll.
+pub(crate) struct OnDrop(pub(crate) Event);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.happens();
+    }
+}
+
+/// A runtime with all that loads it.
+pub(crate) struct Rig {
+    runtime: Option<Runtime>,
+    pub(crate) metrics: RuntimeMetrics,
+    pub(crate) workers: usize,
+    /// Pinned tasks of each worker that are always ready.
+    pub(crate) pinned: Arc<AtomicU64>,
+    stop: Event,
+    threads: Mutex<Vec<thread::JoinHandle<()>>>,
+}
+
+impl Rig {
+    /// Without anything that keeps the workers busy.
+    pub(crate) fn new(workers: usize) -> Self {
+        let runtime =
+            Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+        let rig = Self {
+            metrics: runtime.metrics(),
+            runtime: Some(runtime),
+            workers,
+            pinned: Arc::default(),
+            stop: Event::default(),
+            threads: Mutex::default(),
+        };
+        rig.on_each(|worker| async move { WORKER.set(Some(worker)) });
+        rig
+    }
+
+    /// With several workers, each has a pinned task that yields for ever. So
+    /// none of them ever searches, and what one of them has is polled there:
+    /// else no count of its polls would say how long anything waited.
+    pub(crate) fn kept_busy(workers: usize) -> Self {
+        let rig = Self::new(workers);
+        if workers > 1 {
+            rig.pinned.fetch_add(1, SeqCst);
+            rig.on_each(|worker| async move {
+                drop(spawn_pinned(worker, async {
+                    loop {
+                        yield_now().await;
+                    }
+                }));
+            });
+        }
+        rig
+    }
+
+    /// As [`Rig::new`], when the monitor has begun: when each worker has made
+    /// more than 61 polls.
+    pub(crate) fn monitored(workers: usize) -> Self {
+        let rig = Self::new(workers);
+        rig.on_each(|_| async {
+            for _ in 0..130 {
+                yield_now().await;
+            }
+        });
+        rig
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        self.runtime.as_ref().expect("until it is dropped").handle()
+    }
+
+    /// Runs a pinned task on each worker, to its end.
+    pub(crate) fn on_each<F>(&self, mut make: impl FnMut(usize) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let handles: Vec<_> = (0..self.workers)
+            .map(|worker| self.handle().spawn_pinned(worker, make(worker)))
+            .collect();
+        for handle in handles {
+            self.handle().block_on(handle).unwrap();
+        }
+    }
+
+    /// A thread of the adversary's, which goes on until it is told to stop.
+    pub(crate) fn thread(&self, body: impl Fn(&Handle) + Send + 'static) {
+        let (handle, stop) = (self.handle().clone(), self.stop.clone());
+        let thread = thread::spawn(move || {
+            while !stop.has_happened() {
+                body(&handle);
+            }
+        });
+        self.threads.lock().unwrap().push(thread);
+    }
+
+    /// The polls of all workers, as they are now.
+    pub(crate) fn polls(&self) -> Counts {
+        Counts::of(&self.metrics)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop.happens();
+        // First of all, so that threads that wait for tasks are woken.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(WATCHDOG);
+        }
+        for thread in self.threads.lock().unwrap().drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How many polls each worker had made at some time.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    metrics: RuntimeMetrics,
+    polls: Vec<u64>,
+}
+
+impl Counts {
+    pub(crate) fn of(metrics: &RuntimeMetrics) -> Self {
+        let polls = (0..metrics.num_workers()).map(|n| metrics.worker_poll_count(n)).collect();
+        Self { metrics: metrics.clone(), polls }
+    }
+
+    /// Asked in a poll: how many polls its worker has made in between.
+    pub(crate) fn between(&self, worker: usize) -> u64 {
+        self.until(worker, self.metrics.worker_poll_count(worker))
+    }
+
+    /// As `between`, for the poll with this number.
+    pub(crate) fn until(&self, worker: usize, poll: u64) -> u64 {
+        poll.saturating_sub(self.polls[worker] + 1)
+    }
+}
+
+/// What was seen of one line of the page.
+#[derive(Debug, Default)]
+pub(crate) struct Worst {
+    /// Bound and what was seen, where the two are nearest.
+    nearest: Option<(u64, u64)>,
+    seen: usize,
+}
+
+impl Worst {
+    #[track_caller]
+    pub(crate) fn add(&mut self, seen: u64, bound: u64, about: impl std::fmt::Debug) {
+        assert!(seen <= bound, "{seen} polls, and the page promises {bound}: {about:?}");
+        self.seen += 1;
+        let is_nearer = |(old, old_bound): (u64, u64)| seen * old_bound > old * bound;
+        if self.nearest.is_none_or(is_nearer) {
+            self.nearest = Some((seen, bound));
+        }
+    }
+
+    /// Prints it, for `--nocapture`; there must have been something.
+    pub(crate) fn report(&self, line: &str) {
+        let (seen, bound) = self.nearest.unwrap_or_else(|| panic!("{line}: nothing was measured"));
+        println!("{line}: worst {seen} of {bound} polls, in {} measured", self.seen);
+    }
+}

@@ -24,7 +24,8 @@
 //! | `worker`, `fork`, `current`, `block_on` | `enter_worker`, `enter_fork`, `enter_current`, `enter_block_on` | the end of that function | a frame's; what is put back belongs to a frame below |
 //!
 //! Futures keep none of these across an `.await`, but for the two public guards
-//! and `RestoreOnPending`, if their author does so.
+//! and `RestoreOnPending`, if their author does so. (Task-locals are elsewhere,
+//! in slots of their own: `task::local_key` swaps values, within a frame.)
 //!
 //! No address that may be stale is ever compared with another. `local()` names
 //! sets which a node keeps alive. The schedulers that workers and drivers

@@ -39,7 +39,7 @@
 //!   threads. It panics in a current-thread runtime.
 //! - `block_on`, and the drop of a runtime, panic in asynchronous code;
 //!   `shutdown_background` does not. The drop waits for blocking closures that
-//!   have started, and cancels those that have not.
+//!   have started.
 //! - `Handle::block_on` does not drive a current-thread runtime;
 //!   `Runtime::block_on` does.
 //! - A poll has a budget of 128, and `unconstrained` lifts it.

@@ -255,6 +255,7 @@
 //! | `test-util` | no | paused time |
 
 mod context;
+pub mod design;
 pub mod fork_join;
 mod idle;
 #[doc(hidden)]

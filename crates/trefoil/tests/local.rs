@@ -324,3 +324,37 @@ fn the_context_of_a_local_runtime_takes_local_tasks() {
     };
     assert_eq!(runtime.block_on(task).unwrap(), 3);
 }
+
+/// The clone of the waker that a set is polled with is foreign code: here it
+/// wakes a task of that very set.
+#[test]
+fn the_clone_of_a_sets_waker_wakes_one_of_its_tasks() {
+    use std::cell::RefCell;
+    use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+    thread_local!(static LOCAL_TASK: RefCell<Option<Waker>> = const { RefCell::new(None) });
+    const VTABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    fn clone(data: *const ()) -> RawWaker {
+        LOCAL_TASK.with(|waker| waker.borrow().as_ref().map(Waker::wake_by_ref));
+        RawWaker::new(data, &VTABLE)
+    }
+
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let _context = runtime.enter();
+        let mut set = std::pin::pin!(LocalSet::new());
+        set.spawn_local(std::future::poll_fn(|cx| {
+            LOCAL_TASK.with(|waker| *waker.borrow_mut() = Some(cx.waker().clone()));
+            std::task::Poll::<()>::Pending
+        }));
+        assert!(set.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        // SAFETY: the functions touch no data.
+        let hostile = unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) };
+        assert!(set.as_mut().poll(&mut Context::from_waker(&hostile)).is_pending());
+        LOCAL_TASK.with(|waker| waker.borrow_mut().take());
+        sender.send(()).unwrap();
+    });
+    let watchdog = std::time::Duration::from_secs(20);
+    receiver.recv_timeout(watchdog).expect("it waits for its own lock");
+}

@@ -278,13 +278,13 @@ impl LocalShared {
 
     /// Has `waker` woken for what comes. What came before is looked for after.
     fn listen(&self, waker: &Waker) {
-        let mut slot = self.waker.lock();
-        let old = match &*slot {
-            Some(old) if old.will_wake(waker) => None,
-            _ => slot.replace(waker.clone()),
-        };
-        drop(slot);
-        drop(old);
+        let is_same = self.waker.lock().as_ref().is_some_and(|old| old.will_wake(waker));
+        if !is_same {
+            // Clone and drop are foreign code, and so not under the lock.
+            let new = waker.clone();
+            let old = self.waker.lock().replace(new);
+            drop(old);
+        }
     }
 
     fn is_empty(&self) -> bool {

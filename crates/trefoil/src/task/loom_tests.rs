@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::primitives::Mutex;
-use crate::runtime::Item;
+use crate::queue::Item;
 use loom::thread;
 use std::cell::Cell;
 use std::future::Future;

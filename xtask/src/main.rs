@@ -23,7 +23,8 @@ cargo xtask <habit>
 ";
 
 /// What may follow `cargo xtask`.
-const VERBS: [&str; 7] = ["check", "tidy", "test", "verify", "loom", "tsan", "stress"];
+const VERBS: [&str; 9] =
+    ["check", "tidy", "test", "verify", "loom", "asan", "tsan", "fences", "stress"];
 
 fn main() -> ExitCode {
     let habit = std::env::args().nth(1).unwrap_or_default();

@@ -23,7 +23,7 @@ use super::multi::Nowhere;
 use super::{Hooks, Scheduler};
 use crate::context;
 use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
-use crate::queue::{Fifo, Item};
+use crate::queue::Fifo;
 use crate::runtime::Handle;
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
@@ -63,7 +63,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct State {
     bodies: VecDeque<Body>,
-    queue: Fifo,
+    queue: Fifo<Runnable>,
     /// Threads that exist or are being started.
     threads: usize,
     /// Threads that wait on `work`.
@@ -120,7 +120,7 @@ where
     R: Send + 'static,
 {
     let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false, None);
-    if let Err(error) = handle.common().blocking.push(handle, task.into_item()) {
+    if let Err(error) = handle.common().blocking.push(handle, task) {
         panic!("the blocking pool needs a thread, and the system gives none: {error}");
     }
     join
@@ -138,14 +138,14 @@ impl Pool {
 
     /// # Errors
     /// There is no thread and none to be had. The closure was cancelled.
-    fn push(self: &Arc<Self>, handle: &Handle, item: Item) -> std::io::Result<()> {
+    fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if state.is_shut_down {
             drop(state);
-            cancel(item);
+            task.cancel(&Nowhere);
             return Ok(());
         }
-        state.queue.push_back(item);
+        state.queue.push_back(task);
         state.outstanding += 1;
         let need = state.need_one(&self.config);
         drop(state);
@@ -155,10 +155,10 @@ impl Pool {
             // It waits until one of them is free.
             return Ok(());
         }
-        let orphans = std::mem::take(&mut state.queue);
-        state.outstanding -= orphans.len();
+        let queued = std::mem::take(&mut state.queue);
+        state.outstanding -= queued.len();
         drop(state);
-        cancel_all(orphans);
+        queued.drain(|task| task.cancel(&Nowhere));
         Err(error)
     }
 
@@ -253,12 +253,12 @@ impl Pool {
                 state = self.state.lock();
                 continue;
             }
-            if let Some(item) = state.queue.pop_front() {
+            if let Some(task) = state.queue.pop_front() {
                 let need = state.need_one(&self.config);
                 drop(state);
                 // Without a thread, this one takes the rest in its time.
                 let _ = self.meet(handle, need);
-                run(item);
+                run(task);
                 state = self.state.lock();
                 state.outstanding -= 1;
                 if state.outstanding == 0 {
@@ -318,11 +318,11 @@ impl Pool {
     pub(crate) fn shut_down(&self) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
-        let orphans = std::mem::take(&mut state.queue);
-        state.outstanding -= orphans.len();
+        let queued = std::mem::take(&mut state.queue);
+        state.outstanding -= queued.len();
         drop(state);
         self.work.notify_all();
-        cancel_all(orphans);
+        queued.drain(|task| task.cancel(&Nowhere));
     }
 
     /// Waits until all threads are gone, for so long at most.
@@ -386,22 +386,9 @@ fn allow_time_to_jump(handle: &Handle) {
     }
 }
 
-fn run(item: Item) {
-    // SAFETY: the pool's queue holds tasks only.
-    let task = unsafe { Runnable::from_item(item) };
+fn run(task: Runnable) {
     let ran = task.run(&Nowhere);
     debug_assert!(matches!(ran, Ran::Off), "a closure is done when it returns");
-}
-
-fn cancel(item: Item) {
-    // SAFETY: the pool's queue holds tasks only.
-    unsafe { Runnable::from_item(item) }.cancel(&Nowhere);
-}
-
-fn cancel_all(mut items: Fifo) {
-    while let Some(item) = items.pop_front() {
-        cancel(item);
-    }
 }
 
 /// A closure as a future: done in its first poll.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::primitives::Mutex;
-use crate::runtime::Item;
 use loom::thread;
 use std::cell::Cell;
 use std::future::Future;
@@ -54,7 +53,7 @@ impl Home for Worker {
     fn tasks(&self) -> &OwnedTasks {
         &self.tasks
     }
-    fn send_home(&self, _: u32, _: Item) {
+    fn send_home(&self, _: u32, _: CompletedTask) {
         self.sent_home.set(self.sent_home.get() + 1);
     }
 }

@@ -19,12 +19,9 @@ use crate::primitives::atomic::{
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
-use crate::queue::Inbox;
-use crate::queue::Injector;
-use crate::queue::Ring;
-use crate::queue::{Fifo, Item};
+use crate::queue::{Inbox, Injector, Ring};
 use crate::runtime::Handle;
-use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
+use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
 use handoff::{Handoff, Offer};
@@ -50,7 +47,7 @@ pub(crate) struct Shared {
     depot: Arc<Depot>,
     /// Who looks after workers that are in one poll for long.
     monitor: CachePadded<Monitor>,
-    injector: CachePadded<Injector>,
+    injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
     /// Threads that have the scheduler's tasks in their hands: one per state,
@@ -67,11 +64,11 @@ pub(crate) struct Shared {
 /// What others may touch of a worker. The owner's own state is in its `WorkerState`.
 #[derive(Debug)]
 struct Remote {
-    ring: CachePadded<Ring>,
+    ring: CachePadded<Ring<Runnable>>,
     /// Tasks that only this worker may run.
-    inbox: CachePadded<Inbox>,
+    inbox: CachePadded<Inbox<Runnable>>,
     /// Tasks of this worker's list that ended elsewhere.
-    completed_elsewhere: CachePadded<Inbox>,
+    completed_elsewhere: CachePadded<Inbox<CompletedTask>>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     /// The task woken last.
@@ -204,33 +201,23 @@ impl Shared {
         if let Some(worker) = task.pinned_to() {
             return self.send(worker, task);
         }
-        match self.injector.push(task.into_item()) {
-            Ok(()) => {
-                self.notify();
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
-        }
+        self.injector.push(task)?;
+        self.notify();
+        Ok(())
     }
 
     /// To the one worker that may run it.
     fn send(&self, worker: u32, task: Runnable) -> Result<(), Runnable> {
         let remote = &self.remotes[worker as usize];
-        match remote.inbox.push(task.into_item()) {
-            Ok(was_empty) => {
-                // Otherwise whoever made it non-empty does this, or has, and
-                // the worker has not emptied it since.
-                if was_empty {
-                    // Between the task and the look at the worker's state.
-                    fence_after_rmw();
-                    self.unpark_worker(worker);
-                }
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        let was_empty = remote.inbox.push(task)?;
+        // Otherwise whoever made it non-empty does this, or has, and the worker
+        // has not emptied it since.
+        if was_empty {
+            // Between the task and the look at the worker's state.
+            fence_after_rmw();
+            self.unpark_worker(worker);
         }
+        Ok(())
     }
 
     /// Has a worker woken for work that was made visible, if one has to be.
@@ -431,7 +418,7 @@ impl Home for Nowhere {
         unreachable!("a task that is cancelled does not rest")
     }
 
-    fn send_home(&self, _home: u32, _task: Item) {
+    fn send_home(&self, _home: u32, _task: CompletedTask) {
         unreachable!("a task that no worker ever had is on no list")
     }
 }
@@ -439,11 +426,4 @@ impl Home for Nowhere {
 /// The runtime of a worker, for its context.
 fn handle(shared: &Arc<Shared>) -> Handle {
     Handle { scheduler: Scheduler::Multi(Arc::clone(shared)) }
-}
-
-fn drain(items: Fifo, mut f: impl FnMut(Item)) {
-    let mut items = items;
-    while let Some(item) = items.pop_front() {
-        f(item);
-    }
 }

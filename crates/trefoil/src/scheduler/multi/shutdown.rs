@@ -1,9 +1,8 @@
 //! The end of a runtime: every task that is left is cancelled.
 
+use super::Shared;
 use super::worker::WorkerState;
-use super::{Shared, drain};
-use crate::queue::Item;
-use crate::task::{Home, OwnedTasks, Runnable, cancel_all, reap, wake_guarded};
+use crate::task::{CompletedTask, Home, OwnedTasks, Runnable, cancel_all, wake_guarded};
 use std::sync::Arc;
 
 /// Called by the last thread to leave, which thereby has all queues and lists
@@ -16,30 +15,27 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     states.sort_by_key(|state| state.index());
     debug_assert_eq!(states.len(), shared.workers());
     let first = Rites { shared, state: &states[0] };
-    let cancel = |item: Item| {
-        // SAFETY: these queues hold tasks only.
-        unsafe { Runnable::from_item(item) }.cancel(&first);
-    };
+    let cancel = |task: Runnable| task.cancel(&first);
 
-    drain(shared.injector.close(), cancel);
+    shared.injector.close().drain(cancel);
     for state in &states {
         let remote = &shared.remotes[state.index() as usize];
-        drain(remote.inbox.close(), cancel);
-        drain(state.take_pinned(), cancel);
+        remote.inbox.close().drain(cancel);
+        state.take_pinned().drain(cancel);
         if let Some(task) = remote.lifo.take() {
-            task.cancel(&first);
+            cancel(task);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
         // SAFETY: the owner has left, and its thread's last act made us the
         // only one to touch this.
-        while let Some(item) = unsafe { remote.ring.pop() } {
-            cancel(item);
+        while let Some(task) = unsafe { remote.ring.pop() } {
+            cancel(task);
         }
     }
     for state in &states {
-        drain(shared.remotes[state.index() as usize].completed_elsewhere.take(), |item| {
+        shared.remotes[state.index() as usize].completed_elsewhere.take().drain(|task| {
             // SAFETY: it was sent to this state's worker.
-            unsafe { reap(item, state.tasks()) };
+            unsafe { task.reap(state.tasks()) };
         });
         cancel_all(shared, &Rites { shared, state });
     }
@@ -66,8 +62,8 @@ impl Home for Rites<'_> {
         self.shared.common.tasks_elsewhere.ended.add_shared(1);
     }
 
-    fn send_home(&self, home: u32, task: Item) {
+    fn send_home(&self, home: u32, task: CompletedTask) {
         let sent = self.shared.remotes[home as usize].completed_elsewhere.push(task);
-        debug_assert!(sent.is_ok(), "completed_elsewhere are never closed");
+        debug_assert!(sent.is_ok(), "`completed_elsewhere` is never closed");
     }
 }

@@ -13,16 +13,16 @@ pub(crate) use guest::work_here;
 
 use super::handoff::Holds;
 use super::monitor::PERIOD;
-use super::{Offer, Remote, Shared, drain, handle};
+use super::{Offer, Remote, Shared, handle};
 use crate::context::{self, Entered};
 use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
 use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
-use crate::queue::{Fifo, Item};
+use crate::queue::Fifo;
 use crate::scheduler::WorkerCounters;
-use crate::task::{self, Home, OwnedTasks, Ran, Runnable, reap, settle};
+use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use patience::SearchPatience;
 use std::cell::{Cell, RefCell};
@@ -61,13 +61,13 @@ pub(super) struct WorkerState {
     /// thieves cannot reach, stays empty meanwhile.
     forked: Cell<bool>,
     /// What only this worker may run.
-    pinned: RefCell<Fifo>,
+    pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
 }
 
 /// What a search has found.
 enum Found<'a> {
-    Item(Item),
+    Task(Runnable),
     Job(Stolen<'a>),
 }
 
@@ -131,7 +131,7 @@ impl WorkerState {
     }
 
     /// Hands over the tasks that only this worker may run.
-    pub(super) fn take_pinned(&self) -> Fifo {
+    pub(super) fn take_pinned(&self) -> Fifo<Runnable> {
         self.pinned.take()
     }
 }
@@ -278,14 +278,14 @@ impl WorkerThread {
             if tick % self.shared.knobs.event_interval == 0 && !self.maintain(state) {
                 return;
             }
-            if let Some(item) = self.next(state) {
+            if let Some(task) = self.next(state) {
                 self.about_to_poll(state);
-                self.run(item);
+                self.run(task);
             } else {
                 match self.search(state) {
-                    Some(Found::Item(item)) => {
+                    Some(Found::Task(task)) => {
                         self.about_to_poll(state);
-                        self.run(item);
+                        self.run(task);
                     }
                     Some(Found::Job(job)) => {
                         if state.searching.get() {
@@ -305,23 +305,23 @@ impl WorkerThread {
 
     /// What this worker has at hand: see `turns.rs` for who goes when.
     #[inline]
-    fn next(&self, state: &WorkerState) -> Option<Item> {
+    fn next(&self, state: &WorkerState) -> Option<Runnable> {
         let remote = self.remote(state);
         let turns = &state.turns;
         if turns.is_for_pinned()
-            && let Some(item) = self.next_pinned(state)
+            && let Some(task) = self.next_pinned(state)
         {
-            return Some(item);
+            return Some(task);
         }
         if turns.is_for_injector()
-            && let Some(item) = self.look_at_injector(state)
+            && let Some(task) = self.look_at_injector(state)
         {
-            return Some(item);
+            return Some(task);
         }
         if turns.is_for_ring() {
-            if let Some(item) = self.pop_ring(state) {
+            if let Some(task) = self.pop_ring(state) {
                 turns.ring_went_first(!remote.lifo.is_empty());
-                return Some(item);
+                return Some(task);
             }
             turns.ring_is_empty();
         }
@@ -330,12 +330,12 @@ impl WorkerThread {
             Some(task) => match turns.slot(remote.ring.len()) {
                 Slot::Runs => {
                     self.notify_pending(state);
-                    return Some(task.into_item());
+                    return Some(task);
                 }
                 Slot::Queues => {
-                    self.push_quietly(state, task.into_item());
-                    if let Some(item) = self.look_at_injector(state) {
-                        return Some(item);
+                    self.push_quietly(state, task);
+                    if let Some(task) = self.look_at_injector(state) {
+                        return Some(task);
                     }
                 }
             },
@@ -346,31 +346,31 @@ impl WorkerThread {
 
     /// The oldest of the tasks that only this worker may run.
     #[inline]
-    fn next_pinned(&self, state: &WorkerState) -> Option<Item> {
+    fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
         let inbox = &self.remote(state).inbox;
         if !inbox.is_empty() {
             state.pinned.borrow_mut().append(&mut inbox.take());
         }
-        let item = state.pinned.borrow_mut().pop_front()?;
+        let task = state.pinned.borrow_mut().pop_front()?;
         self.notify_pending(state);
-        Some(item)
+        Some(task)
     }
 
     /// Takes what is due from the shared queue.
-    fn look_at_injector(&self, state: &WorkerState) -> Option<Item> {
-        let item = self.take_injected(state);
-        let queued = if item.is_some() { self.remote(state).ring.len() } else { 0 };
+    fn look_at_injector(&self, state: &WorkerState) -> Option<Runnable> {
+        let task = self.take_injected(state);
+        let queued = if task.is_some() { self.remote(state).ring.len() } else { 0 };
         state.turns.looked(queued, self.shared.knobs.global_queue_interval);
-        item
+        task
     }
 
-    /// Takes the oldest item of the ring, and notifies what is left there if
+    /// Takes the oldest task of the ring, and notifies what is left there if
     /// that has not been done.
     #[inline]
-    fn pop_ring(&self, state: &WorkerState) -> Option<Item> {
+    fn pop_ring(&self, state: &WorkerState) -> Option<Runnable> {
         let ring = &self.remote(state).ring;
         // SAFETY: the state makes this thread the ring's owner.
-        let item = unsafe { ring.pop() }?;
+        let task = unsafe { ring.pop() }?;
         if state.owes_notify.replace(false) {
             // `pop` was an RMW (or there is only one worker).
             fence_after_rmw();
@@ -378,15 +378,13 @@ impl WorkerThread {
                 self.notify_for(state);
             }
         }
-        Some(item)
+        Some(task)
     }
 
     /// Polls a task. No reference to the state is an argument here, nor used by
     /// the caller afterwards: the poll may give the state away.
     #[inline]
-    fn run(&self, item: Item) {
-        // SAFETY: tasks are the only items so far.
-        let task = unsafe { Runnable::from_item(item) };
+    fn run(&self, task: Runnable) {
         let ran = task.run(self);
         self.come_out();
         let (task, yielded) = match ran {
@@ -400,9 +398,9 @@ impl WorkerThread {
             return;
         };
         if task.pinned_to().is_some() {
-            state.pinned.borrow_mut().push_back(task.into_item());
+            state.pinned.borrow_mut().push_back(task);
         } else if yielded || !state.turns.has_slot_for_itself() {
-            self.push_quietly(state, task.into_item());
+            self.push_quietly(state, task);
         } else {
             let queued = self.schedule(task);
             debug_assert!(queued.is_ok());
@@ -441,9 +439,9 @@ impl WorkerThread {
     fn reap(&self, state: &WorkerState) {
         let remote = self.remote(state);
         if !remote.completed_elsewhere.is_empty() {
-            drain(remote.completed_elsewhere.take(), |item| {
+            remote.completed_elsewhere.take().drain(|task| {
                 // SAFETY: it was sent to this worker, whose list this is.
-                unsafe { reap(item, &state.tasks) };
+                unsafe { task.reap(&state.tasks) };
             });
         }
     }
@@ -567,9 +565,9 @@ impl Home for WorkerThread {
         }
     }
 
-    fn send_home(&self, home: u32, task: Item) {
+    fn send_home(&self, home: u32, task: CompletedTask) {
         let sent = self.shared.remotes[home as usize].completed_elsewhere.push(task);
-        debug_assert!(sent.is_ok(), "completed_elsewhere are never closed");
+        debug_assert!(sent.is_ok(), "`completed_elsewhere` is never closed");
     }
 }
 

@@ -107,10 +107,9 @@ impl WorkerThread {
         // A destructor may give the state away, and with it the rest of this.
         while let Some(state) = self.state() {
             state.turns.advance();
-            let item = self.next(state).or_else(|| self.take_injected(state));
-            match item {
-                // SAFETY: tasks are the only items so far.
-                Some(item) => unsafe { Runnable::from_item(item) }.cancel(self),
+            let task = self.next(state).or_else(|| self.take_injected(state));
+            match task {
+                Some(task) => task.cancel(self),
                 None if self.wake_deferred(state) => {}
                 None => return,
             }

@@ -25,7 +25,7 @@ impl WorkerThread {
     pub(super) fn empty_slot(&self, state: &WorkerState) {
         // SAFETY: the state is this thread's.
         if let Some(task) = unsafe { self.remote(state).lifo.take_own() } {
-            self.push(state, task.into_item());
+            self.push(state, task);
         }
     }
 

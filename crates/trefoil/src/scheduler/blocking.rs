@@ -1,23 +1,23 @@
 //! The pool of threads for closures that block, and for the workers.
 //!
-//! It grows while closures wait, up to a limit, and its idle threads go away
-//! after a while. One lock guards everything.
+//! It grows while closures wait, up to a limit. An idle thread exits after the
+//! keep-alive time. One lock guards everything.
 //!
-//! A worker is a *body* that one of these threads runs until the worker's core
-//! goes to another thread, or the runtime ends. So a worker whose thread blocks
-//! goes on with an idle thread of the pool, if there is one, and the thread that
-//! blocked is one of the pool's when it is through: none is started or ended
-//! for that, and the limit holds for all of them together. Bodies go before
-//! closures, and are never cancelled: they hold what must be brought to an end.
+//! A worker is a *body* that one of these threads runs until another thread takes
+//! the worker's state, or the runtime ends. When a worker's thread blocks, an idle
+//! thread of the pool becomes the worker, if there is one. The thread that blocked
+//! joins the pool when it is done. So no thread is started or ended for that, and
+//! the limit holds for all threads together. Bodies run before closures, and are
+//! never cancelled: they hold tasks that the runtime's end must complete.
 //!
 //! At most one thread at a time is *on its way*: being woken or started. It
-//! takes a closure when it arrives, and if there are more, it sends for the
-//! next thread before it runs its own. So a burst of short closures costs its
-//! sender one wake-up instead of one each, and is mostly run by the first
-//! thread to come, while a burst of long ones still gets a thread each, one
-//! wake-up after another. Nothing is lost: as long as closures wait, either a
-//! thread is on its way, or the pool is at its limit (or out of threads) and
-//! each of its threads looks at the queue before it rests.
+//! takes a closure when it arrives. If there are more, it wakes or starts the
+//! next thread before it runs its own closure. So a burst of short closures costs
+//! its sender one wake-up instead of one each, and the first thread runs most of
+//! them. A burst of long closures still gets a thread each, one wake-up after
+//! another. No closure is lost. While closures wait, either a thread is on its
+//! way, or the pool is at its limit (or the system has no more threads) and each
+//! of its threads looks at the queue before it rests.
 
 use super::multi::Nowhere;
 use super::{Hooks, Scheduler};
@@ -56,7 +56,7 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     /// For idle threads: there is something to do.
     work: Condvar,
-    /// For the one who shuts down: a thread has gone.
+    /// For the thread that shuts down: a thread of the pool has ended.
     gone: Condvar,
 }
 
@@ -217,8 +217,8 @@ impl Pool {
         state.bodies.push_back(body);
         let need = state.need_one(&self.config);
         drop(state);
-        // Without a new thread, one of those that there are takes it in its
-        // time: the one that the worker leaves, for example.
+        // Without a new thread, an existing one takes it later: the one that the
+        // worker leaves, for example.
         let _ = self.meet(handle, need);
     }
 
@@ -256,7 +256,7 @@ impl Pool {
             if let Some(task) = state.queue.pop_front() {
                 let need = state.need_one(&self.config);
                 drop(state);
-                // Without a thread, this one takes the rest in its time.
+                // Without another thread, this one takes the rest later.
                 let _ = self.meet(handle, need);
                 run(task);
                 state = self.state.lock();
@@ -308,8 +308,8 @@ impl Pool {
             }
         };
         state.idle -= 1;
-        // Whoever comes first counts as the one that was sent for: if it was
-        // another one, that finds out by itself.
+        // The first to wake counts as the one that was on its way. If that was
+        // another thread, it finds no work, and rests again.
         state.on_its_way = false;
         (state, is_late)
     }

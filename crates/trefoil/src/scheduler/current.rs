@@ -273,7 +273,8 @@ struct MainWaker {
 
 // SAFETY: the pointer is only compared; the cell says who may touch it.
 unsafe impl Send for MainWaker {}
-// SAFETY: as above.
+// SAFETY: the pointer is only compared, and only the driving thread touches the
+// cell.
 unsafe impl Sync for MainWaker {}
 
 impl MainWaker {
@@ -472,7 +473,7 @@ impl Home for Driver {
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
-    // Nobody drives, so whatever destructors wake or spawn goes to the inbox,
+    // Nobody drives, so what destructors wake or spawn is sent to the inbox,
     // which is closed.
     context::enter_current(None, || {
         let mut queued = shared.inbox.close();

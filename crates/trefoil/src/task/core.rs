@@ -106,7 +106,8 @@ pub(crate) struct TaskRef(NonNull<Header>);
 // SAFETY: through a reference only the state word, the id and (for the join
 // handle, whose own bounds guard it) the output can be reached.
 unsafe impl Send for TaskRef {}
-// SAFETY: as above.
+// SAFETY: the state word is atomic, the id never changes, and the join handle's
+// bounds guard the output.
 unsafe impl Sync for TaskRef {}
 
 /// What has become of a task after a worker had it.
@@ -194,7 +195,7 @@ impl Runnable {
             unsafe { worker.tasks().insert(task, worker.index()) };
         }
         if yielded {
-            // The right goes into the queue with the entry: no transition.
+            // The entry takes the right to the future along: no transition.
             return Ran::Yielded(self);
         }
         match header.state.idle() {
@@ -245,7 +246,7 @@ fn home_of(task: NonNull<Header>) -> u32 {
     // SAFETY: only called with the right to the future, which keeps it live.
     let trailer = unsafe { trailer(task) };
     trailer.home.with(|home| {
-        // SAFETY: as above: the right's holder may read it.
+        // SAFETY: the holder of the right to the future may read it.
         unsafe { *home }
     })
 }
@@ -305,15 +306,15 @@ pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
     while let Some(task) = worker.tasks().first() {
         // SAFETY: what is on the list is live.
         let header = unsafe { header(task) };
-        // For the waker that has the task in its hands, if one has: it is
-        // there before `seize` can be seen.
+        // For a waker that is about to queue the task, if there is one: the count
+        // is there before the waker can see `seize`.
         std::mem::forget(Arc::clone(scheduler));
-        let limbo = match header.state.seize() {
+        let is_with_waker = match header.state.seize() {
             Seize::Taken => false,
-            Seize::TakenInLimbo => true,
+            Seize::TakenFromWaker => true,
             Seize::Busy => unreachable!("a task ran on after its runtime's end"),
         };
-        if !limbo {
+        if !is_with_waker {
             // SAFETY: the count that was added above.
             unsafe { Arc::decrement_strong_count(Arc::as_ptr(scheduler)) };
         }

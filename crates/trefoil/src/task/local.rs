@@ -54,7 +54,8 @@ struct Own {
 // name them are not `Send` either. Its last owner may be a waker elsewhere,
 // which then finds it empty: a set that is gone takes no more tasks.
 unsafe impl Send for LocalShared {}
-// SAFETY: as above.
+// SAFETY: `own` is for the set's thread only, for the same reasons that make the
+// set `Send`; the other fields are `Sync`.
 unsafe impl Sync for LocalShared {}
 
 /// Spawns a task into the set of local tasks that the caller is in. If the set
@@ -210,7 +211,7 @@ impl Drop for LocalSet {
         let shared = &self.shared;
         shared.own.is_gone.set(true);
         // Whatever destructors wake or spawn finds the inbox closed.
-        context::local_goes(|| {
+        context::local_drops(|| {
             let mut queued = shared.inbox.close();
             queued.append(&mut shared.own.queue.borrow_mut());
             queued.drain(|task| task.cancel(&**shared));

@@ -1,4 +1,4 @@
-//! Task state, join handle, abort, wake and last rites under loom.
+//! Task state, join handle, abort, wake and shutdown under loom.
 
 use super::*;
 use crate::primitives::Mutex;
@@ -240,7 +240,7 @@ fn loom_abort_races_with_a_poll_and_a_wake() {
 }
 
 #[test]
-fn loom_last_rites_race_with_a_waker() {
+fn loom_shutdown_races_with_a_waker() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {

@@ -166,7 +166,7 @@ fn loom_timer_two_threads_fire_each_once() {
     });
 }
 
-/// The owner goes to sleep until its own timer, while an earlier one is made
+/// The owner sleeps until its own timer, while an earlier one is made
 /// elsewhere. Loom's sleep does not end by itself: were the owner not woken, it
 /// would be a deadlock.
 #[test]
@@ -194,7 +194,7 @@ fn loom_timer_made_elsewhere_wakes_the_owner() {
     });
 }
 
-/// As above, while a third thread empties the queue: `next` goes up and down.
+/// As above, while a third thread empties the queue: `next` rises and falls.
 #[test]
 fn loom_timer_made_elsewhere_wakes_the_owner_while_others_fire() {
     let mut model = loom::model::Builder::new();

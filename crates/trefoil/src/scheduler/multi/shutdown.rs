@@ -5,16 +5,16 @@ use super::worker::WorkerState;
 use crate::task::{CompletedTask, Home, OwnedTasks, Runnable, cancel_all, wake_guarded};
 use std::sync::Arc;
 
-/// Called by the last thread to leave, which thereby has all queues and lists
-/// to itself; only wakers on foreign threads are still about.
+/// Called by the last thread to leave, which therefore has exclusive access to
+/// all queues and lists. Wakers on foreign threads may still be in use.
 ///
-/// It has no state any more, so whatever the futures' destructors wake or spawn
-/// goes to the injector, and that is closed first of all.
+/// The thread has no worker state any more. So what the futures' destructors wake
+/// or spawn is sent to the injector, which is closed first.
 pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     let mut states = std::mem::take(&mut *shared.retired.lock());
     states.sort_by_key(|state| state.index());
     debug_assert_eq!(states.len(), shared.workers());
-    let first = Rites { shared, state: &states[0] };
+    let first = RetiredWorker { shared, state: &states[0] };
     let cancel = |task: Runnable| task.cancel(&first);
 
     shared.injector.close().drain(cancel);
@@ -26,8 +26,8 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
             cancel(task);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
-        // SAFETY: the owner has left, and its thread's last act made us the
-        // only one to touch this.
+        // SAFETY: the owner has left, which its thread announced with its last
+        // access (`Shared::retire`), so this thread alone accesses the ring.
         while let Some(task) = unsafe { remote.ring.pop() } {
             cancel(task);
         }
@@ -37,19 +37,20 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
             // SAFETY: it was sent to this state's worker.
             unsafe { task.reap(state.tasks()) };
         });
-        cancel_all(shared, &Rites { shared, state });
+        cancel_all(shared, &RetiredWorker { shared, state });
     }
     for remote in &shared.remotes {
         remote.timers.close();
     }
 }
 
-struct Rites<'a> {
+/// A worker whose thread has left, while its tasks are cancelled.
+struct RetiredWorker<'a> {
     shared: &'a Shared,
     state: &'a WorkerState,
 }
 
-impl Home for Rites<'_> {
+impl Home for RetiredWorker<'_> {
     fn index(&self) -> u32 {
         self.state.index()
     }

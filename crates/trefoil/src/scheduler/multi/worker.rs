@@ -36,13 +36,19 @@ use turns::{Slot, Turns};
 /// The index of a thread that has no state.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
-/// A worker's own state. It moves to another thread when its own one blocks.
+/// The state of one worker that only the thread which is the worker may access.
 ///
-/// What is in here waits for as long as the worker is in one poll, so there is
-/// nothing in here that another worker could serve.
+/// To own the state is to be the worker: it gives the right to push to the
+/// worker's ring, to use its LIFO slot, and to run its pinned tasks. (Go calls it
+/// a *P*, tokio a *core*.) When the thread forks or blocks in place, it offers the
+/// state, and another thread that takes it becomes the worker (`handoff.rs`). What
+/// other threads may access of a worker is in its `Remote`, which stays in place.
+///
+/// What is in here waits while the worker is in one poll. So it holds only what no
+/// other worker could serve.
 pub(super) struct WorkerState {
     index: u32,
-    /// The same as its `Remote` has, one step nearer.
+    /// The same as in its `Remote`, with one indirection less.
     counters: Arc<CachePadded<WorkerCounters>>,
     turns: Turns,
     throttle: WakeThrottle,
@@ -75,7 +81,7 @@ enum Found<'a> {
 #[derive(Debug)]
 pub(crate) struct WorkerThread {
     shared: Arc<Shared>,
-    /// Null once the state was given away, and while it is lent. Owned.
+    /// Owned. Null while the state is on offer, and once another thread has it.
     state: Cell<*mut WorkerState>,
     /// The state that this thread has offered, by its index.
     offered: Cell<Option<(u32, Offer)>>,
@@ -86,9 +92,9 @@ pub(crate) struct WorkerThread {
     /// This thread is in a job of the one it waits for, on top of something
     /// that can go on without the state.
     in_leapfrog: Cell<bool>,
-    /// The worker in whose place this thread forks, as a guest.
+    /// The worker whose place this thread has taken, if it is a guest.
     place: Cell<Option<u32>>,
-    /// What it keeps of tasks that are over; nothing if it is a guest.
+    /// Memory of completed tasks, for new ones; none if it is a guest.
     task_memory: Option<task::Memory>,
 }
 
@@ -150,8 +156,8 @@ unsafe impl Send for WorkerState {}
 /// What a thread does as the worker that has this state, until it has it no
 /// more. A thread that is new has its `on_thread_start` called.
 pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
-    // A worker that is lost takes its queues along, and the runtime's end would
-    // wait for it for ever.
+    // If a worker were lost, its queues would be lost with it, and the runtime's
+    // end would wait for ever.
     let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
     state.forked.set(false);
@@ -162,9 +168,9 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     shared.remotes[state.index as usize].parker.adopt();
     worker.state.set(Box::into_raw(state));
     {
-        // The deque is the thread's and stays with it when the state goes.
-        let lease = shared.deques.acquire();
-        let owner = lease.as_ref().map(|lease| lease.owner());
+        // The deque belongs to the thread, which keeps it without the state.
+        let deque = shared.deques.acquire();
+        let owner = deque.as_ref().map(|deque| deque.owner());
         context::enter_worker(&worker, || {
             context::enter_fork(owner, || {
                 if is_new {
@@ -182,7 +188,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     // Without a state, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(state));
     drop((its_handle, entered));
-    // The thread goes on as one of the pool's.
+    // The thread continues as one of the pool's.
     shared.common.unpin();
     std::mem::forget(abort);
 }
@@ -292,7 +298,7 @@ impl WorkerThread {
                             self.found_work(state);
                         }
                         self.notify_pending(state);
-                        // Tasks that it wakes are better off where others see them.
+                        // Tasks that it wakes belong where others can see them.
                         state.forked.set(true);
                         self.run_job(job);
                     }
@@ -303,7 +309,7 @@ impl WorkerThread {
         }
     }
 
-    /// What this worker has at hand: see `turns.rs` for who goes when.
+    /// The next task of this worker's own queues, in the order of `turns.rs`.
     #[inline]
     fn next(&self, state: &WorkerState) -> Option<Runnable> {
         let remote = self.remote(state);
@@ -407,7 +413,8 @@ impl WorkerThread {
         }
     }
 
-    /// What precedes every poll. The reference to the state ends here: the poll may give the state away.
+    /// What precedes every poll. The reference to the state ends here: the poll
+    /// may give the state away.
     #[inline]
     fn about_to_poll(&self, state: &WorkerState) {
         if state.searching.get() {
@@ -424,7 +431,7 @@ impl WorkerThread {
         any
     }
 
-    /// What has to be done now and then; false when it is time to go.
+    /// Periodic work between polls; false when the worker has to leave.
     fn maintain(&self, state: &WorkerState) -> bool {
         if self.shared.is_shut_down() {
             return false;
@@ -454,7 +461,7 @@ impl WorkerThread {
         more
     }
 
-    /// Sleeps until there may be something to do; false when it is time to go.
+    /// Sleeps until there may be something to do; false when the worker has to leave.
     fn park(&self, state: &WorkerState) -> bool {
         let shared = &*self.shared;
         if shared.is_shut_down() {
@@ -541,10 +548,10 @@ impl Home for WorkerThread {
         &self.state().expect("a task came to rest on a thread without a state").tasks
     }
 
-    /// A task that joins comes to the LIFO slot, but not at once to its turn:
-    /// it may well wait for the tasks of the ring, too, and would be woken by
-    /// each. A thread that joins is woken at once, whatever that costs: what it
-    /// does next may be what the next poll waits for.
+    /// A task that joins is put into the LIFO slot, but some tasks of the ring run
+    /// first: the joiner may wait for them as well, and would be woken by each. A
+    /// thread that joins is woken at once, whatever that costs: the next poll may
+    /// wait for what that thread does next.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
         let was_empty = self.state().is_some_and(|state| self.remote(state).lifo.is_empty());
@@ -574,6 +581,6 @@ impl Home for WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         debug_assert!(self.state.get().is_null(), "a state was lost");
-        self.vacate();
+        self.leave_place();
     }
 }

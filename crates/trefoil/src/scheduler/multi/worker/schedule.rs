@@ -53,8 +53,8 @@ impl WorkerThread {
         state.owes_notify.set(true);
     }
 
-    /// There is no room in the ring, so it goes behind what waits outside. What
-    /// is in the ring stays there, and so is served before all that comes later.
+    /// There is no room in the ring, so the task is queued in the injector. The
+    /// tasks of the ring stay there, and so run before all later ones.
     #[cold]
     fn overflow(&self, state: &WorkerState, task: Runnable) {
         self.remote(state).counters.overflows.add(1);
@@ -89,7 +89,7 @@ impl WorkerThread {
         }
     }
 
-    /// Announces what was pushed quietly, before a poll that is not preceded by
+    /// Notifies a sleeper of what was pushed quietly, before a poll that is not preceded by
     /// a pop from the ring.
     #[inline]
     pub(super) fn notify_pending(&self, state: &WorkerState) {

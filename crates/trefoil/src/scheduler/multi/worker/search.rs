@@ -27,7 +27,7 @@ impl WorkerThread {
         if self.shared.workers() == 1 {
             return None;
         }
-        // A stolen job may be long: what is due here goes first.
+        // A stolen job may be long, so what is due here is served first.
         self.fire_timers(state);
         if let Some(task) = self.next(state) {
             return Some(Found::Task(task));

@@ -1,4 +1,4 @@
-//! Who sleeps, who searches, and who has to be woken for new work.
+//! Which workers sleep, which search, and which has to be woken for new work.
 //!
 //! The protocol and the proof that no work is left behind by sleepers stand in
 //! `README.md` beside this file.

@@ -21,7 +21,7 @@ const NOTIFIED: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Parker {
     word: AtomicU32,
-    /// Who waits here. Another thread may become the worker, so it can change.
+    /// The thread that waits here. It changes when another thread becomes the worker.
     thread: Mutex<Option<thread::Thread>>,
 }
 

@@ -192,8 +192,8 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in the inbox, the runtime may run it to its end, and go,
-    // while we are still to unpark its thread.
+    // Once the task is in the inbox, the runtime may complete it, and end, before
+    // this thread has unparked the driving one.
     // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.

@@ -110,11 +110,11 @@ unsafe impl Send for TaskRef {}
 // bounds guard the output.
 unsafe impl Sync for TaskRef {}
 
-/// What has become of a task after a worker had it.
+/// What has become of a task that a worker ran.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum Ran {
-    /// It is done with or at rest.
+    /// It is complete or at rest.
     Off,
     /// It was woken while it ran: queue it.
     Woken(Runnable),

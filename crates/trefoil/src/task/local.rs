@@ -52,7 +52,7 @@ struct Own {
 // SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
 // the thread's context, which only names sets of that thread: the guards that
 // name them are not `Send` either. Its last owner may be a waker elsewhere,
-// which then finds it empty: a set that is gone takes no more tasks.
+// which then finds it empty: a dropped set takes no more tasks.
 unsafe impl Send for LocalShared {}
 // SAFETY: `own` is for the set's thread only, for the same reasons that make the
 // set `Send`; the other fields are `Sync`.
@@ -348,8 +348,8 @@ impl Schedule for LocalShared {
             None
         });
         let Some(task) = sent else { return Ok(()) };
-        // Once the task is in the inbox, the set may run it to its end, and go,
-        // while we are still to wake it.
+        // Once the task is in the inbox, the set may complete it, and be dropped,
+        // before this thread has woken the set.
         // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
         unsafe { Arc::increment_strong_count(this) };
         // SAFETY: the count that was just added.

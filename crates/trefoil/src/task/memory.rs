@@ -225,7 +225,7 @@ impl Depot {
     /// Calls `f` with a shelf on which there may be something.
     fn with_stock<R>(&self, class: usize, f: impl FnOnce(&mut Shelf) -> R) -> Option<R> {
         let class = &self.classes[class];
-        // Relaxed: a hint. Who misses what has just come asks the allocator.
+        // Relaxed: a hint. A thread that misses a new magazine asks the allocator.
         if !class.is_stocked.load(Relaxed) {
             return None;
         }

@@ -60,9 +60,9 @@ struct Inner {
     wheel: Wheel,
     /// Entries for the next timers, so that the heap is not asked.
     spare: Spare,
-    /// Who waited for the timer that was dropped last, until the owner's next
-    /// turn: a task that uses one timer after the other, as those that serve
-    /// requests do, need not be counted up and down for each.
+    /// The waker of the timer that was dropped last, until the owner's next turn. A
+    /// task that uses one timer after another, as a task that serves requests does,
+    /// needs no new waker for each.
     last: Option<Waker>,
     is_closed: bool,
 }

@@ -43,15 +43,15 @@ pub(crate) struct Shared {
     this: Weak<Self>,
     /// What the workers have forked.
     deques: Deques,
-    /// What the workers keep of tasks that are over.
+    /// Memory of completed tasks, for new ones.
     depot: Arc<Depot>,
-    /// Who looks after workers that are in one poll for long.
+    /// The thread that serves workers which are in one long poll.
     monitor: CachePadded<Monitor>,
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
-    /// Threads that have the scheduler's tasks in their hands: one per state,
-    /// and one for each that gave its state away while it blocks.
+    /// Threads that run the scheduler's tasks: one for each worker state, and one for
+    /// each thread that blocks, or forks, without its state.
     threads: AtomicUsize,
     /// The states of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
@@ -61,13 +61,13 @@ pub(crate) struct Shared {
     over_changed: Condvar,
 }
 
-/// What others may touch of a worker. The owner's own state is in its `WorkerState`.
+/// What other threads may access of a worker. The rest is in its `WorkerState`.
 #[derive(Debug)]
 struct Remote {
     ring: CachePadded<Ring<Runnable>>,
     /// Tasks that only this worker may run.
     inbox: CachePadded<Inbox<Runnable>>,
-    /// Tasks of this worker's list that ended elsewhere.
+    /// Tasks of this worker's list that completed on another thread.
     completed_elsewhere: CachePadded<Inbox<CompletedTask>>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
@@ -83,7 +83,7 @@ impl Shared {
     /// Makes a scheduler, and starts its threads.
     ///
     /// # Errors
-    /// The system had no thread to give; those started are told to go.
+    /// The system had no thread to give; those started are told to leave.
     pub(crate) fn start(
         common: Common,
         knobs: Knobs,
@@ -133,7 +133,7 @@ impl Shared {
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
                 shared.common.blocking.shut_down();
-                // In the place of those that never came.
+                // In the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
                 }
@@ -264,20 +264,19 @@ impl Shared {
 
     /// Another thread becomes the worker.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
-        // Whoever is here has work for this scheduler in hand, or is one of its
-        // threads, and keeps it.
+        // The caller has work for this scheduler, or is one of its threads, and so
+        // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
         let body = Box::new(move |is_new| worker::run(shared, state, is_new));
         self.common.blocking.run(&its, body);
     }
 
-    /// A worker that counts as asleep from now on, or for which somebody else
-    /// has counted it so, looks again.
+    /// Looks for work again, for a worker that has just been counted as asleep.
     fn look_again(&self, worker: u32) {
         fence(SeqCst);
-        // It may well be this worker that is chosen. If nobody can be, because
-        // a guest has just taken its place, the work was there before the guest.
+        // This worker may be the one that is chosen. If none can be, because a guest
+        // has just taken its place, the work was there before the guest.
         if self.has_work() && !self.notify_fenced() {
             self.unpark_worker(worker);
         }
@@ -302,8 +301,8 @@ impl Shared {
     pub(crate) fn shut_down(&self) {
         // Once per runtime.
         self.shutdown.store(true, SeqCst);
-        // Between that and the looks at states on offer: who offers one later
-        // sees that the runtime ends (`WorkerThread::offer`).
+        // Between that and the looks at states on offer: a thread that offers one
+        // later sees that the runtime ends (`WorkerThread::offer`).
         fence(SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {
             self.unpark_worker(worker as u32);
@@ -348,7 +347,7 @@ impl Shared {
         }
     }
 
-    /// The scheduler's state, for people who look at a hang.
+    /// The scheduler's state, for people who debug a hang.
     pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (searching, sleeping) = self.idle.counts();
         writeln!(
@@ -396,8 +395,8 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in a queue, the runtime may run it to its end, and go,
-    // while we are still to look for sleepers.
+    // Once the task is in a queue, the runtime may complete it, and end, before this
+    // thread has looked for sleepers.
     // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
@@ -405,7 +404,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     shared.inject(task)
 }
 
-/// Where a task is cancelled that no worker ever had.
+/// The worker, for the bookkeeping of tasks that no worker ever had.
 #[derive(Debug)]
 pub(super) struct Nowhere;
 

@@ -1,4 +1,4 @@
-//! How a worker queues what it has woken, and whom it wakes for that.
+//! How a worker queues a task that it has woken, and when it wakes a sleeper.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Whose turn it is: how a worker divides its polls among its queues.
+//! How a worker divides its polls among its queues.
 //!
 //! Each bound is in polls of this worker, and holds whatever the other queues
 //! hold. The page `progress` of the crate's documentation puts them together.

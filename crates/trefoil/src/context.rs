@@ -7,21 +7,36 @@
 //! # What is put back, and when
 //!
 //! What a user's guard reaches must bear any order of drops, `mem::forget`, and
-//! an owner that goes first. What is put back by `Restore` must not be reached
+//! an owner that is dropped first. What is put back by `Restore` must not be reached
 //! by any: its guards live in frames of this crate and end with them, in the
 //! reverse order, on the same thread, in a panic as well.
 //!
-//! | what | set by | put back by | why it is sound |
-//! |---|---|---|---|
-//! | `handles` | `EnterGuard` (public), `block_on`, workers, blocking threads, ends of runtimes | `HandleGuard` | a [`Stack`], whose nodes own their handles; guards are not `Send` |
-//! | `locals` | `LocalEnterGuard` (public), `LocalRuntime::enter` | `LocalGuard` | a [`Stack`], whose nodes own their sets; guards are not `Send` |
-//! | `locals` | polls and drops of a `LocalSet`, stolen jobs | the end of `with_local` | the node is in that frame, and the set is borrowed by a frame below it |
-//! | `local_goes` | the drop of a `LocalSet` | the end of `local_goes` | a frame's; and a mere flag |
-//! | `entered` | `block_on`, `blocking_recv`, `block_in_place`, workers, stolen jobs | `EnteredGuard`, `AllowedGuard` | a frame's; and a mere flag |
-//! | `task` | polls and drops of tasks; `block_on` | `TaskScope::leave`, `EnteredGuard` | a frame's; the task put back is that of a frame below, which keeps it alive |
-//! | `budget` | polls of tasks, `block_on`, `unconstrained`, `block_in_place` | `TaskScope::leave`, `with_budget`, `EnteredGuard`, `AllowedGuard` | a frame's; and a mere number |
-//! | `budget` | `poll_proceed` | `RestoreOnPending` (public) | a mere number. Magazines beyond its poll, it changes the budget of a later one; never that of code without a budget |
-//! | `worker`, `fork`, `current`, `block_on` | `enter_worker`, `enter_fork`, `enter_current`, `enter_block_on` | the end of that function | a frame's; what is put back belongs to a frame below |
+//! - `handles`. Set by `EnterGuard` (public), `block_on`, workers, blocking threads
+//!   and ends of runtimes; put back by `HandleGuard`. A [`Stack`], whose nodes own
+//!   their handles; guards are not `Send`.
+//! - `locals`, by guards. Set by `LocalEnterGuard` (public) and
+//!   `LocalRuntime::enter`; put back by `LocalGuard`. A [`Stack`], whose nodes own
+//!   their sets; guards are not `Send`.
+//! - `locals`, by frames. Set by polls and drops of a `LocalSet`, and by stolen jobs;
+//!   put back by the end of `with_local`. The node is in that frame, and the set is
+//!   borrowed by a frame below it.
+//! - `local_drops`. Set by the drop of a `LocalSet`; put back by the end of
+//!   `local_drops`. A frame's, and only a flag.
+//! - `entered`. Set by `block_on`, `blocking_recv`, `block_in_place`, workers and
+//!   stolen jobs; put back by `EnteredGuard` and `AllowedGuard`. A frame's, and only
+//!   a flag.
+//! - `task`. Set by polls and drops of tasks, and by `block_on`; put back by
+//!   `TaskScope::leave` and `EnteredGuard`. A frame's; the task put back is that of a
+//!   frame below, which keeps it alive.
+//! - `budget`, by frames. Set by polls of tasks, `block_on`, `unconstrained` and
+//!   `block_in_place`; put back by `TaskScope::leave`, `with_budget`, `EnteredGuard`
+//!   and `AllowedGuard`. A frame's, and only a number.
+//! - `budget`, by `poll_proceed`; put back by `RestoreOnPending` (public). Only a
+//!   number. A guard that outlives its poll changes the budget of a later one, but
+//!   never that of code without a budget.
+//! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
+//!   `enter_current` and `enter_block_on`; put back by the end of that function. A
+//!   frame's; what is put back belongs to a frame below.
 //!
 //! Futures keep none of these across an `.await`, but for the two public guards
 //! and `RestoreOnPending`, if their author does so. (Task-locals are elsewhere,
@@ -61,7 +76,7 @@ pub(crate) struct Context {
     /// The runtimes entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
-    /// The multi-thread worker that this thread is, with or without its core.
+    /// The multi-thread worker that this thread is, with or without its state.
     worker: Cell<*const multi::WorkerThread>,
     /// That worker's end of its deque, if it has one.
     fork: Cell<*const fork_join::Deque>,
@@ -71,8 +86,8 @@ pub(crate) struct Context {
     block_on: Cell<*const BlockOn>,
     /// The sets of local tasks entered.
     locals: Stack<Local>,
-    /// A set of local tasks goes, and drops them.
-    local_goes: Cell<bool>,
+    /// A set of local tasks is being dropped, and drops its tasks.
+    local_drops: Cell<bool>,
     rng: Cell<u32>,
 }
 
@@ -100,7 +115,7 @@ impl Context {
             current: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
             locals: Stack::new(),
-            local_goes: Cell::new(false),
+            local_drops: Cell::new(false),
             rng: Cell::new(0),
         }
     }
@@ -250,7 +265,7 @@ impl Context {
         unsafe { self.current.get().as_ref() }
     }
 
-    /// Where the worker that this thread is counts, if it is one with a core.
+    /// Where the worker that this thread is counts, if it has the worker's state.
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         match self.worker() {
             Some(worker) => worker.counters(),
@@ -533,10 +548,10 @@ pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> 
     result
 }
 
-/// Runs `f` with no set as the current one, but the thread as little at
-/// anybody's disposal as if there was one.
-pub(crate) fn local_goes<R>(f: impl FnOnce() -> R) -> R {
-    let _goes = Restore::set(|context| &context.local_goes, true);
+/// Runs `f` with no set as the current one, while `is_in_local` still says that
+/// code of a set runs.
+pub(crate) fn local_drops<R>(f: impl FnOnce() -> R) -> R {
+    let _drops = Restore::set(|context| &context.local_drops, true);
     without_local(f)
 }
 
@@ -548,5 +563,5 @@ pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether code of a set of local tasks runs.
 pub(crate) fn is_in_local() -> bool {
-    with(|context| context.local_goes.get() || !context.local().is_null())
+    with(|context| context.local_drops.get() || !context.local().is_null())
 }

@@ -3,7 +3,7 @@
 //!
 //! A guard puts a node on top, and takes it out again wherever it is by then.
 //! So guards may be dropped in any order, or never, and no guard puts back what
-//! it found: the nodes above one that goes are linked to those below it. What a
+//! it found: the nodes above one that is removed are linked to those below it. What a
 //! node points at lives as long as the node. That of a guard which may move, or
 //! be leaked, is on the heap and owns its value; that of a frame lies in the
 //! frame, which unlinks it before it returns or unwinds.
@@ -152,7 +152,7 @@ mod tests {
     fn remove<T>(stack: &Stack<T>, node: *const Node<T>) -> bool {
         // SAFETY: each test removes what it has pushed, once.
         let was_newest = unsafe { stack.unlink(node) };
-        // SAFETY: as above.
+        // SAFETY: from `Box::into_raw` in `push`, unlinked, and removed once.
         unsafe { stack.free(node) };
         was_newest
     }

@@ -1,4 +1,4 @@
-//! Who sleeps, who searches, and who has to be woken for new work.
+//! Which workers sleep, which search, and which has to be woken for new work.
 //!
 //! The protocol and the proof that no work is left behind by sleepers stand in
 //! `README.md` beside this file.
@@ -93,8 +93,8 @@ impl Idle {
     #[inline]
     #[must_use]
     pub(crate) fn wants_searcher(&self) -> bool {
-        // SeqCst: the waker's half of the Dekker duel with `sleep` and
-        // `stop_searching`; see the README.
+        // SeqCst: the waker's half of the store-buffering pattern with
+        // `sleep` and `stop_searching`; see the README.
         let counts = self.counts.load(SeqCst);
         sleeping(counts) != 0 && searching(counts) == 0
     }
@@ -137,7 +137,8 @@ impl Idle {
         let mut sleepers = self.sleepers.lock();
         prepare();
         let change = if was_searching { SLEEPING.wrapping_sub(SEARCHING) } else { SLEEPING };
-        // SeqCst: the sleeper's half of the Dekker duel with `notify`.
+        // SeqCst: the sleeper's half of the store-buffering pattern with
+        // `notify`.
         let before = self.counts.fetch_add(change, SeqCst);
         sleepers.asleep.push(worker);
         // Also for a worker that was not searching itself, because it was turned
@@ -154,8 +155,8 @@ impl Idle {
     pub(crate) fn wake(&self, worker: u32) -> Awake {
         let mut sleepers = self.sleepers.lock();
         if take_out(&mut sleepers.covered, worker) {
-            // Awake it counted already. From here on it is, and the guest works
-            // beside it, and not in its place.
+            // It already counted as awake. From here on the guest works beside it,
+            // and not in its place.
             return Awake::Plain;
         }
         if !take_out(&mut sleepers.asleep, worker) {
@@ -165,10 +166,10 @@ impl Idle {
         Awake::Plain
     }
 
-    /// Takes a sleeper's place: it sleeps on, but counts as awake and busy.
-    /// `seat` is told which, before the sleeper can wake.
+    /// Takes a sleeper's place: it stays asleep, but counts as awake and busy.
+    /// `before_wake` is told which, before the sleeper can wake.
     #[must_use]
-    pub(crate) fn cover(&self, seat: impl FnOnce(u32)) -> Option<u32> {
+    pub(crate) fn cover(&self, before_wake: impl FnOnce(u32)) -> Option<u32> {
         // A glance at the word, whose lock it need not take in vain. SeqCst:
         // as everywhere; nothing depends on it.
         if sleeping(self.counts.load(SeqCst)) == 0 {
@@ -177,19 +178,19 @@ impl Idle {
         let mut sleepers = self.sleepers.lock();
         let worker = sleepers.asleep.pop()?;
         sleepers.covered.push(worker);
-        seat(worker);
+        before_wake(worker);
         // To all others, this is a sleeper that woke by itself.
         self.counts.fetch_sub(SLEEPING, SeqCst);
         Some(worker)
     }
 
-    /// Gives a sleeper its place back; none if it has woken meanwhile. The
-    /// caller must then do for the worker what `sleep` would tell it, but park.
-    /// `unseat` is called before the sleeper can sleep anew.
+    /// Gives a sleeper its place back; none if it has woken meanwhile. Otherwise the
+    /// caller must look again in the worker's stead if the result says so.
+    /// `before_sleep` is called before the sleeper can sleep anew.
     #[must_use]
-    pub(crate) fn uncover(&self, worker: u32, unseat: impl FnOnce()) -> Option<Asleep> {
+    pub(crate) fn uncover(&self, worker: u32, before_sleep: impl FnOnce()) -> Option<Asleep> {
         let mut sleepers = self.sleepers.lock();
-        unseat();
+        before_sleep();
         if !take_out(&mut sleepers.covered, worker) {
             return None;
         }

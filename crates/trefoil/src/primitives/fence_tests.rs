@@ -72,7 +72,7 @@ fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize
     struct Arena {
         words: [Side; 2],
         reads: [Side; 2],
-        /// Who has come to which batch: the two start each together.
+        /// Which batch each thread has reached: both start a batch together.
         batches: [CachePadded<AtomicUsize>; 2],
     }
     let side = || std::array::from_fn(|_| CachePadded(AtomicU32::new(0)));

@@ -1,8 +1,8 @@
-//! The ground floor: the one door through which this crate reaches atomics,
-//! threads and cells, and what is made of nothing else.
+//! The ground floor: atomics, threads, locks and cells, and what is made of them
+//! alone.
 //!
-//! Everything in this file is either `std`'s or, under
-//! `--cfg loom`, loom's model of it. Under `--cfg trefoil_tsan`, which
+//! Everything in this file is either `std`'s or, under `--cfg loom`, loom's model
+//! of it. Under `--cfg trefoil_tsan`, which
 //! `cargo xtask tsan` sets, locks and threads say to ThreadSanitizer what it
 //! cannot see inside of an uninstrumented `std`. No other module names
 //! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what

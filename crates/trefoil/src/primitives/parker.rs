@@ -21,7 +21,7 @@ const NOTIFIED: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Parker {
     word: AtomicU32,
-    /// Who waits here. Workers' cores move between threads, so it can change.
+    /// The thread that waits here. It changes when another thread becomes the worker.
     thread: Mutex<Option<thread::Thread>>,
 }
 
@@ -92,7 +92,7 @@ impl Parker {
 
     /// Gives a token, and wakes the thread if it waits. Returns whether it did.
     pub(crate) fn unpark(&self) -> bool {
-        // Release: what came before is visible to the thread that goes on.
+        // Release: what came before is visible to the thread that continues.
         // Acquire: this exchange may be the last thing before a shutdown.
         if self.word.swap(NOTIFIED, AcqRel) != PARKED {
             return false;

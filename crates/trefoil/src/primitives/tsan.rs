@@ -137,25 +137,25 @@ pub(crate) mod thread {
     /// A thread that can be unparked. Not `std`'s, whose reference count is
     /// also changed by code that ThreadSanitizer does not see.
     #[derive(Clone, Debug)]
-    pub(crate) struct Thread(Arc<Seat>);
+    pub(crate) struct Thread(Arc<ParkToken>);
 
     #[derive(Debug)]
-    struct Seat {
+    struct ParkToken {
         has_token: Mutex<bool>,
         came: Condvar,
     }
 
     thread_local! {
-        static SEAT: Thread =
-            Thread(Arc::new(Seat { has_token: Mutex::new(false), came: Condvar::new() }));
+        static CURRENT: Thread =
+            Thread(Arc::new(ParkToken { has_token: Mutex::new(false), came: Condvar::new() }));
     }
 
     /// The calling thread, for whoever is to unpark it. A thread whose locals
     /// are gone gets a handle that cannot unpark it; like `std`'s `park`,
     /// `park` then returns at once.
     pub(crate) fn current() -> Thread {
-        SEAT.try_with(Thread::clone).unwrap_or_else(|_| {
-            Thread(Arc::new(Seat { has_token: Mutex::new(true), came: Condvar::new() }))
+        CURRENT.try_with(Thread::clone).unwrap_or_else(|_| {
+            Thread(Arc::new(ParkToken { has_token: Mutex::new(true), came: Condvar::new() }))
         })
     }
 
@@ -168,20 +168,20 @@ pub(crate) mod thread {
 
     /// Waits until it is unparked, or returns for no reason.
     pub(crate) fn park() {
-        let seat = current().0;
-        let mut has_token = seat.has_token.lock();
+        let token = current().0;
+        let mut has_token = token.has_token.lock();
         if !*has_token {
-            has_token = seat.came.wait(has_token);
+            has_token = token.came.wait(has_token);
         }
         *has_token = false;
     }
 
     /// As `park`, for so long at most.
     pub(crate) fn park_timeout(timeout: Duration) {
-        let seat = current().0;
-        let mut has_token = seat.has_token.lock();
+        let token = current().0;
+        let mut has_token = token.has_token.lock();
         if !*has_token {
-            has_token = seat.came.wait_timeout(has_token, timeout).0;
+            has_token = token.came.wait_timeout(has_token, timeout).0;
         }
         *has_token = false;
     }

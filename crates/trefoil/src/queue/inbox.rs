@@ -1,26 +1,37 @@
 //! Many send, one receives everything at once: what other threads have for
 //! one particular worker.
 
-use super::item::{Fifo, Item, Link};
+use super::Fifo;
+use super::link::{self, Link, Linked};
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-/// A stack (Treiber 1986) whose only removal takes all of it, so that its
-/// pointers are never dereferenced while shared, and ABA does not arise.
+/// A stack (Treiber 1986) whose only removal takes all of it. So its pointers
+/// are never dereferenced while they are shared, and ABA does not arise.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    /// The newest item, null, or `CLOSED`.
+pub(crate) struct Inbox<T> {
+    /// The newest value's link, null, or `CLOSED`. The links of the chain came
+    /// from `T::into_link`, and are the inbox's.
     newest: AtomicPtr<Link>,
+    _values: PhantomData<T>,
 }
+
+// SAFETY: an inbox owns its values.
+unsafe impl<T: Send> Send for Inbox<T> {}
+// SAFETY: through a shared reference, values are moved in and out, and never
+// accessed inside of the inbox.
+unsafe impl<T: Send> Sync for Inbox<T> {}
 
 fn closed() -> *mut Link {
     // Never dereferenced, and no link's address: links are aligned.
+    const { assert!(align_of::<Link>() > 1) };
     ptr::without_provenance_mut(1)
 }
 
-impl Inbox {
+impl<T: Linked> Inbox<T> {
     pub(crate) fn new() -> Self {
-        Self { newest: AtomicPtr::new(ptr::null_mut()) }
+        Self { newest: AtomicPtr::new(ptr::null_mut()), _values: PhantomData }
     }
 
     /// Returns whether the inbox was empty: then its owner may have to be told.
@@ -28,22 +39,22 @@ impl Inbox {
     /// # Errors
     /// The inbox is closed.
     #[inline]
-    pub(crate) fn push(&self, item: Item) -> Result<bool, Item> {
-        // Acquire: pairs with `close`. Who learns that the inbox is closed may
-        // do at once what has to come after all that the closer did before. Any
-        // other value is a guess, which the exchange confirms.
+    pub(crate) fn push(&self, value: T) -> Result<bool, T> {
+        // Acquire: pairs with `close`. A sender that learns that the inbox is
+        // closed may do at once what has to follow all that the closer did before.
+        // Any other value is a guess, which the exchange confirms.
         let mut newest = self.newest.load(Acquire);
-        let link = item.into_link();
+        let link = value.into_link();
         loop {
-            // SAFETY: the very link that was just taken out of the item.
-            let item = unsafe { Item::from_link(link) };
             if newest == closed() {
-                return Err(item);
+                // SAFETY: it came from the value, and was not published.
+                return Err(unsafe { T::from_link(link) });
             }
-            let _ = item.chain(NonNull::new(newest));
-            // Release: publishes the link and what the item stands for to
-            // `take`. Acquire: keeps the sender's later look at the owner's
-            // state behind it. On failure: Acquire, as for the load above.
+            // SAFETY: it came from the value, and is not published yet.
+            unsafe { link::set_next(link, NonNull::new(newest)) };
+            // Release: publishes the link and its value to `take`. Acquire: keeps
+            // the sender's later look at the owner's state behind it. On failure:
+            // Acquire, as for the load above.
             match self.newest.compare_exchange_weak(newest, link.as_ptr(), AcqRel, Acquire) {
                 Ok(_) => return Ok(newest.is_null()),
                 Err(now) => newest = now,
@@ -53,46 +64,32 @@ impl Inbox {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a hint; whoever must not miss an item is unparked for it.
+        // Relaxed: a hint. A worker that must not miss a value is unparked for it.
         let newest = self.newest.load(Relaxed);
         newest.is_null() || newest == closed()
     }
 
     /// Everything, oldest first.
     #[inline]
-    pub(crate) fn take(&self) -> Fifo {
+    pub(crate) fn take(&self) -> Fifo<T> {
         if self.is_empty() {
             return Fifo::new();
         }
-        // Acquire: pairs with `push`.
-        let newest = self.newest.swap(ptr::null_mut(), AcqRel);
-        // SAFETY: the exchange made the chain ours.
-        unsafe { in_order(newest) }
+        self.exchange(ptr::null_mut())
     }
 
-    /// Refuses all further items, and returns those that are left.
-    pub(crate) fn close(&self) -> Fifo {
+    /// Refuses all further values, and returns those that are left.
+    pub(crate) fn close(&self) -> Fifo<T> {
+        self.exchange(closed())
+    }
+
+    fn exchange(&self, newest: *mut Link) -> Fifo<T> {
         // Acquire: pairs with the exchange in `push`. Release: pairs with the
         // loads of a `push` that is refused.
-        let newest = self.newest.swap(closed(), AcqRel);
-        // SAFETY: the exchange made the chain ours.
-        unsafe { in_order(newest) }
+        let newest = self.newest.swap(newest, AcqRel);
+        let chain = if newest == closed() { None } else { NonNull::new(newest) };
+        // SAFETY: `push` has made the chain of values, and the exchange has taken
+        // it from the inbox.
+        unsafe { Fifo::from_reversed(chain) }
     }
-}
-
-/// # Safety
-/// The caller owns the chain that starts at `newest`.
-unsafe fn in_order(newest: *mut Link) -> Fifo {
-    let mut items = Fifo::new();
-    if newest == closed() {
-        return items;
-    }
-    let mut next = NonNull::new(newest);
-    while let Some(link) = next {
-        // SAFETY: `push` chained it, and the caller owns the chain.
-        let (item, older) = unsafe { Item::unchain(link) };
-        items.push_front(item);
-        next = older;
-    }
-    items
 }

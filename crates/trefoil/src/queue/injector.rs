@@ -1,7 +1,7 @@
 //! The queue that every worker takes from: what foreign threads spawn and
 //! wake, and what does not fit into a ring.
 
-use super::item::{Fifo, Item};
+use super::{Fifo, Linked};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};
 
@@ -10,26 +10,27 @@ use crate::primitives::atomic::{AtomicUsize, Relaxed};
 ///
 /// Critical sections are a few pointer writes; consumers take many at a time.
 #[derive(Debug)]
-pub(crate) struct Injector {
+pub(crate) struct Injector<T> {
     /// Written under the lock.
     len: AtomicUsize,
-    queue: Mutex<Queue>,
+    queue: Mutex<Queue<T>>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    items: Fifo,
-    closed: bool,
+#[derive(Debug)]
+struct Queue<T> {
+    values: Fifo<T>,
+    is_closed: bool,
 }
 
-impl Injector {
+impl<T: Linked> Injector<T> {
     pub(crate) fn new() -> Self {
-        Self { len: AtomicUsize::new(0), queue: Mutex::new(Queue::default()) }
+        let queue = Queue { values: Fifo::new(), is_closed: false };
+        Self { len: AtomicUsize::new(0), queue: Mutex::new(queue) }
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // Relaxed: a hint. Where a missed item would be missed for good, the
+        // Relaxed: a hint. Where a missed value would be missed for good, the
         // idle protocol's fences come in between.
         self.len.load(Relaxed)
     }
@@ -41,58 +42,53 @@ impl Injector {
 
     /// # Errors
     /// The injector is closed.
-    pub(crate) fn push(&self, item: Item) -> Result<(), Item> {
-        self.put(item, Fifo::push_back)
+    pub(crate) fn push(&self, value: T) -> Result<(), T> {
+        self.put(value, Fifo::push_back)
     }
 
     /// Before all others.
     ///
     /// # Errors
     /// The injector is closed.
-    pub(crate) fn push_front(&self, item: Item) -> Result<(), Item> {
-        self.put(item, Fifo::push_front)
+    pub(crate) fn push_front(&self, value: T) -> Result<(), T> {
+        self.put(value, Fifo::push_front)
     }
 
-    fn put(&self, item: Item, put: impl FnOnce(&mut Fifo, Item)) -> Result<(), Item> {
+    fn put(&self, value: T, put: impl FnOnce(&mut Fifo<T>, T)) -> Result<(), T> {
         let mut queue = self.queue.lock();
-        if queue.closed {
-            return Err(item);
+        if queue.is_closed {
+            return Err(value);
         }
-        put(&mut queue.items, item);
+        put(&mut queue.values, value);
         // Relaxed: see `len`.
-        self.len.store(queue.items.len(), Relaxed);
+        self.len.store(queue.values.len(), Relaxed);
         Ok(())
     }
 
-    /// Takes the first `share`-th part, at least one and at most `max`: one is
-    /// returned, the others are given to `keep`.
-    pub(crate) fn pop_batch(
-        &self,
-        share: usize,
-        max: usize,
-        mut keep: impl FnMut(Item),
-    ) -> Option<Item> {
+    /// Takes the first `share`-th part, at least one value and at most `max`. The
+    /// first is returned, and the others are given to `keep`.
+    pub(crate) fn pop_batch(&self, share: usize, max: usize, mut keep: impl FnMut(T)) -> Option<T> {
         if self.is_empty() {
             return None;
         }
         let mut queue = self.queue.lock();
-        let count = (queue.items.len() / share + 1).min(max.max(1));
-        let first = queue.items.pop_front();
+        let count = (queue.values.len() / share + 1).min(max.max(1));
+        let first = queue.values.pop_front();
         for _ in 1..count {
-            let Some(item) = queue.items.pop_front() else { break };
-            keep(item);
+            let Some(value) = queue.values.pop_front() else { break };
+            keep(value);
         }
         // Relaxed: see `len`.
-        self.len.store(queue.items.len(), Relaxed);
+        self.len.store(queue.values.len(), Relaxed);
         first
     }
 
-    /// Refuses all further items, and returns those that are left.
-    pub(crate) fn close(&self) -> Fifo {
+    /// Refuses all further values, and returns those that are left.
+    pub(crate) fn close(&self) -> Fifo<T> {
         let mut queue = self.queue.lock();
-        queue.closed = true;
+        queue.is_closed = true;
         // Relaxed: see `len`.
         self.len.store(0, Relaxed);
-        std::mem::take(&mut queue.items)
+        std::mem::take(&mut queue.values)
     }
 }

@@ -1,120 +1,93 @@
 //! Ring, injector, inbox and parker under loom.
 
-use super::{Inbox, Injector, Item, Link, Ring};
+use super::link::testing::Numbered;
+use super::{Inbox, Injector, Ring};
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{AtomicBool, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use loom::thread;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Leaked by design: a model's links must outlive its threads.
-struct Links(&'static [Link]);
-
-impl Links {
-    fn new(count: usize) -> Self {
-        Self(Box::leak((0..count).map(|_| Link::new()).collect()))
-    }
-
-    fn item(&self, index: usize) -> Item {
-        // SAFETY: leaked, and the tests make one item of each.
-        unsafe { Item::from_link(NonNull::from(&self.0[index])) }
-    }
-}
-
-fn address(item: Item) -> usize {
-    item.into_link().as_ptr().addr()
-}
-
-fn all_once(mut got: Vec<usize>, links: &'static [Link]) {
+/// All numbers below `count`, each once.
+fn all_once(mut got: Vec<usize>, count: usize) {
     got.sort_unstable();
-    let mut expected: Vec<usize> =
-        links.iter().map(|link| std::ptr::from_ref(link).addr()).collect();
-    expected.sort_unstable();
-    assert_eq!(got, expected);
-    // SAFETY: every item came back, so nobody uses the links any more.
-    drop(unsafe { Box::from_raw(std::ptr::from_ref(links).cast_mut()) });
+    assert_eq!(got, Vec::from_iter(0..count));
 }
 
 #[test]
 fn loom_ring_gives_each_item_to_one() {
     loom::model(|| {
-        let links = Links::new(3);
         let ring = Arc::new(Ring::new(false));
-        let (theirs, all) = (Arc::clone(&ring), links.0);
+        let theirs = Arc::clone(&ring);
         for index in 0..2 {
             // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+            assert!(unsafe { ring.push(index) }.is_ok());
         }
         let thief = thread::spawn(move || {
             let mine = Ring::new(false);
             let mut got = Vec::new();
             // SAFETY: this thread owns `mine`.
-            got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
-            // SAFETY: as above.
+            got.extend(unsafe { theirs.steal_into(&mine) });
+            // SAFETY: this thread owns `mine`.
             while let Some(item) = unsafe { mine.pop() } {
-                got.push(address(item));
+                got.push(item);
             }
             got
         });
         let mut got = Vec::new();
         // SAFETY: this thread owns the ring.
-        got.extend(unsafe { ring.pop() }.map(address));
-        // SAFETY: as above.
-        assert!(unsafe { ring.push_fenced(links.item(2)) }.is_ok());
-        // SAFETY: as above.
+        got.extend(unsafe { ring.pop() });
+        // SAFETY: this thread owns the ring.
+        assert!(unsafe { ring.push_fenced(2) }.is_ok());
+        // SAFETY: this thread owns the ring.
         while let Some(item) = unsafe { ring.pop() } {
-            got.push(address(item));
+            got.push(item);
         }
         got.extend(thief.join().unwrap());
         // A thief at work can keep the owner from what it claims only.
-        all_once(got, all);
+        all_once(got, 3);
     });
 }
 
 #[test]
 fn loom_ring_overflows_beside_a_thief() {
     loom::model(|| {
-        let links = Links::new(5);
-        let all = links.0;
         let ring = Arc::new(Ring::new(false));
         let theirs = Arc::clone(&ring);
         for index in 0..4 {
             // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+            assert!(unsafe { ring.push(index) }.is_ok());
         }
         let thief = thread::spawn(move || {
             let mine = Ring::new(false);
             let mut got = Vec::new();
             // SAFETY: this thread owns `mine`.
-            got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
-            // SAFETY: as above.
+            got.extend(unsafe { theirs.steal_into(&mine) });
+            // SAFETY: this thread owns `mine`.
             while let Some(item) = unsafe { mine.pop() } {
-                got.push(address(item));
+                got.push(item);
             }
             got
         });
         let mut got = Vec::new();
         // SAFETY: this thread owns the ring.
-        got.extend(unsafe { ring.push(links.item(4)) }.err().map(address));
-        // SAFETY: as above.
+        got.extend(unsafe { ring.push(4) }.err());
+        // SAFETY: this thread owns the ring.
         while let Some(item) = unsafe { ring.pop() } {
-            got.push(address(item));
+            got.push(item);
         }
         got.extend(thief.join().unwrap());
-        all_once(got, all);
+        all_once(got, 5);
     });
 }
 
 #[test]
 fn loom_two_thieves_share() {
     loom::model(|| {
-        let links = Links::new(3);
-        let all = links.0;
         let ring = Arc::new(Ring::new(false));
         for index in 0..3 {
             // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(links.item(index)) }.is_ok());
+            assert!(unsafe { ring.push(index) }.is_ok());
         }
         let thieves: Vec<_> = (0..2)
             .map(|_| {
@@ -123,10 +96,10 @@ fn loom_two_thieves_share() {
                     let mine = Ring::new(false);
                     let mut got = Vec::new();
                     // SAFETY: this thread owns `mine`.
-                    got.extend(unsafe { theirs.steal_into(&mine) }.map(address));
-                    // SAFETY: as above.
+                    got.extend(unsafe { theirs.steal_into(&mine) });
+                    // SAFETY: this thread owns `mine`.
                     while let Some(item) = unsafe { mine.pop() } {
-                        got.push(address(item));
+                        got.push(item);
                     }
                     got
                 })
@@ -138,37 +111,40 @@ fn loom_two_thieves_share() {
         }
         // SAFETY: this thread owns the ring.
         while let Some(item) = unsafe { ring.pop() } {
-            got.push(address(item));
+            got.push(item);
         }
-        all_once(got, all);
+        all_once(got, 3);
     });
 }
 
 #[test]
 fn loom_injector_gives_each_item_to_one_beside_its_end() {
     loom::model(|| {
-        let links = Links::new(4);
-        let all = links.0;
         let injector = Arc::new(Injector::new());
-        assert!(injector.push(links.item(0)).is_ok());
-        let items = [1, 2, 3].map(|index| links.item(index));
+        assert!(injector.push(Numbered::new(0)).is_ok());
+        let items = [1, 2, 3].map(|index| Numbered::new(index));
         let theirs = Arc::clone(&injector);
         let pushing = thread::spawn(move || -> Vec<_> {
-            items.into_iter().filter_map(|item| theirs.push(item).err()).map(address).collect()
+            items
+                .into_iter()
+                .filter_map(|item| theirs.push(item).err())
+                .map(Numbered::number)
+                .collect()
         });
         let theirs = Arc::clone(&injector);
         let popping = thread::spawn(move || {
             let mut got = Vec::new();
-            let first = theirs.pop_batch(1, 2, |item| got.push(address(item)));
-            got.extend(first.map(address));
+            let first = theirs.pop_batch(1, 2, |item| got.push(item.number()));
+            got.extend(first.map(Numbered::number));
             got
         });
         let mut left = injector.close();
-        let mut got: Vec<_> = std::iter::from_fn(|| left.pop_front()).map(address).collect();
+        let mut got: Vec<_> =
+            std::iter::from_fn(|| left.pop_front()).map(Numbered::number).collect();
         got.extend(pushing.join().unwrap());
         got.extend(popping.join().unwrap());
         assert!(injector.is_empty());
-        all_once(got, all);
+        all_once(got, 4);
     });
 }
 
@@ -177,11 +153,9 @@ fn loom_injector_gives_each_item_to_one_beside_its_end() {
 #[test]
 fn loom_injector_shows_what_it_has() {
     loom::model(|| {
-        let links = Links::new(2);
-        let all = links.0;
         let injector = Arc::new(Injector::new());
         let told = Arc::new(AtomicBool::new(false));
-        let (first, second) = (links.item(0), links.item(1));
+        let (first, second) = (Numbered::new(0), Numbered::new(1));
         let (theirs, tells) = (Arc::clone(&injector), Arc::clone(&told));
         let pushing = thread::spawn(move || {
             assert!(theirs.push(first).is_ok());
@@ -193,87 +167,81 @@ fn loom_injector_shows_what_it_has() {
         if told.load(Relaxed) {
             fence(SeqCst);
             assert!(!injector.is_empty());
-            let first = injector.pop_batch(2, 2, |item| got.push(address(item)));
-            got.extend(Some(address(first.expect("it was pushed before"))));
+            let first = injector.pop_batch(2, 2, |item| got.push(item.number()));
+            got.extend(Some(Numbered::number(first.expect("it was pushed before"))));
         }
         pushing.join().unwrap();
         assert_eq!(injector.len(), 2 - got.len());
         while let Some(item) = injector.pop_batch(1, 1, |_| unreachable!("one at a time")) {
-            got.push(address(item));
+            got.push(item.number());
         }
-        all_once(got, all);
+        all_once(got, 2);
     });
 }
 
 #[test]
 fn loom_inbox_keeps_order_and_closes_once() {
     loom::model(|| {
-        let links = Links::new(3);
-        let all = links.0;
         let inbox = Arc::new(Inbox::new());
-        let (a, b, c) = (links.item(0), links.item(1), links.item(2));
-        let first = std::ptr::from_ref(&all[0]).addr();
-        let second = std::ptr::from_ref(&all[1]).addr();
+        let (a, b, c) = (Numbered::new(0), Numbered::new(1), Numbered::new(2));
         let theirs = Arc::clone(&inbox);
         let one = thread::spawn(move || {
             let mut back = Vec::new();
-            back.extend(theirs.push(a).err().map(address));
-            back.extend(theirs.push(b).err().map(address));
+            back.extend(theirs.push(a).err().map(Numbered::number));
+            back.extend(theirs.push(b).err().map(Numbered::number));
             back
         });
         let theirs = Arc::clone(&inbox);
-        let other = thread::spawn(move || theirs.push(c).err().map(address));
+        let other = thread::spawn(move || theirs.push(c).err().map(Numbered::number));
         let mut got = Vec::new();
         let mut taken = inbox.take();
         while let Some(item) = taken.pop_front() {
-            got.push(address(item));
+            got.push(item.number());
         }
         let mut left = inbox.close();
         while let Some(item) = left.pop_front() {
-            got.push(address(item));
+            got.push(item.number());
         }
-        let position = |address| got.iter().position(|&got| got == address);
-        if let (Some(first), Some(second)) = (position(first), position(second)) {
+        let position = |number| got.iter().position(|&got| got == number);
+        if let (Some(first), Some(second)) = (position(0), position(1)) {
             assert!(first < second);
         }
         got.extend(one.join().unwrap());
         got.extend(other.join().unwrap());
-        all_once(got, all);
+        all_once(got, 3);
     });
 }
 
-/// Who is refused sees all that the closer did before.
+/// A sender that is refused sees all that the closer did before.
 #[test]
 fn loom_inbox_refuses_after_what_came_before_its_end() {
-    struct Shared(Inbox, UnsafeCell<u32>);
+    struct Shared(Inbox<Numbered>, UnsafeCell<u32>);
     // SAFETY: the cell is what the model is about: loom reports a race.
     unsafe impl Sync for Shared {}
     loom::model(|| {
-        let links = Links::new(2);
-        let all = links.0;
         let shared = Arc::new(Shared(Inbox::new(), UnsafeCell::new(0)));
-        let items = [links.item(0), links.item(1)];
+        let items = [Numbered::new(0), Numbered::new(1)];
         let theirs = Arc::clone(&shared);
         let pushing = thread::spawn(move || {
             let mut back = Vec::new();
             for item in items {
                 if let Err(item) = theirs.0.push(item) {
-                    // SAFETY: as above.
+                    // SAFETY: the closer wrote it before it closed the inbox.
                     assert_eq!(theirs.1.with(|cell| unsafe { *cell }), 1);
-                    back.push(address(item));
+                    back.push(item.number());
                 }
             }
             back
         });
-        // SAFETY: as above.
+        // SAFETY: the other thread reads it after the inbox is closed only.
         shared.1.with_mut(|cell| unsafe { *cell = 1 });
         let mut got = Vec::new();
         let mut left = shared.0.close();
         while let Some(item) = left.pop_front() {
-            got.push(address(item));
+            got.push(item.number());
         }
         got.extend(pushing.join().unwrap());
-        all_once(got, all);
+        all_once(got, 2);
     });
 }
 

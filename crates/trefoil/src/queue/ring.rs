@@ -8,7 +8,6 @@
 //! The algorithm is that of Go's `runq` (D. Vyukov), with the second head by
 //! which tokio lets the thief copy after its claim instead of before.
 
-use super::item::Item;
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{
     AcqRel, Acquire, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
@@ -24,20 +23,20 @@ const MASK: u32 = CAPACITY as u32 - 1;
 const _: () = assert!(CAPACITY.is_power_of_two());
 
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub(crate) struct Ring<T> {
     /// `steal` in the high half, `real` in the low one. Written by the owner
     /// and by thieves; RMW only, save with a single worker.
     head: AtomicU64,
     /// Written by the owner only.
     tail: AtomicU32,
-    slots: Box<[UnsafeCell<MaybeUninit<Item>>; CAPACITY]>,
+    slots: Box<[UnsafeCell<MaybeUninit<T>>; CAPACITY]>,
     /// There is no thief, so the owner needs no RMW.
     solo: bool,
 }
 
-// SAFETY: slots are handed between threads by `head` and `tail` as described
-// above, and `Item` is `Send`.
-unsafe impl Sync for Ring {}
+// SAFETY: slots pass from thread to thread by `head` and `tail` as described
+// above. A value is moved through its slot, and never accessed inside of it.
+unsafe impl<T: Send> Sync for Ring<T> {}
 
 fn pack(steal: u32, real: u32) -> u64 {
     u64::from(steal) << 32 | u64::from(real)
@@ -47,7 +46,7 @@ fn unpack(head: u64) -> (u32, u32) {
     ((head >> 32) as u32, head as u32)
 }
 
-impl Ring {
+impl<T> Ring<T> {
     pub(crate) fn new(solo: bool) -> Self {
         Self {
             head: AtomicU64::new(0),
@@ -57,7 +56,7 @@ impl Ring {
         }
     }
 
-    /// How many items can be popped now; a guess for all but the owner.
+    /// How many values can be popped now; a guess for all but the owner.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         // Acquire, in this order: `tail` is then no older than `head`.
@@ -71,7 +70,7 @@ impl Ring {
         self.len() == 0
     }
 
-    /// How many items may be pushed without overflow.
+    /// How many values may be pushed without overflow.
     ///
     /// # Safety
     /// The caller is the owner.
@@ -91,11 +90,11 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn push(&self, item: Item) -> Result<(), Item> {
+    pub(crate) unsafe fn push(&self, value: T) -> Result<(), T> {
         // Relaxed: our own.
         let tail = self.tail.load(Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { self.fill(tail, item) }?;
+        unsafe { self.fill(tail, value) }?;
         // Release: pairs with the Acquire in `len` and `steal_into`; publishes
         // the slot.
         self.tail.store(tail.wrapping_add(1), Release);
@@ -111,11 +110,11 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn push_fenced(&self, item: Item) -> Result<(), Item> {
+    pub(crate) unsafe fn push_fenced(&self, value: T) -> Result<(), T> {
         // Relaxed: our own.
         let tail = self.tail.load(Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { self.fill(tail, item) }?;
+        unsafe { self.fill(tail, value) }?;
         // As in `push`; an exchange, because that is the cheapest full fence.
         self.tail.swap(tail.wrapping_add(1), AcqRel);
         fence_after_rmw();
@@ -125,17 +124,17 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    unsafe fn fill(&self, tail: u32, item: Item) -> Result<(), Item> {
+    unsafe fn fill(&self, tail: u32, value: T) -> Result<(), T> {
         // Acquire: pairs with the Release by which a thief gives slots back.
         let head = self.head.load(Acquire);
         let (steal, _) = unpack(head);
         if tail.wrapping_sub(steal) >= CAPACITY as u32 {
-            return Err(item);
+            return Err(value);
         }
         self.slots[(tail & MASK) as usize].with_mut(|slot| {
             // SAFETY: only the owner fills slots, and this one is outside of
             // `steal..tail`, so nobody reads it.
-            unsafe { (*slot).write(item) };
+            unsafe { (*slot).write(value) };
         });
         Ok(())
     }
@@ -143,7 +142,7 @@ impl Ring {
     /// # Safety
     /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn pop(&self) -> Option<Item> {
+    pub(crate) unsafe fn pop(&self) -> Option<T> {
         // Acquire: as in `fill`.
         let mut head = self.head.load(Acquire);
         // Relaxed: our own.
@@ -169,11 +168,11 @@ impl Ring {
         }
     }
 
-    /// Moves half of this ring into `to`; the oldest item is returned instead.
+    /// Moves half of this ring into `to`; the oldest value is returned instead.
     ///
     /// # Safety
     /// The caller is the owner of `to`, which is another ring.
-    pub(crate) unsafe fn steal_into(&self, to: &Ring) -> Option<Item> {
+    pub(crate) unsafe fn steal_into(&self, to: &Self) -> Option<T> {
         // SAFETY: the caller's promise.
         if unsafe { to.room() } < CAPACITY / 2 {
             return None;
@@ -218,13 +217,13 @@ impl Ring {
         // Relaxed: the caller owns it.
         let tail = to.tail.load(Relaxed);
         for offset in 1..count {
-            // SAFETY: as above.
-            let item = unsafe { self.take(first.wrapping_add(offset)) };
+            // SAFETY: the claim made `first..first + count` ours to read.
+            let value = unsafe { self.take(first.wrapping_add(offset)) };
             let position = tail.wrapping_add(offset - 1);
             to.slots[(position & MASK) as usize].with_mut(|slot| {
                 // SAFETY: `room` said so, only the owner fills slots, and a
                 // thief at `to` only ever makes more room.
-                unsafe { (*slot).write(item) };
+                unsafe { (*slot).write(value) };
             });
         }
         // Release: gives the slots back to the owner (`fill`). Acquire: keeps
@@ -246,13 +245,13 @@ impl Ring {
     /// # Safety
     /// The slot is filled, and the caller has claimed it.
     #[inline]
-    unsafe fn take(&self, position: u32) -> Item {
+    unsafe fn take(&self, position: u32) -> T {
         self.slots[(position & MASK) as usize].with(|slot| {
             // SAFETY: the claim excludes writers.
-            let item = unsafe { slot.read() };
+            let value = unsafe { slot.read() };
             // SAFETY: it was filled, and the position moves on, so that the
-            // item is read once.
-            unsafe { item.assume_init() }
+            // value is read once.
+            unsafe { value.assume_init() }
         })
     }
 }
@@ -260,33 +259,19 @@ impl Ring {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::queue::Link;
-    use std::ptr::NonNull;
-
-    fn items(links: &[Link]) -> impl Iterator<Item = Item> {
-        // SAFETY: the tests keep the links until the end, and make one item of
-        // each.
-        links.iter().map(|link| unsafe { Item::from_link(NonNull::from(link)) })
-    }
-
-    fn index(links: &[Link], item: Item) -> usize {
-        (item.into_link().as_ptr().addr() - links.as_ptr().addr()) / size_of::<Link>()
-    }
 
     #[test]
     fn a_full_ring_refuses_and_keeps_what_it_has_in_order() {
         for solo in [true, false] {
-            let links: Vec<Link> = (0..=CAPACITY).map(|_| Link::new()).collect();
             let ring = Ring::new(solo);
-            for (position, item) in items(&links).enumerate() {
+            for number in 0..=CAPACITY {
                 // SAFETY: this thread owns the ring.
-                let pushed = unsafe { ring.push(item) };
-                assert_eq!(pushed.is_err(), position == CAPACITY);
+                let pushed = unsafe { ring.push(number) };
+                assert_eq!(pushed.is_err(), number == CAPACITY);
             }
             for expected in 0..CAPACITY {
                 // SAFETY: this thread owns the ring.
-                let item = unsafe { ring.pop() }.expect("it is full");
-                assert_eq!(index(&links, item), expected);
+                assert_eq!(unsafe { ring.pop() }, Some(expected));
             }
             // SAFETY: this thread owns the ring.
             assert!(unsafe { ring.pop() }.is_none());
@@ -295,20 +280,17 @@ mod tests {
 
     #[test]
     fn a_thief_takes_the_older_half() {
-        let links: Vec<Link> = (0..5).map(|_| Link::new()).collect();
         let (ring, mine) = (Ring::new(false), Ring::new(false));
-        for item in items(&links) {
+        for number in 0..5 {
             // SAFETY: this thread owns the ring.
-            unsafe { ring.push(item) }.expect("there is room");
+            unsafe { ring.push(number) }.expect("there is room");
         }
         // SAFETY: this thread owns both.
-        let first = unsafe { ring.steal_into(&mine) }.expect("there is something");
-        assert_eq!(index(&links, first), 0);
+        assert_eq!(unsafe { ring.steal_into(&mine) }, Some(0));
         assert_eq!((mine.len(), ring.len()), (2, 2));
         for expected in [1, 2] {
             // SAFETY: this thread owns the ring.
-            let item = unsafe { mine.pop() }.expect("stolen");
-            assert_eq!(index(&links, item), expected);
+            assert_eq!(unsafe { mine.pop() }, Some(expected));
         }
     }
 }

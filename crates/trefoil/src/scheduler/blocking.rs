@@ -1,29 +1,29 @@
 //! The pool of threads for closures that block, and for the workers.
 //!
-//! It grows while closures wait, up to a limit, and its idle threads go away
-//! after a while. One lock guards everything.
+//! It grows while closures wait, up to a limit. An idle thread exits after the
+//! keep-alive time. One lock guards everything.
 //!
-//! A worker is a *body* that one of these threads runs until the worker's core
-//! goes to another thread, or the runtime ends. So a worker whose thread blocks
-//! goes on with an idle thread of the pool, if there is one, and the thread that
-//! blocked is one of the pool's when it is through: none is started or ended
-//! for that, and the limit holds for all of them together. Bodies go before
-//! closures, and are never cancelled: they hold what must be brought to an end.
+//! A worker is a *body* that one of these threads runs until another thread takes
+//! the worker's state, or the runtime ends. When a worker's thread blocks, an idle
+//! thread of the pool becomes the worker, if there is one. The thread that blocked
+//! joins the pool when it is done. So no thread is started or ended for that, and
+//! the limit holds for all threads together. Bodies run before closures, and are
+//! never cancelled: they hold tasks that the runtime's end must complete.
 //!
 //! At most one thread at a time is *on its way*: being woken or started. It
-//! takes a closure when it arrives, and if there are more, it sends for the
-//! next thread before it runs its own. So a burst of short closures costs its
-//! sender one wake-up instead of one each, and is mostly run by the first
-//! thread to come, while a burst of long ones still gets a thread each, one
-//! wake-up after another. Nothing is lost: as long as closures wait, either a
-//! thread is on its way, or the pool is at its limit (or out of threads) and
-//! each of its threads looks at the queue before it rests.
+//! takes a closure when it arrives. If there are more, it wakes or starts the
+//! next thread before it runs its own closure. So a burst of short closures costs
+//! its sender one wake-up instead of one each, and the first thread runs most of
+//! them. A burst of long closures still gets a thread each, one wake-up after
+//! another. No closure is lost. While closures wait, either a thread is on its
+//! way, or the pool is at its limit (or the system has no more threads) and each
+//! of its threads looks at the queue before it rests.
 
 use super::multi::Nowhere;
 use super::{Hooks, Scheduler};
 use crate::context;
 use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
-use crate::queue::{Fifo, Item};
+use crate::queue::Fifo;
 use crate::runtime::Handle;
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
@@ -56,14 +56,14 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     /// For idle threads: there is something to do.
     work: Condvar,
-    /// For the one who shuts down: a thread has gone.
+    /// For the thread that shuts down: a thread of the pool has ended.
     gone: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     bodies: VecDeque<Body>,
-    queue: Fifo,
+    queue: Fifo<Runnable>,
     /// Threads that exist or are being started.
     threads: usize,
     /// Threads that wait on `work`.
@@ -120,7 +120,7 @@ where
     R: Send + 'static,
 {
     let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false, None);
-    if let Err(error) = handle.common().blocking.push(handle, task.into_item()) {
+    if let Err(error) = handle.common().blocking.push(handle, task) {
         panic!("the blocking pool needs a thread, and the system gives none: {error}");
     }
     join
@@ -138,14 +138,14 @@ impl Pool {
 
     /// # Errors
     /// There is no thread and none to be had. The closure was cancelled.
-    fn push(self: &Arc<Self>, handle: &Handle, item: Item) -> std::io::Result<()> {
+    fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if state.is_shut_down {
             drop(state);
-            cancel(item);
+            task.cancel(&Nowhere);
             return Ok(());
         }
-        state.queue.push_back(item);
+        state.queue.push_back(task);
         state.outstanding += 1;
         let need = state.need_one(&self.config);
         drop(state);
@@ -155,10 +155,10 @@ impl Pool {
             // It waits until one of them is free.
             return Ok(());
         }
-        let orphans = std::mem::take(&mut state.queue);
-        state.outstanding -= orphans.len();
+        let queued = std::mem::take(&mut state.queue);
+        state.outstanding -= queued.len();
         drop(state);
-        cancel_all(orphans);
+        queued.drain(|task| task.cancel(&Nowhere));
         Err(error)
     }
 
@@ -221,8 +221,8 @@ impl Pool {
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
-        // Without a new thread, one of those that there are takes it in its
-        // time: the one that the worker leaves, for example.
+        // Without a new thread, an existing one takes it later: the one that the
+        // worker leaves, for example.
         self.meet(handle, need).is_ok() && has_thread
     }
 
@@ -257,12 +257,12 @@ impl Pool {
                 state = self.state.lock();
                 continue;
             }
-            if let Some(item) = state.queue.pop_front() {
+            if let Some(task) = state.queue.pop_front() {
                 let need = state.need_one(&self.config);
                 drop(state);
-                // Without a thread, this one takes the rest in its time.
+                // Without another thread, this one takes the rest later.
                 let _ = self.meet(handle, need);
-                run(item);
+                run(task);
                 state = self.state.lock();
                 state.outstanding -= 1;
                 if state.outstanding == 0 {
@@ -312,8 +312,8 @@ impl Pool {
             }
         };
         state.idle -= 1;
-        // Whoever comes first counts as the one that was sent for: if it was
-        // another one, that finds out by itself.
+        // The first to wake counts as the one that was on its way. If that was
+        // another thread, it finds no work, and rests again.
         state.on_its_way = false;
         (state, is_late)
     }
@@ -322,11 +322,11 @@ impl Pool {
     pub(crate) fn shut_down(&self) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
-        let orphans = std::mem::take(&mut state.queue);
-        state.outstanding -= orphans.len();
+        let queued = std::mem::take(&mut state.queue);
+        state.outstanding -= queued.len();
         drop(state);
         self.work.notify_all();
-        cancel_all(orphans);
+        queued.drain(|task| task.cancel(&Nowhere));
     }
 
     /// Waits until all threads are gone, for so long at most.
@@ -390,22 +390,9 @@ fn allow_time_to_jump(handle: &Handle) {
     }
 }
 
-fn run(item: Item) {
-    // SAFETY: the pool's queue holds tasks only.
-    let task = unsafe { Runnable::from_item(item) };
+fn run(task: Runnable) {
     let ran = task.run(&Nowhere);
     debug_assert!(matches!(ran, Ran::Off), "a closure is done when it returns");
-}
-
-fn cancel(item: Item) {
-    // SAFETY: the pool's queue holds tasks only.
-    unsafe { Runnable::from_item(item) }.cancel(&Nowhere);
-}
-
-fn cancel_all(mut items: Fifo) {
-    while let Some(item) = items.pop_front() {
-        cancel(item);
-    }
 }
 
 /// A closure as a future: done in its first poll.

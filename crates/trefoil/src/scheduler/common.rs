@@ -16,7 +16,8 @@ pub(crate) struct Common {
     pub(crate) hooks: Hooks,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
-    /// Tasks that were spawned or have ended on a thread without a core.
+    /// Tasks that were spawned or have ended on a thread without a worker
+    /// state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
     /// If the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
@@ -34,9 +35,9 @@ pub(crate) struct Knobs {
     pub(crate) event_interval: u32,
     /// Polls between two looks at the shared queue while there is other work.
     pub(crate) global_queue_interval: u32,
-    /// How often a searcher goes round before it sleeps.
+    /// How many rounds a searcher makes before it sleeps.
     pub(crate) search_rounds: u32,
-    /// Whether workers lend their cores while they fork.
+    /// Whether workers offer their states while they fork.
     pub(crate) hands_off_while_forking: bool,
 }
 
@@ -69,8 +70,8 @@ impl Hooks {
     }
 }
 
-/// A hook's panic must not take a scheduler's thread along, with all its
-/// tasks; its message has been printed.
+/// A panic in a hook must not end a scheduler's thread and lose its tasks. The
+/// panic's message has been printed.
 #[inline]
 fn call(hook: &Hook) {
     if let Some(hook) = hook

@@ -7,11 +7,10 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
-use crate::queue::Inbox;
-use crate::queue::{Fifo, Item};
+use crate::queue::{Fifo, Inbox};
 use crate::runtime::Handle;
 use crate::task::coop::{self, Budget};
-use crate::task::{self, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
+use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -26,7 +25,7 @@ pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
     /// What other threads have spawned and woken.
-    inbox: Inbox,
+    inbox: Inbox<Runnable>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     slot: Mutex<DriverSlot>,
@@ -49,7 +48,7 @@ pub(crate) struct Driver {
     shared: *const Shared,
     timers: Arc<TimerQueue>,
     counters: Arc<WorkerCounters>,
-    queue: RefCell<Fifo>,
+    queue: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
@@ -124,7 +123,7 @@ impl Shared {
         let rejected = context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, self) => {
                 driver.counters.tasks.spawned.add(1);
-                driver.queue.borrow_mut().push_back(task.into_item());
+                driver.queue.borrow_mut().push_back(task);
                 Ok(())
             }
             _ => {
@@ -140,16 +139,11 @@ impl Shared {
 
     /// From a thread that does not drive.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
-        match self.inbox.push(task.into_item()) {
-            Ok(was_empty) => {
-                if was_empty {
-                    self.parker.unpark();
-                }
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        let was_empty = self.inbox.push(task)?;
+        if was_empty {
+            self.parker.unpark();
         }
+        Ok(())
     }
 
     fn take_driver(&self) -> Option<Box<Driver>> {
@@ -183,7 +177,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, this) => {
-                driver.queue.borrow_mut().push_back(task.into_item());
+                driver.queue.borrow_mut().push_back(task);
                 Ok(())
             }
             _ => {
@@ -198,8 +192,8 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in the inbox, the runtime may run it to its end, and go,
-    // while we are still to unpark its thread.
+    // Once the task is in the inbox, the runtime may complete it, and end, before
+    // this thread has unparked the driving one.
     // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
@@ -279,7 +273,8 @@ struct MainWaker {
 
 // SAFETY: the pointer is only compared; the cell says who may touch it.
 unsafe impl Send for MainWaker {}
-// SAFETY: as above.
+// SAFETY: the pointer is only compared, and only the driving thread touches the
+// cell.
 unsafe impl Sync for MainWaker {}
 
 impl MainWaker {
@@ -376,18 +371,17 @@ impl Driver {
             if tick.is_multiple_of(shared.knobs.global_queue_interval) {
                 self.take_inbox(shared);
             }
-            let mut item = self.queue.borrow_mut().pop_front();
-            if item.is_none() {
+            let mut task = self.queue.borrow_mut().pop_front();
+            if task.is_none() {
                 self.take_inbox(shared);
-                item = self.queue.borrow_mut().pop_front();
+                task = self.queue.borrow_mut().pop_front();
             }
-            let Some(item) = item else { break false };
+            let Some(task) = task else { break false };
             polls += 1;
-            // SAFETY: tasks are the only items so far.
-            match unsafe { Runnable::from_item(item) }.run(self) {
+            match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
-                    self.queue.borrow_mut().push_back(task.into_item());
+                    self.queue.borrow_mut().push_back(task);
                 }
             }
         };
@@ -469,7 +463,7 @@ impl Home for Driver {
         self.counters.tasks.ended.add(1);
     }
 
-    fn send_home(&self, _home: u32, _task: Item) {
+    fn send_home(&self, _home: u32, _task: CompletedTask) {
         unreachable!("there is only one home")
     }
 }
@@ -479,15 +473,12 @@ impl Home for Driver {
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
-    // Nobody drives, so whatever destructors wake or spawn goes to the inbox,
+    // Nobody drives, so what destructors wake or spawn is sent to the inbox,
     // which is closed.
     context::enter_current(None, || {
-        let mut items = shared.inbox.close();
-        items.append(&mut driver.queue.borrow_mut());
-        while let Some(item) = items.pop_front() {
-            // SAFETY: tasks are the only items so far.
-            unsafe { Runnable::from_item(item) }.cancel(&*driver);
-        }
+        let mut queued = shared.inbox.close();
+        queued.append(&mut driver.queue.borrow_mut());
+        queued.drain(|task| task.cancel(&*driver));
         driver.wake_deferred();
         cancel_all(shared, &*driver);
         driver.timers().close();

@@ -1,4 +1,4 @@
-//! What runs tasks: the scheduler of several workers, the one of the current
+//! What runs tasks: the scheduler with several workers, the scheduler of the current
 //! thread, and the pool of threads that block.
 
 pub(crate) mod affinity;

@@ -15,9 +15,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Operations per poll. A task that has spent them is queued as one that was just woken, which on a worker of several
-/// means in the LIFO slot: it gets up to three budgets more before others go first. At some ten nanoseconds an operation,
-/// that is still less than what one of the others may take.
+/// Operations per poll. A task that has spent them is queued as one that was just
+/// woken. On a worker of several, that is the LIFO slot: the task gets up to three
+/// more budgets before others run. At some ten nanoseconds an operation, that is less
+/// than what one of the others may take.
 const PER_POLL: u8 = 128;
 
 /// What is left of this poll's budget.

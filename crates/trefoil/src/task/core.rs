@@ -5,7 +5,7 @@ use super::list::OwnedTasks;
 use super::state::{Complete, Idle, Seize, Start, State, Undeliver};
 use super::{Id, waker};
 use crate::context;
-use crate::queue::Item;
+use crate::queue::{Link, Linked};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -42,6 +42,62 @@ pub(crate) struct Runnable(NonNull<Header>);
 // are made: see `raw::allocate`.
 unsafe impl Send for Runnable {}
 
+// SAFETY: the link is the first field of the `repr(C)` header, so the pointer to
+// one is the pointer to the other, and leads back to the same entry (3). The
+// entry carries a reference that keeps the header live (1). A task has one entry
+// at most (4), and nothing but a queue accesses the link (2).
+unsafe impl Linked for Runnable {
+    #[inline(always)]
+    fn into_link(self) -> NonNull<Link> {
+        self.0.cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        Self(link.cast())
+    }
+}
+
+/// A task that completed on another worker than the one on whose list it is,
+/// together with the runtime's reference to it: on its way to that worker, which
+/// reaps it.
+#[derive(Debug)]
+#[must_use = "a completed task that is dropped stays on its list, and leaks"]
+#[repr(transparent)]
+pub(crate) struct CompletedTask(NonNull<Header>);
+
+// SAFETY: what is left to do with the task is to unlink it, which is the list's
+// owner's to do, and to give up a reference, which any thread may.
+unsafe impl Send for CompletedTask {}
+
+// SAFETY: the link is the first field of the `repr(C)` header, so the pointer to
+// one is the pointer to the other, and leads back to the same task (3). The
+// reference that comes along keeps the header live (1). A task completes once,
+// and is in no other queue from then on (2, 4).
+unsafe impl Linked for CompletedTask {
+    #[inline(always)]
+    fn into_link(self) -> NonNull<Link> {
+        self.0.cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_link(link: NonNull<Link>) -> Self {
+        Self(link.cast())
+    }
+}
+
+impl CompletedTask {
+    /// Takes the task off the list, and gives up its reference.
+    ///
+    /// # Safety
+    /// The task was given to [`Home::send_home`] for the worker that owns `tasks`.
+    pub(crate) unsafe fn reap(self, tasks: &OwnedTasks) {
+        // SAFETY: the caller's promise; what `finish` sends is complete, on the
+        // list of its home, and comes with the runtime's reference.
+        unsafe { tasks.reap(self.0) };
+    }
+}
+
 /// A counted reference to a task.
 #[derive(Debug)]
 #[repr(transparent)]
@@ -50,14 +106,15 @@ pub(crate) struct TaskRef(NonNull<Header>);
 // SAFETY: through a reference only the state word, the id and (for the join
 // handle, whose own bounds guard it) the output can be reached.
 unsafe impl Send for TaskRef {}
-// SAFETY: as above.
+// SAFETY: the state word is atomic, the id never changes, and the join handle's
+// bounds guard the output.
 unsafe impl Sync for TaskRef {}
 
-/// What has become of a task after a worker had it.
+/// What has become of a task that a worker ran.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum Ran {
-    /// It is done with or at rest.
+    /// It is complete or at rest.
     Off,
     /// It was woken while it ran: queue it.
     Woken(Runnable),
@@ -71,9 +128,8 @@ pub(crate) trait Home {
     fn index(&self) -> u32;
     /// The tasks at rest that this worker looks after.
     fn tasks(&self) -> &OwnedTasks;
-    /// Sends a completed task, with the runtime's reference, to the worker
-    /// whose list it is on.
-    fn send_home(&self, home: u32, task: Item);
+    /// Sends a completed task to the worker on whose list it is.
+    fn send_home(&self, home: u32, task: CompletedTask);
     /// Counts a task that ends here.
     fn count_end(&self) {}
     /// Wakes the one that waits for a task which has just completed.
@@ -89,20 +145,6 @@ impl Runnable {
     #[inline(always)]
     pub(super) unsafe fn new(task: NonNull<Header>) -> Self {
         Self(task)
-    }
-
-    #[inline(always)]
-    pub(crate) fn into_item(self) -> Item {
-        // SAFETY: the header starts with the link and is live as long as the
-        // entry exists; an entry exists once; and it is `Send`.
-        unsafe { Item::from_link(self.0.cast()) }
-    }
-
-    /// # Safety
-    /// `item` came from `into_item`.
-    #[inline(always)]
-    pub(crate) unsafe fn from_item(item: Item) -> Self {
-        Self(item.into_link().cast())
     }
 
     #[inline(always)]
@@ -153,7 +195,7 @@ impl Runnable {
             unsafe { worker.tasks().insert(task, worker.index()) };
         }
         if yielded {
-            // The right goes into the queue with the entry: no transition.
+            // The entry takes the right to the future along: no transition.
             return Ran::Yielded(self);
         }
         match header.state.idle() {
@@ -204,7 +246,7 @@ fn home_of(task: NonNull<Header>) -> u32 {
     // SAFETY: only called with the right to the future, which keeps it live.
     let trailer = unsafe { trailer(task) };
     trailer.home.with(|home| {
-        // SAFETY: as above: the right's holder may read it.
+        // SAFETY: the holder of the right to the future may read it.
         unsafe { *home }
     })
 }
@@ -243,22 +285,12 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
         }
     }
     if elsewhere {
-        // SAFETY: the link is free, since a complete task is in no queue; the
-        // runtime's reference goes along with the item.
-        worker.send_home(home, unsafe { Item::from_link(task.cast()) });
+        // The runtime's reference is sent along.
+        worker.send_home(home, CompletedTask(task));
     } else {
         // SAFETY: the runtime's reference, given up exactly here.
         drop(unsafe { TaskRef::from_raw(task) });
     }
-}
-
-/// A completed task that came home: takes it off the list and lets it go.
-///
-/// # Safety
-/// `item` came through `Home::send_home` to the owner of `tasks`.
-pub(crate) unsafe fn reap(item: Item, tasks: &OwnedTasks) {
-    // SAFETY: the caller's promise, and what `finish` put in.
-    unsafe { tasks.reap(item.into_link().cast()) };
 }
 
 /// Asks all tasks on a worker's list to stop, of which some may be queued, or
@@ -274,15 +306,15 @@ pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
     while let Some(task) = worker.tasks().first() {
         // SAFETY: what is on the list is live.
         let header = unsafe { header(task) };
-        // For the waker that has the task in its hands, if one has: it is
-        // there before `seize` can be seen.
+        // For a waker that is about to queue the task, if there is one: the count
+        // is there before the waker can see `seize`.
         std::mem::forget(Arc::clone(scheduler));
-        let limbo = match header.state.seize() {
+        let is_with_waker = match header.state.seize() {
             Seize::Taken => false,
-            Seize::TakenInLimbo => true,
+            Seize::TakenFromWaker => true,
             Seize::Busy => unreachable!("a task ran on after its runtime's end"),
         };
-        if !limbo {
+        if !is_with_waker {
             // SAFETY: the count that was added above.
             unsafe { Arc::decrement_strong_count(Arc::as_ptr(scheduler)) };
         }

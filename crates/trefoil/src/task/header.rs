@@ -19,7 +19,7 @@ pub(crate) struct Header {
     pub(super) vtable: &'static Vtable,
     /// `Arc::as_ptr` of the scheduler, whose type the vtable knows. Valid
     /// while the task is not complete, and for the queue entry of a task that
-    /// was seized in limbo (see `State::seize`).
+    /// was seized from a waker (see `State::seize`).
     pub(super) scheduler: *const (),
 }
 

@@ -71,7 +71,7 @@ impl OwnedTasks {
         while let Some(task) = next {
             // SAFETY: what is on the list is live: the runtime's reference.
             all.push(unsafe { TaskRef::share(task) });
-            // SAFETY: as above.
+            // SAFETY: what is on the list is live.
             let trailer = unsafe { trailer(task) };
             next = trailer.neighbours.with(|cell| {
                 // SAFETY: the list's owner is the only one to touch its links.

@@ -1,10 +1,10 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
-use super::{Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
+use super::{CompletedTask, Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
 use super::{allocate, cancel_all};
 use crate::context;
 use crate::primitives::Mutex;
-use crate::queue::{Fifo, Inbox, Item};
+use crate::queue::{Fifo, Inbox};
 use crate::runtime::{self, Handle, Runtime};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,7 @@ pub struct LocalSet {
 /// What wakers on other threads reach, and the set's own state.
 pub(crate) struct LocalShared {
     id: runtime::Id,
-    inbox: Inbox,
+    inbox: Inbox<Runnable>,
     /// Of the task that awaits the set.
     waker: Mutex<Option<Waker>>,
     /// For the set's thread only.
@@ -40,7 +40,7 @@ pub(crate) struct LocalShared {
 }
 
 struct Own {
-    queue: RefCell<Fifo>,
+    queue: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
     is_polling: Cell<bool>,
     /// The set was dropped. Guards may still name it.
@@ -52,9 +52,10 @@ struct Own {
 // SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
 // the thread's context, which only names sets of that thread: the guards that
 // name them are not `Send` either. Its last owner may be a waker elsewhere,
-// which then finds it empty: a set that is gone takes no more tasks.
+// which then finds it empty: a dropped set takes no more tasks.
 unsafe impl Send for LocalShared {}
-// SAFETY: as above.
+// SAFETY: `own` is for the set's thread only, for the same reasons that make the
+// set `Send`; the other fields are `Sync`.
 unsafe impl Sync for LocalShared {}
 
 /// Spawns a task into the set of local tasks that the caller is in. If the set
@@ -210,13 +211,10 @@ impl Drop for LocalSet {
         let shared = &self.shared;
         shared.own.is_gone.set(true);
         // Whatever destructors wake or spawn finds the inbox closed.
-        context::local_goes(|| {
-            let mut items = shared.inbox.close();
-            items.append(&mut shared.own.queue.borrow_mut());
-            while let Some(item) = items.pop_front() {
-                // SAFETY: tasks are the only items so far.
-                unsafe { Runnable::from_item(item) }.cancel(&**shared);
-            }
+        context::local_drops(|| {
+            let mut queued = shared.inbox.close();
+            queued.append(&mut shared.own.queue.borrow_mut());
+            queued.drain(|task| task.cancel(&**shared));
             cancel_all(shared, &**shared);
         });
     }
@@ -248,7 +246,7 @@ impl LocalShared {
 
     /// From the set's own thread, while the set is there.
     fn push(&self, task: Runnable) {
-        self.own.queue.borrow_mut().push_back(task.into_item());
+        self.own.queue.borrow_mut().push_back(task);
         if !self.own.is_polling.get() {
             self.wake();
         }
@@ -256,16 +254,11 @@ impl LocalShared {
 
     /// From anywhere.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
-        match self.inbox.push(task.into_item()) {
-            Ok(was_empty) => {
-                if was_empty {
-                    self.wake();
-                }
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        let was_empty = self.inbox.push(task)?;
+        if was_empty {
+            self.wake();
         }
+        Ok(())
     }
 
     /// Has the set polled.
@@ -300,17 +293,16 @@ impl LocalShared {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
             }
-            let item = self.own.queue.borrow_mut().pop_front();
-            let Some(item) = item else {
+            let task = self.own.queue.borrow_mut().pop_front();
+            let Some(task) = task else {
                 any_left = false;
                 break;
             };
             polls += 1;
-            // SAFETY: tasks are the only items so far.
-            match unsafe { Runnable::from_item(item) }.run(self) {
+            match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
-                    self.own.queue.borrow_mut().push_back(task.into_item());
+                    self.own.queue.borrow_mut().push_back(task);
                 }
             }
         }
@@ -333,7 +325,7 @@ impl Home for LocalShared {
         &self.own.tasks
     }
 
-    fn send_home(&self, _home: u32, _task: Item) {
+    fn send_home(&self, _home: u32, _task: CompletedTask) {
         unreachable!("there is only one home")
     }
 }
@@ -356,8 +348,8 @@ impl Schedule for LocalShared {
             None
         });
         let Some(task) = sent else { return Ok(()) };
-        // Once the task is in the inbox, the set may run it to its end, and go,
-        // while we are still to wake it.
+        // Once the task is in the inbox, the set may complete it, and be dropped,
+        // before this thread has woken the set.
         // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
         unsafe { Arc::increment_strong_count(this) };
         // SAFETY: the count that was just added.

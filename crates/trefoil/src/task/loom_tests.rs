@@ -1,8 +1,7 @@
-//! Task state, join handle, abort, wake and last rites under loom.
+//! Task state, join handle, abort, wake and shutdown under loom.
 
 use super::*;
 use crate::primitives::Mutex;
-use crate::queue::Item;
 use loom::thread;
 use std::cell::Cell;
 use std::future::Future;
@@ -54,7 +53,7 @@ impl Home for Worker {
     fn tasks(&self) -> &OwnedTasks {
         &self.tasks
     }
-    fn send_home(&self, _: u32, _: Item) {
+    fn send_home(&self, _: u32, _: CompletedTask) {
         self.sent_home.set(self.sent_home.get() + 1);
     }
 }
@@ -241,7 +240,7 @@ fn loom_abort_races_with_a_poll_and_a_wake() {
 }
 
 #[test]
-fn loom_last_rites_race_with_a_waker() {
+fn loom_shutdown_races_with_a_waker() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {

@@ -1,11 +1,15 @@
-//! Memory of tasks that are over, kept for tasks to come.
+//! Memory of tasks that have ended, kept for new tasks.
 //!
-//! One worker makes a task, and often another one is the last to let go of it. Allocators give memory back to where it
-//! came from, under that place's lock, for which both then wait at every task. Here it stays where it was let go of, up
-//! to a magazine or two, and whole magazines go to whoever needs one through a depot, whose lock is taken once for
-//! `MAGAZINE_BLOCKS` tasks. (Bonwick and Adams 2001, for kernels.)
+//! One worker makes a task, and often another one frees it. Many allocators return
+//! memory to the thread that allocated it, under a lock, for which both threads then
+//! wait at every task. Here memory stays with the worker that freed it, up to two
+//! magazines. Full magazines pass through a depot to workers that need one. The
+//! depot's lock is taken once for `MAGAZINE_BLOCKS` tasks. (Bonwick and Adams 2001,
+//! for kernels, from whom the terms are, too.)
 //!
-//! Only workers keep memory; other threads take a block at a time from the depot of the runtime that they spawn on. All of it is the global allocator's, block by block, so any thread may give any block back.
+//! Only workers keep memory. Other threads take a block at a time from the depot of
+//! the runtime that they spawn on. Every block is an allocation of its own from the
+//! global allocator, so any thread may free any block.
 
 use crate::context;
 use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
@@ -19,8 +23,8 @@ use std::mem;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The sizes of the classes: the least, and from each to the next. With a word of its own, an allocator such as glibc's
-/// fills its steps of 16 bytes.
+/// The sizes of the classes: the least, and from each to the next. With a word of
+/// its own, an allocator such as glibc's fills its steps of 16 bytes.
 const LEAST: usize = 24;
 const STEP: usize = 16;
 
@@ -42,7 +46,8 @@ struct Free {
 
 /// Free blocks of one class.
 ///
-/// **Invariant:** it has `len` blocks, each with the layout of the class, and they are this chain's alone.
+/// **Invariant:** it has `len` blocks, each with the layout of the class, and they
+/// belong to this chain alone.
 #[derive(Debug, Default)]
 struct Magazine {
     first: Option<NonNull<Free>>,
@@ -99,8 +104,8 @@ const fn layout_of(class: usize) -> Layout {
     }
 }
 
-/// What a worker keeps of one class: two magazines, so that a worker that makes and drops one task at the edge of a
-/// magazine does not go to the depot each time.
+/// What a worker keeps of one class: two magazines, so that a worker that makes and
+/// drops one task at the edge of a magazine does not use the depot each time.
 #[derive(Default)]
 struct Magazines {
     loaded: Cell<Magazine>,
@@ -220,7 +225,7 @@ impl Depot {
     /// Calls `f` with a shelf on which there may be something.
     fn with_stock<R>(&self, class: usize, f: impl FnOnce(&mut Shelf) -> R) -> Option<R> {
         let class = &self.classes[class];
-        // Relaxed: a hint. Who misses what has just come asks the allocator.
+        // Relaxed: a hint. A thread that misses a new magazine asks the allocator.
         if !class.is_stocked.load(Relaxed) {
             return None;
         }
@@ -264,7 +269,8 @@ impl Drop for Depot {
     }
 }
 
-/// Memory for a task: what this thread keeps, if it is a worker; else from the depot, if the task's runtime has one.
+/// Memory for a task: what this thread keeps, if it is a worker; else from the depot,
+/// if the task's runtime has one.
 #[inline]
 pub(super) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
     let Some(class) = class_of(layout) else { return from_system(layout) };
@@ -297,7 +303,7 @@ pub(super) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
     context::with(|context| match context.worker().and_then(WorkerThread::task_memory) {
         // SAFETY: `acquire` had it with the layout of its class, and the caller gives it away.
         Some(kept) => unsafe { kept.give(class, memory) },
-        // SAFETY: as above.
+        // SAFETY: `acquire` had it with the layout of its class, and the caller gives it away.
         None => unsafe { dealloc(memory.as_ptr(), layout_of(class)) },
     });
 }
@@ -348,7 +354,7 @@ mod tests {
         seen.sort();
         assert_eq!(seen, blocks);
         for block in seen {
-            // SAFETY: as above.
+            // SAFETY: of this class, and just taken.
             unsafe { other.give(3, block) };
         }
     }

@@ -37,8 +37,8 @@ pub use spawn::{block_in_place, spawn, spawn_blocking, spawn_pinned};
 pub use yield_now::yield_now;
 
 pub(crate) use self::core::{
-    Home, Ran, Runnable, Schedule, TaskRef, abort_all, cancel_all, discard, id_of, is_under_way,
-    reap, settle, wake_guarded,
+    CompletedTask, Home, Ran, Runnable, Schedule, TaskRef, abort_all, cancel_all, discard, id_of,
+    is_under_way, settle, wake_guarded,
 };
 pub(crate) use header::{Header, NO_HOME};
 pub(crate) use list::OwnedTasks;

@@ -230,7 +230,8 @@ unsafe fn dealloc<F: Future, T>(task: NonNull<Header>) {
     struct Release<C>(NonNull<C>);
     impl<C> Drop for Release<C> {
         fn drop(&mut self) {
-            // SAFETY: `allocate` had this memory for a `C`, which is dropped, and nobody refers to it any more.
+            // SAFETY: `allocate` had this memory for a `C`, which is dropped, and
+            // nobody refers to it any more.
             unsafe { memory::release(self.0.cast(), Layout::new::<C>()) };
         }
     }
@@ -248,8 +249,8 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
     // SAFETY: the caller made the entry by its transition.
     let runnable = unsafe { Runnable::new(task) };
     // SAFETY: a scheduler outlives its incomplete tasks, and the entry in our
-    // hands keeps this one incomplete; or else last rites have seized the task
-    // and left us a count of the scheduler (see `Schedule`).
+    // hands keeps this one incomplete; or else the shutdown has seized the
+    // task and left us a count of the scheduler (see `Schedule`).
     let Err(runnable) = (unsafe { S::deliver(scheduler, runnable) }) else { return };
     match runnable.undeliver() {
         Undeliver::Reverted => {}

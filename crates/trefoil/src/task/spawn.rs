@@ -91,7 +91,7 @@ where
     f()
 }
 
-/// The worker that this thread is offers its core for as long as this exists.
+/// The worker that this thread is offers its state for as long as this exists.
 struct Blocking {
     begun: bool,
 }

@@ -63,7 +63,7 @@ pub(super) unsafe fn init(task: NonNull<Header>, plain: &'static Vtable) {
 unsafe fn stamp<'a>(task: NonNull<Header>) -> &'a Stamp {
     // SAFETY: the caller's promise.
     let stamp = unsafe { place(task) };
-    // SAFETY: as above: `init` has filled it. What changes is in a cell.
+    // SAFETY: the task is live and has a stamp, which `init` has filled. What changes is in a cell.
     unsafe { stamp.as_ref() }
 }
 
@@ -95,7 +95,7 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         unsafe { *since }
     });
     context::with(|context| {
-        // Asked for before the poll, which may give the worker's core away.
+        // Asked for before the poll, which may give the worker's state away.
         let times = context.counters().and_then(|counters| counters.times.as_deref());
         let started = Instant::now();
         if let Some(times) = times {

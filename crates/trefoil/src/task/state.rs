@@ -23,8 +23,8 @@ const CANCELLED: usize = 1 << 3;
 const JOIN_INTEREST: usize = 1 << 4;
 /// The join waker's cell is filled and belongs to the completing side.
 const JOIN_WAKER: usize = 1 << 5;
-/// The runtime's last rites took the future away from a queue entry that had
-/// not arrived yet; see [`State::seize`].
+/// The runtime's shutdown took the future from a queue entry that was still in a
+/// waker's hands; see [`State::seize`].
 const SEIZED: usize = 1 << 6;
 
 const REF_ONE: usize = 1 << 8;
@@ -107,16 +107,16 @@ pub(crate) enum DropJoin {
     DropOutput,
 }
 
-/// What the last rites of a runtime may do with a task on its list.
+/// What the shutdown of a runtime may do with a task on its list.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Seize {
     /// The future is the caller's to drop.
     Taken,
-    /// The same, but a waker elsewhere is on its way to a queue with the task:
-    /// a reference was added for it.
-    TakenInLimbo,
-    /// Somebody holds the right to the future. Cannot happen in last rites.
+    /// The same, but a waker elsewhere is about to queue the task: a reference was
+    /// added for it.
+    TakenFromWaker,
+    /// Somebody holds the right to the future. Cannot happen at shutdown.
     Busy,
 }
 
@@ -124,9 +124,9 @@ pub(crate) enum Seize {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Undeliver {
-    /// The task is as if it had not been woken; last rites will find it.
+    /// The task is as if it had not been woken; the shutdown will find it.
     Reverted,
-    /// Last rites came first and left a reference, which the caller owes.
+    /// The shutdown came first and left a reference, which the caller owes.
     Seized,
 }
 
@@ -264,15 +264,15 @@ impl State {
             if seen & (RUNNING | COMPLETE) != 0 {
                 return Seize::Busy;
             }
-            let limbo = seen & SCHEDULED != 0;
+            let is_with_waker = seen & SCHEDULED != 0;
             let mut next = seen | RUNNING | CANCELLED | SEIZED;
-            if limbo {
+            if is_with_waker {
                 next += REF_ONE;
             }
             // Acquire: the future was published by `idle`. Release: the
             // reference must be there before `undeliver` looks for it.
             match self.word.compare_exchange_weak(seen, next, AcqRel, Relaxed) {
-                Ok(_) if limbo => return Seize::TakenInLimbo,
+                Ok(_) if is_with_waker => return Seize::TakenFromWaker,
                 Ok(_) => return Seize::Taken,
                 Err(now) => seen = now,
             }
@@ -344,7 +344,7 @@ impl State {
         self.word.load(Relaxed) & JOIN_WAKER != 0
     }
 
-    /// The join handle goes away.
+    /// The join handle is dropped.
     pub(crate) fn drop_join(&self) -> DropJoin {
         // Acquire: the output is dropped next when the task is complete.
         let mut seen = self.word.load(Acquire);

@@ -88,6 +88,6 @@ pub(crate) unsafe fn wake_task(task: NonNull<Header>) {
 }
 
 unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: the waker's own reference, which goes with it.
+    // SAFETY: the waker's own reference, which it gives up.
     drop(unsafe { TaskRef::from_raw(task(data)) });
 }

@@ -5,7 +5,7 @@ use std::task::{Poll, Waker};
 
 /// Gives the other tasks their turn.
 ///
-/// The task goes to the back of its worker's queue. Nothing is promised about
+/// The task is moved to the back of its worker's queue. Nothing is promised about
 /// the order after that: a runtime may poll the same task again at once when
 /// it has no other.
 ///
@@ -23,9 +23,10 @@ pub async fn yield_now() {
     .await
 }
 
-/// Wakes the task being polled as if somebody had woken it: it may go on at once, though not many times in a row, where
-/// `wake_later` has it wait for everything that is queued. Any other waker, whose owner might poll again at once and
-/// find nothing changed, is woken later.
+/// Wakes the task being polled as if another task had woken it: it may continue at
+/// once, though not many times in a row. With `wake_later` it would wait for all that
+/// is queued. Any other waker is woken later, because its owner might poll again at
+/// once and find nothing changed.
 pub(crate) fn wake_in_turn(waker: &Waker) {
     let current = context::with(|context| context.task.get());
     if current.is_some() && current == task_of(waker) {

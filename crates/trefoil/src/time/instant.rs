@@ -2,7 +2,7 @@ use std::fmt;
 use std::ops;
 use std::time::Duration;
 
-/// A moment of a clock that never goes back: `std`'s, or under `test-util`,
+/// A moment of a clock that never runs backwards: `std`'s, or under `test-util`,
 /// that of the current runtime, which can be paused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {

@@ -38,7 +38,7 @@ pub enum MissedTickBehavior {
     Burst,
     /// Ticks once, and counts the periods from then on.
     Delay,
-    /// Ticks once, and goes on at the next multiple of the period.
+    /// Ticks once, and continues at the next multiple of the period.
     Skip,
 }
 

@@ -105,7 +105,7 @@ fn loom_timer_is_seen_to_have_fired_elsewhere() {
             // SAFETY: live while it is held.
             let entry = unsafe { timer.0.as_ref() };
             let fired = entry.state() == State::Fired;
-            // SAFETY: the holder, who has registered it.
+            // SAFETY: the holder, which has registered it.
             let same = unsafe { entry.will_wake(&waker) };
             assert!(same);
             assert!(!(timer.cancel() && fired), "fired, and still waiting");
@@ -117,7 +117,7 @@ fn loom_timer_is_seen_to_have_fired_elsewhere() {
     });
 }
 
-/// Who waits is replaced while the timer fires: one of the two is woken, and if
+/// The waker is replaced while the timer fires: one of the two is woken, and if
 /// it is the first, the second learns that it need not wait.
 #[test]
 fn loom_timer_gets_another_waker_while_it_fires() {
@@ -166,7 +166,7 @@ fn loom_timer_two_threads_fire_each_once() {
     });
 }
 
-/// The owner goes to sleep until its own timer, while an earlier one is made
+/// The owner sleeps until its own timer, while an earlier one is made
 /// elsewhere. Loom's sleep does not end by itself: were the owner not woken, it
 /// would be a deadlock.
 #[test]
@@ -194,7 +194,7 @@ fn loom_timer_made_elsewhere_wakes_the_owner() {
     });
 }
 
-/// As above, while a third thread empties the queue: `next` goes up and down.
+/// As above, while a third thread empties the queue: `next` rises and falls.
 #[test]
 fn loom_timer_made_elsewhere_wakes_the_owner_while_others_fire() {
     let mut model = loom::model::Builder::new();

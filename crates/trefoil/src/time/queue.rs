@@ -39,7 +39,7 @@ pub(crate) const FIRE_AT_MOST: usize = 2 * BATCH;
 /// cancel and fire timers.
 ///
 /// One thread, the *owner*, sees to it that they are fired: whoever has the
-/// worker's core, drives the single-threaded scheduler, or is in the `block_on`
+/// worker's state, drives the single-threaded scheduler, or is in the `block_on`
 /// that the queue was made for. It is the one that the parker wakes, and it
 /// never parks for longer than `until_next` says. Others may fire as well, while
 /// the owner is busy.
@@ -60,9 +60,9 @@ struct Inner {
     wheel: Wheel,
     /// Entries for the next timers, so that the heap is not asked.
     spare: Spare,
-    /// Who waited for the timer that was dropped last, until the owner's next
-    /// turn: a task that uses one timer after the other, as those that serve
-    /// requests do, need not be counted up and down for each.
+    /// The waker of the timer that was dropped last, until the owner's next turn. A
+    /// task that uses one timer after another, as a task that serves requests does,
+    /// needs no new waker for each.
     last: Option<Waker>,
     is_closed: bool,
 }
@@ -169,7 +169,7 @@ impl TimerQueue {
         since.as_secs().saturating_mul(TICKS_PER_S).saturating_add(ticks).min(NEVER - 1)
     }
 
-    /// Makes a timer, whose entry goes to `cancel`. `clone` is what
+    /// Makes a timer, whose entry the caller gives to `cancel`. `clone` is what
     /// [`clone_foreign`] has made of `waker`; it may be left.
     ///
     /// `is_owner` says that the calling thread is the queue's owner, and so needs
@@ -457,9 +457,9 @@ impl TimerQueue {
             // SAFETY: spare: nobody knows it.
             unsafe { Entry::free(entry) };
         }
-        let mut orphans: [Option<Waker>; BATCH] = [const { None }; BATCH];
-        while self.take_any(&mut orphans) {
-            orphans.iter_mut().filter_map(Option::take).for_each(wake_guarded);
+        let mut left: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        while self.take_any(&mut left) {
+            left.iter_mut().filter_map(Option::take).for_each(wake_guarded);
         }
     }
 

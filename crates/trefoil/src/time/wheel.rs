@@ -1,7 +1,7 @@
 //! A hierarchical timing wheel (Varghese and Lauck, 1987): six levels of 64
 //! slots.
 //!
-//! Level `l` has slots of `64^l` ticks. A timer goes to the lowest level whose
+//! Level `l` has slots of `64^l` ticks. A timer is put on the lowest level whose
 //! current rotation it falls into. When the slot it waits in comes up, the
 //! slot's list is taken out as a whole, and its timers are looked at one by
 //! one: each is due, or is moved down. So no step takes longer for a slot that
@@ -100,7 +100,7 @@ impl Wheel {
         self.len += 1;
         // SAFETY: the caller's promise, and `&mut self` is the ownership.
         unsafe { with_node(entry, |node| node.when = when) };
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         unsafe { self.link(entry, when) };
     }
 

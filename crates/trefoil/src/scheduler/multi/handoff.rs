@@ -4,7 +4,7 @@
 //! A worker that forks, or blocks in place, is inside of a poll, and other
 //! tasks must not run on top of its stack. So it *offers* its state here. When
 //! it is done it *reclaims* the state; if another thread has *retaken* it
-//! meanwhile, that thread is the worker now, and this one goes on without.
+//! meanwhile, that thread is the worker now, and this one continues without it.
 //!
 //! | offer | the others see | who retakes it |
 //! |---|---|---|
@@ -32,9 +32,9 @@ pub(super) struct Handoff {
     word: AtomicU64,
     /// What is offered, while it is available.
     state: UnsafeCell<*mut WorkerState>,
-    /// Threads that have lost this state while they forked, and go on. For as
-    /// long as there are any, the state's worker is only there for tasks: it
-    /// steals no jobs, or there would be more and more threads that compute.
+    /// Threads that fork, and whose state another thread has retaken. While there
+    /// are any, the state's worker serves only tasks. If it stole jobs, more
+    /// threads would compute than there are workers.
     forkers: AtomicU32,
     /// A thread from outside forks in the place of the state's worker, which
     /// sleeps: see `worker/guest.rs`. It is one of the `forkers`, too.
@@ -140,7 +140,7 @@ impl Handoff {
         (word & AVAILABLE != 0).then_some(Offer(word))
     }
 
-    /// Whether the state's worker is only there for tasks.
+    /// Whether the state's worker serves only tasks, and steals no jobs.
     pub(super) fn has_forkers(&self) -> bool {
         // Relaxed: policy, which orders nothing.
         self.forkers.load(Relaxed) != 0

@@ -8,7 +8,7 @@
 //! taken from the ring, and the worker keeps what it is about to run.)
 
 use crate::primitives::atomic::{AcqRel, AtomicPtr, Relaxed, Release};
-use crate::queue::{Item, Link};
+use crate::queue::{Link, Linked};
 use crate::task::Runnable;
 use std::ptr::{self, NonNull};
 
@@ -39,7 +39,7 @@ impl LifoSlot {
     /// The caller has the state of the worker whose slot this is.
     #[inline(always)]
     pub(super) unsafe fn replace(&self, task: Runnable) -> Option<Runnable> {
-        let link = task.into_item().into_link().as_ptr();
+        let link = task.into_link().as_ptr();
         if self.is_empty() {
             // Release: pairs with the exchange in `take`. A store will do:
             // nobody else fills the slot.
@@ -82,13 +82,11 @@ impl LifoSlot {
 }
 
 /// # Safety
-/// `link` is null, or came from a task and is the caller's.
+/// `link` is null; or it came from a task's `into_link`, and this is the first
+/// call with it since then.
 #[inline(always)]
 unsafe fn from_link(link: *mut Link) -> Option<Runnable> {
     let link = NonNull::new(link)?;
-    // SAFETY: the caller's promise: from `into_link`, and not made an item of
-    // since.
-    let item = unsafe { Item::from_link(link) };
-    // SAFETY: slots hold tasks only.
-    Some(unsafe { Runnable::from_item(item) })
+    // SAFETY: the caller's promise.
+    Some(unsafe { Runnable::from_link(link) })
 }

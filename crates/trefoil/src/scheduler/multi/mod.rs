@@ -19,12 +19,9 @@ use crate::primitives::atomic::{
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
-use crate::queue::Inbox;
-use crate::queue::Injector;
-use crate::queue::Ring;
-use crate::queue::{Fifo, Item};
+use crate::queue::{Inbox, Injector, Ring};
 use crate::runtime::Handle;
-use crate::task::{Depot, Home, OwnedTasks, Runnable, Schedule};
+use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
 use handoff::{Handoff, Offer};
@@ -46,15 +43,15 @@ pub(crate) struct Shared {
     this: Weak<Self>,
     /// What the workers have forked.
     deques: Deques,
-    /// What the workers keep of tasks that are over.
+    /// Memory of completed tasks, for new ones.
     depot: Arc<Depot>,
-    /// Who looks after workers that are in one poll for long.
+    /// The thread that serves workers which are in one long poll.
     monitor: CachePadded<Monitor>,
-    injector: CachePadded<Injector>,
+    injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
-    /// Threads that have the scheduler's tasks in their hands: one per state,
-    /// and one for each that gave its state away while it blocks.
+    /// Threads that run the scheduler's tasks: one for each worker state, and one for
+    /// each thread that blocks, or forks, without its state.
     threads: AtomicUsize,
     /// The states of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
@@ -64,14 +61,14 @@ pub(crate) struct Shared {
     over_changed: Condvar,
 }
 
-/// What others may touch of a worker. The owner's own state is in its `WorkerState`.
+/// What other threads may access of a worker. The rest is in its `WorkerState`.
 #[derive(Debug)]
 struct Remote {
-    ring: CachePadded<Ring>,
+    ring: CachePadded<Ring<Runnable>>,
     /// Tasks that only this worker may run.
-    inbox: CachePadded<Inbox>,
-    /// Tasks of this worker's list that ended elsewhere.
-    completed_elsewhere: CachePadded<Inbox>,
+    inbox: CachePadded<Inbox<Runnable>>,
+    /// Tasks of this worker's list that completed on another thread.
+    completed_elsewhere: CachePadded<Inbox<CompletedTask>>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     /// The task woken last.
@@ -89,7 +86,7 @@ impl Shared {
     /// Makes a scheduler, and starts its threads.
     ///
     /// # Errors
-    /// The system had no thread to give; those started are told to go.
+    /// The system had no thread to give; those started are told to leave.
     pub(crate) fn start(
         common: Common,
         knobs: Knobs,
@@ -140,7 +137,7 @@ impl Shared {
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
                 shared.common.blocking.shut_down();
-                // In the place of those that never came.
+                // In the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
                 }
@@ -208,42 +205,30 @@ impl Shared {
         if let Some(worker) = task.pinned_to() {
             return self.send(worker, task);
         }
-        self.pushed(self.injector.push(task.into_item()))
+        self.injector.push(task)?;
+        self.notify();
+        Ok(())
     }
 
-    /// As `inject`, for a task whose turn it has been for long.
+    /// As `inject`, for a task whose turn has long come.
     fn inject_first(&self, task: Runnable) -> Result<(), Runnable> {
-        self.pushed(self.injector.push_front(task.into_item()))
-    }
-
-    fn pushed(&self, pushed: Result<(), Item>) -> Result<(), Runnable> {
-        match pushed {
-            Ok(()) => {
-                self.notify();
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
-        }
+        self.injector.push_front(task)?;
+        self.notify();
+        Ok(())
     }
 
     /// To the one worker that may run it.
     fn send(&self, worker: u32, task: Runnable) -> Result<(), Runnable> {
         let remote = &self.remotes[worker as usize];
-        match remote.inbox.push(task.into_item()) {
-            Ok(was_empty) => {
-                // Otherwise whoever made it non-empty does this, or has, and
-                // the worker has not emptied it since.
-                if was_empty {
-                    // Between the task and the look at the worker's state.
-                    fence_after_rmw();
-                    self.unpark_worker(worker);
-                }
-                Ok(())
-            }
-            // SAFETY: the very task that was put in.
-            Err(item) => Err(unsafe { Runnable::from_item(item) }),
+        let was_empty = remote.inbox.push(task)?;
+        // Otherwise whoever made it non-empty does this, or has, and the worker
+        // has not emptied it since.
+        if was_empty {
+            // Between the task and the look at the worker's state.
+            fence_after_rmw();
+            self.unpark_worker(worker);
         }
+        Ok(())
     }
 
     /// Has a worker woken for work that was made visible, if one has to be.
@@ -291,8 +276,8 @@ impl Shared {
     /// Another thread becomes the worker.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
         let worker = state.index();
-        // Whoever is here has work for this scheduler in hand, or is one of its
-        // threads, and keeps it.
+        // The caller has work for this scheduler, or is one of its threads, and so
+        // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
         let body = Box::new(move |is_new| worker::run(shared, state, is_new));
@@ -323,12 +308,11 @@ impl Shared {
         is_ours.then(|| self.idle.wake(worker))
     }
 
-    /// A worker that counts as asleep from now on, or for which somebody else
-    /// has counted it so, looks again.
+    /// Looks for work again, for a worker that has just been counted as asleep.
     fn look_again(&self, worker: u32) {
         fence(SeqCst);
-        // It may well be this worker that is chosen. If nobody can be, because
-        // a guest has just taken its place, the work was there before the guest.
+        // This worker may be the one that is chosen. If none can be, because a guest
+        // has just taken its place, the work was there before the guest.
         if self.has_work() && !self.notify_fenced() {
             self.unpark_worker(worker);
         }
@@ -353,8 +337,8 @@ impl Shared {
     pub(crate) fn shut_down(&self) {
         // Once per runtime.
         self.shutdown.store(true, SeqCst);
-        // Between that and the looks at states on offer: who offers one later
-        // sees that the runtime ends (`WorkerThread::offer`).
+        // Between that and the looks at states on offer: a thread that offers one
+        // later sees that the runtime ends (`WorkerThread::offer`).
         fence(SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {
             self.unpark_worker(worker as u32);
@@ -399,7 +383,7 @@ impl Shared {
         }
     }
 
-    /// The scheduler's state, for people who look at a hang.
+    /// The scheduler's state, for people who debug a hang.
     pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (searching, sleeping) = self.idle.counts();
         writeln!(
@@ -447,8 +431,8 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in a queue, the runtime may run it to its end, and go,
-    // while we are still to look for sleepers.
+    // Once the task is in a queue, the runtime may complete it, and end, before this
+    // thread has looked for sleepers.
     // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
@@ -456,7 +440,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     shared.inject(task)
 }
 
-/// Where a task is cancelled that no worker ever had.
+/// The worker, for the bookkeeping of tasks that no worker ever had.
 #[derive(Debug)]
 pub(super) struct Nowhere;
 
@@ -469,7 +453,7 @@ impl Home for Nowhere {
         unreachable!("a task that is cancelled does not rest")
     }
 
-    fn send_home(&self, _home: u32, _task: Item) {
+    fn send_home(&self, _home: u32, _task: CompletedTask) {
         unreachable!("a task that no worker ever had is on no list")
     }
 }
@@ -477,11 +461,4 @@ impl Home for Nowhere {
 /// The runtime of a worker, for its context.
 fn handle(shared: &Arc<Shared>) -> Handle {
     Handle { scheduler: Scheduler::Multi(Arc::clone(shared)) }
-}
-
-fn drain(items: Fifo, mut f: impl FnMut(Item)) {
-    let mut items = items;
-    while let Some(item) = items.pop_front() {
-        f(item);
-    }
 }

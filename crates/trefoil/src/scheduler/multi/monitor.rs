@@ -1,17 +1,20 @@
 //! The thread that looks after workers which are busy for long.
 //!
-//! A worker that is in one poll for long, or forks, cannot serve what only it
-//! was to serve. So the monitor looks at all workers every `PERIOD`, and gives
-//! what it finds waiting to others (the idea, and the name of its retake, are
-//! those of Go's `sysmon`):
+//! A worker that forks, or is in one long poll, cannot serve its own queues. So
+//! the monitor looks at all workers every `PERIOD`, and gives what waits there to
+//! others. (The idea, and the name of the retake, are those of Go's `sysmon`.)
 //!
 //! | what waits | the monitor |
 //! |---|---|
-//! | a task in the LIFO slot, or a deferred waker, while the same poll goes on from one look to the next | moves it to the shared queue; wakes it |
+//! | a task in the LIFO slot, in a poll that lasts from look to look | moves it to the injector |
+//! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, beside a sleeping worker | wakes one |
-//! | anything, if the worker forks since the last look, and nobody else has time | *retakes* the state on offer (`handoff.rs`): another thread is the worker from then on |
-//! | the memory of tasks that ended elsewhere, while the worker sleeps | wakes it, now and then |
+//! | anything, if the worker forks since the last look and no other is free | *retakes* its state |
+//! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
+//!
+//! To retake a state on offer (`handoff.rs`) is to have another thread become the
+//! worker.
 //!
 //! So nothing but a pinned task waits for a busy worker for more than two
 //! periods, and a pinned one only if the worker neither forks nor blocks in
@@ -44,7 +47,7 @@ const GRACE: Duration = Duration::from_micros(500);
 /// Looks in vain after which the monitor sleeps.
 const QUIET_LOOKS: u32 = 50;
 
-/// At every so manieth look, workers that sleep are woken to let memory go.
+/// One look in so many wakes sleeping workers so that they free memory.
 const REAP_EVERY: u32 = 64;
 
 /// How many timers of a worker are fired at one look.
@@ -78,9 +81,9 @@ impl Monitor {
     /// that a worker is awake.
     #[inline]
     pub(super) fn ensure(&self, shared: &Arc<Shared>) {
-        // Relaxed: the worker's half of the Dekker duel with `rest`.
+        // Relaxed: the worker's half of the store-buffering pattern with `rest`.
         if self.state.load(Relaxed) != AWAKE {
-            self.rouse(shared);
+            self.wake_or_start(shared);
         }
     }
 
@@ -105,12 +108,12 @@ impl Monitor {
 
     /// Whether there is none, and should be.
     pub(super) fn is_missing(&self, shared: &Shared) -> bool {
-        // Relaxed: who acts on it looks again (`rouse`).
+        // Relaxed: whoever acts on it looks again (`wake_or_start`).
         shared.workers() > 1 && self.state.load(Relaxed) == ABSENT
     }
 
     #[cold]
-    fn rouse(&self, shared: &Arc<Shared>) {
+    fn wake_or_start(&self, shared: &Arc<Shared>) {
         // AcqRel: whoever changes the state is the one to act on it.
         if self.state.compare_exchange(ASLEEP, AWAKE, AcqRel, Relaxed).is_ok() {
             self.parker.unpark();
@@ -132,7 +135,7 @@ impl Monitor {
         self.parker.unpark();
     }
 
-    /// A forking thread has found its state gone, and goes on without.
+    /// The fork of a thread whose state was retaken has ended.
     pub(super) fn fork_ended(&self, handoff: &Handoff) {
         handoff.remove_forker();
         // Relaxed: bounds on threads, which order nothing.
@@ -142,7 +145,7 @@ impl Monitor {
     /// Sleeps until a worker is awake, or one offers its state.
     fn rest(&self, shared: &Shared) {
         self.state.store(ASLEEP, Relaxed);
-        // The monitor's half of the Dekker duel with `ensure`: either the
+        // The monitor's half of the store-buffering pattern with `ensure`: either the
         // worker sees that we sleep, or we see what it has made visible.
         fence(SeqCst);
         if shared.needs_monitor() {
@@ -286,8 +289,8 @@ impl Shared {
         }
     }
 
-    /// The same poll goes on since the last look: what the worker kept for
-    /// after it goes to others.
+    /// The same poll lasts since the last look: others get what the worker kept for
+    /// the time after that poll.
     fn look_at_poll(&self, worker: usize, seen: &mut Seen) {
         let remote = &self.remotes[worker];
         let polls = remote.counters.polls.get();
@@ -315,7 +318,7 @@ impl Shared {
         timers.glance().map_or(PERIOD, |left| left + GRACE)
     }
 
-    /// Wakes the workers that sleep and have memory to let go.
+    /// Wakes the workers that sleep and have memory to free.
     fn have_memory_reaped(&self) {
         for (worker, remote) in self.remotes.iter().enumerate() {
             if !remote.completed_elsewhere.is_empty() && remote.parker.is_parked() {
@@ -331,7 +334,7 @@ mod loom_tests {
     use crate::scheduler::multi::handoff::Holds;
     use std::ptr;
 
-    /// The duel of `ensure` and `rest`, about something that `make` makes
+    /// The store-buffering pattern of `ensure` and `rest`, about something that `make` makes
     /// visible with a full fence, and `see` sees.
     fn one_sees_the_other(make: fn(&Handoff), see: fn(&Handoff) -> bool) {
         loom::model(move || {
@@ -369,7 +372,7 @@ mod loom_tests {
         one_sees_the_other(offer, |handoff| handoff.available().is_some());
     }
 
-    /// A sleeper is chosen, wakes, and runs; the monitor goes to rest.
+    /// A sleeper is chosen, wakes, and runs, while the monitor begins to rest.
     #[test]
     fn loom_a_worker_that_wakes_is_not_slept_through() {
         loom::model(|| {

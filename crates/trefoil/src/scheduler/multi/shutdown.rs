@@ -1,59 +1,56 @@
 //! The end of a runtime: every task that is left is cancelled.
 
+use super::Shared;
 use super::worker::WorkerState;
-use super::{Shared, drain};
-use crate::queue::Item;
-use crate::task::{Home, OwnedTasks, Runnable, cancel_all, reap, wake_guarded};
+use crate::task::{CompletedTask, Home, OwnedTasks, Runnable, cancel_all, wake_guarded};
 use std::sync::Arc;
 
-/// Called by the last thread to leave, which thereby has all queues and lists
-/// to itself; only wakers on foreign threads are still about.
+/// Called by the last thread to leave, which therefore has exclusive access to
+/// all queues and lists. Wakers on foreign threads may still be in use.
 ///
-/// It has no state any more, so whatever the futures' destructors wake or spawn
-/// goes to the injector, and that is closed first of all.
+/// The thread has no worker state any more. So what the futures' destructors wake
+/// or spawn is sent to the injector, which is closed first.
 pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     let mut states = std::mem::take(&mut *shared.retired.lock());
     states.sort_by_key(|state| state.index());
     debug_assert_eq!(states.len(), shared.workers());
-    let first = Rites { shared, state: &states[0] };
-    let cancel = |item: Item| {
-        // SAFETY: these queues hold tasks only.
-        unsafe { Runnable::from_item(item) }.cancel(&first);
-    };
+    let first = RetiredWorker { shared, state: &states[0] };
+    let cancel = |task: Runnable| task.cancel(&first);
 
-    drain(shared.injector.close(), cancel);
+    shared.injector.close().drain(cancel);
     for state in &states {
         let remote = &shared.remotes[state.index() as usize];
-        drain(remote.inbox.close(), cancel);
-        drain(state.take_pinned(), cancel);
+        remote.inbox.close().drain(cancel);
+        state.take_pinned().drain(cancel);
         if let Some(task) = remote.lifo.take() {
-            task.cancel(&first);
+            cancel(task);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
-        // SAFETY: the owner has left, and its thread's last act made us the
-        // only one to touch this.
-        while let Some(item) = unsafe { remote.ring.pop() } {
-            cancel(item);
+        // SAFETY: the owner has left, which its thread announced with its last
+        // access (`Shared::retire`), so this thread alone accesses the ring.
+        while let Some(task) = unsafe { remote.ring.pop() } {
+            cancel(task);
         }
     }
     for state in &states {
-        drain(shared.remotes[state.index() as usize].completed_elsewhere.take(), |item| {
+        shared.remotes[state.index() as usize].completed_elsewhere.take().drain(|task| {
             // SAFETY: it was sent to this state's worker.
-            unsafe { reap(item, state.tasks()) };
+            unsafe { task.reap(state.tasks()) };
         });
-        cancel_all(shared, &Rites { shared, state });
+        cancel_all(shared, &RetiredWorker { shared, state });
     }
     for remote in &shared.remotes {
         remote.timers.close();
     }
 }
 
-struct Rites<'a> {
+/// A worker whose thread has left, while its tasks are cancelled.
+struct RetiredWorker<'a> {
     shared: &'a Shared,
     state: &'a WorkerState,
 }
 
-impl Home for Rites<'_> {
+impl Home for RetiredWorker<'_> {
     fn index(&self) -> u32 {
         self.state.index()
     }
@@ -66,8 +63,8 @@ impl Home for Rites<'_> {
         self.shared.common.tasks_elsewhere.ended.add_shared(1);
     }
 
-    fn send_home(&self, home: u32, task: Item) {
+    fn send_home(&self, home: u32, task: CompletedTask) {
         let sent = self.shared.remotes[home as usize].completed_elsewhere.push(task);
-        debug_assert!(sent.is_ok(), "completed_elsewhere are never closed");
+        debug_assert!(sent.is_ok(), "`completed_elsewhere` is never closed");
     }
 }

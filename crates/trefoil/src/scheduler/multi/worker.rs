@@ -15,16 +15,16 @@ pub(crate) use guest::work_here;
 
 use super::handoff::Holds;
 use super::monitor::PERIOD;
-use super::{Offer, Remote, Shared, drain, handle};
+use super::{Offer, Remote, Shared, handle};
 use crate::context::{self, Entered};
 use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
 use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
-use crate::queue::{Fifo, Item};
+use crate::queue::Fifo;
 use crate::scheduler::WorkerCounters;
-use crate::task::{self, Home, OwnedTasks, Ran, Runnable, reap, settle};
+use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use patience::SearchPatience;
 use std::cell::{Cell, RefCell};
@@ -38,13 +38,19 @@ use turns::{Slot, Turns};
 /// The index of a thread that has no state.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
-/// A worker's own state. It moves to another thread when its own one blocks.
+/// The state of one worker that only the thread which is the worker may access.
 ///
-/// What is in here waits for as long as the worker is in one poll, so there is
-/// nothing in here that another worker could serve.
+/// To own the state is to be the worker: it gives the right to push to the
+/// worker's ring, to use its LIFO slot, and to run its pinned tasks. (Go calls it
+/// a *P*, tokio a *core*.) When the thread forks or blocks in place, it offers the
+/// state, and another thread that takes it becomes the worker (`handoff.rs`). What
+/// other threads may access of a worker is in its `Remote`, which stays in place.
+///
+/// What is in here waits while the worker is in one poll. So it holds only what no
+/// other worker could serve.
 pub(super) struct WorkerState {
     index: u32,
-    /// The same as its `Remote` has, one step nearer.
+    /// The same as in its `Remote`, with one indirection less.
     counters: Arc<CachePadded<WorkerCounters>>,
     turns: Turns,
     throttle: WakeThrottle,
@@ -61,13 +67,13 @@ pub(super) struct WorkerState {
     /// thieves cannot reach, stays empty meanwhile.
     forked: Cell<bool>,
     /// What only this worker may run.
-    pinned: RefCell<Fifo>,
+    pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
 }
 
 /// What a search has found.
 enum Found<'a> {
-    Item(Item),
+    Task(Runnable),
     Job(Stolen<'a>),
 }
 
@@ -75,7 +81,7 @@ enum Found<'a> {
 #[derive(Debug)]
 pub(crate) struct WorkerThread {
     shared: Arc<Shared>,
-    /// Null once the state was given away, and while it is lent. Owned.
+    /// Owned. Null while the state is on offer, and once another thread has it.
     state: Cell<*mut WorkerState>,
     /// The state that this thread has offered, by its index.
     offered: Cell<Option<(u32, Offer)>>,
@@ -86,9 +92,9 @@ pub(crate) struct WorkerThread {
     /// This thread is in a job of the one it waits for, on top of something
     /// that can go on without the state.
     in_leapfrog: Cell<bool>,
-    /// The worker in whose place this thread forks, as a guest.
+    /// The worker whose place this thread has taken, if it is a guest.
     place: Cell<Option<u32>>,
-    /// What it keeps of tasks that are over; nothing if it is a guest.
+    /// Memory of completed tasks, for new ones; none if it is a guest.
     task_memory: Option<task::Memory>,
 }
 
@@ -130,7 +136,7 @@ impl WorkerState {
     }
 
     /// Hands over the tasks that only this worker may run.
-    pub(super) fn take_pinned(&self) -> Fifo {
+    pub(super) fn take_pinned(&self) -> Fifo<Runnable> {
         self.pinned.take()
     }
 }
@@ -149,8 +155,8 @@ unsafe impl Send for WorkerState {}
 /// What a thread does as the worker that has this state, until it has it no
 /// more. A thread that is new has its `on_thread_start` called.
 pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
-    // A worker that is lost takes its queues along, and the runtime's end would
-    // wait for it for ever.
+    // If a worker were lost, its queues would be lost with it, and the runtime's
+    // end would wait for ever.
     let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
     state.forked.set(false);
@@ -161,9 +167,9 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     shared.remotes[state.index as usize].parker.adopt();
     worker.state.set(Box::into_raw(state));
     {
-        // The deque is the thread's and stays with it when the state goes.
-        let lease = shared.deques.acquire();
-        let owner = lease.as_ref().map(|lease| lease.owner());
+        // The deque belongs to the thread, which keeps it without the state.
+        let deque = shared.deques.acquire();
+        let owner = deque.as_ref().map(|deque| deque.owner());
         context::enter_worker(&worker, || {
             context::enter_fork(owner, || {
                 if is_new {
@@ -181,7 +187,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     // Without a state, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(state));
     drop((its_handle, entered));
-    // The thread goes on as one of the pool's.
+    // The thread continues as one of the pool's.
     shared.common.unpin();
     std::mem::forget(abort);
 }
@@ -277,21 +283,21 @@ impl WorkerThread {
             if tick % self.shared.knobs.event_interval == 0 && !self.maintain(state) {
                 return;
             }
-            if let Some(item) = self.next(state) {
+            if let Some(task) = self.next(state) {
                 self.about_to_poll(state);
-                self.run(item);
+                self.run(task);
             } else {
                 match self.search(state) {
-                    Some(Found::Item(item)) => {
+                    Some(Found::Task(task)) => {
                         self.about_to_poll(state);
-                        self.run(item);
+                        self.run(task);
                     }
                     Some(Found::Job(job)) => {
                         if state.searching.get() {
                             self.found_work(state);
                         }
                         self.notify_pending(state);
-                        // Tasks that it wakes are better off where others see them.
+                        // Tasks that it wakes belong where others can see them.
                         state.forked.set(true);
                         self.run_job(job);
                     }
@@ -302,25 +308,25 @@ impl WorkerThread {
         }
     }
 
-    /// What this worker has at hand: see `turns.rs` for who goes when.
+    /// The next task of this worker's own queues, in the order of `turns.rs`.
     #[inline]
-    fn next(&self, state: &WorkerState) -> Option<Item> {
+    fn next(&self, state: &WorkerState) -> Option<Runnable> {
         let remote = self.remote(state);
         let turns = &state.turns;
         if turns.is_for_pinned()
-            && let Some(item) = self.next_pinned(state)
+            && let Some(task) = self.next_pinned(state)
         {
-            return Some(item);
+            return Some(task);
         }
         if turns.is_for_injector()
-            && let Some(item) = self.look_at_injector(state)
+            && let Some(task) = self.look_at_injector(state)
         {
-            return Some(item);
+            return Some(task);
         }
         if turns.is_for_ring() {
-            if let Some(item) = self.pop_ring(state) {
+            if let Some(task) = self.pop_ring(state) {
                 turns.ring_went_first(!remote.lifo.is_empty());
-                return Some(item);
+                return Some(task);
             }
             turns.ring_is_empty();
         }
@@ -329,12 +335,12 @@ impl WorkerThread {
             Some(task) => match turns.slot(remote.ring.len()) {
                 Slot::Runs => {
                     self.notify_pending(state);
-                    return Some(task.into_item());
+                    return Some(task);
                 }
                 Slot::Queues => {
-                    self.push_quietly(state, task.into_item());
-                    if let Some(item) = self.look_at_injector(state) {
-                        return Some(item);
+                    self.push_quietly(state, task);
+                    if let Some(task) = self.look_at_injector(state) {
+                        return Some(task);
                     }
                 }
             },
@@ -345,31 +351,31 @@ impl WorkerThread {
 
     /// The oldest of the tasks that only this worker may run.
     #[inline]
-    fn next_pinned(&self, state: &WorkerState) -> Option<Item> {
+    fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
         let inbox = &self.remote(state).inbox;
         if !inbox.is_empty() {
             state.pinned.borrow_mut().append(&mut inbox.take());
         }
-        let item = state.pinned.borrow_mut().pop_front()?;
+        let task = state.pinned.borrow_mut().pop_front()?;
         self.notify_pending(state);
-        Some(item)
+        Some(task)
     }
 
     /// Takes what is due from the shared queue.
-    fn look_at_injector(&self, state: &WorkerState) -> Option<Item> {
-        let item = self.take_injected(state);
-        let queued = if item.is_some() { self.remote(state).ring.len() } else { 0 };
+    fn look_at_injector(&self, state: &WorkerState) -> Option<Runnable> {
+        let task = self.take_injected(state);
+        let queued = if task.is_some() { self.remote(state).ring.len() } else { 0 };
         state.turns.looked(queued, self.shared.knobs.global_queue_interval);
-        item
+        task
     }
 
-    /// Takes the oldest item of the ring, and notifies what is left there if
+    /// Takes the oldest task of the ring, and notifies what is left there if
     /// that has not been done.
     #[inline]
-    fn pop_ring(&self, state: &WorkerState) -> Option<Item> {
+    fn pop_ring(&self, state: &WorkerState) -> Option<Runnable> {
         let ring = &self.remote(state).ring;
         // SAFETY: the state makes this thread the ring's owner.
-        let item = unsafe { ring.pop() }?;
+        let task = unsafe { ring.pop() }?;
         if state.owes_notify.replace(false) {
             // `pop` was an RMW (or there is only one worker).
             fence_after_rmw();
@@ -377,15 +383,13 @@ impl WorkerThread {
                 self.notify_for(state);
             }
         }
-        Some(item)
+        Some(task)
     }
 
     /// Polls a task. No reference to the state is an argument here, nor used by
     /// the caller afterwards: the poll may give the state away.
     #[inline]
-    fn run(&self, item: Item) {
-        // SAFETY: tasks are the only items so far.
-        let task = unsafe { Runnable::from_item(item) };
+    fn run(&self, task: Runnable) {
         let ran = task.run(self);
         self.come_out();
         let (task, yielded) = match ran {
@@ -399,16 +403,17 @@ impl WorkerThread {
             return;
         };
         if task.pinned_to().is_some() {
-            state.pinned.borrow_mut().push_back(task.into_item());
+            state.pinned.borrow_mut().push_back(task);
         } else if yielded || !state.turns.has_slot_for_itself() {
-            self.push_quietly(state, task.into_item());
+            self.push_quietly(state, task);
         } else {
             let queued = self.schedule(task);
             debug_assert!(queued.is_ok());
         }
     }
 
-    /// What precedes every poll. The reference to the state ends here: the poll may give the state away.
+    /// What precedes every poll. The reference to the state ends here: the poll
+    /// may give the state away.
     #[inline]
     fn about_to_poll(&self, state: &WorkerState) {
         if state.searching.get() {
@@ -425,7 +430,7 @@ impl WorkerThread {
         any
     }
 
-    /// What has to be done now and then; false when it is time to go.
+    /// Periodic work between polls; false when the worker has to leave.
     fn maintain(&self, state: &WorkerState) -> bool {
         if self.shared.is_shut_down() {
             return false;
@@ -440,9 +445,9 @@ impl WorkerThread {
     fn reap(&self, state: &WorkerState) {
         let remote = self.remote(state);
         if !remote.completed_elsewhere.is_empty() {
-            drain(remote.completed_elsewhere.take(), |item| {
+            remote.completed_elsewhere.take().drain(|task| {
                 // SAFETY: it was sent to this worker, whose list this is.
-                unsafe { reap(item, &state.tasks) };
+                unsafe { task.reap(&state.tasks) };
             });
         }
     }
@@ -455,7 +460,7 @@ impl WorkerThread {
         more
     }
 
-    /// Sleeps until there may be something to do; false when it is time to go.
+    /// Sleeps until there may be something to do; false when the worker has to leave.
     fn park(&self, state: &WorkerState) -> bool {
         let shared = &*self.shared;
         if shared.is_shut_down() {
@@ -542,10 +547,10 @@ impl Home for WorkerThread {
         &self.state().expect("a task came to rest on a thread without a state").tasks
     }
 
-    /// A task that joins comes to the LIFO slot, but not at once to its turn:
-    /// it may well wait for the tasks of the ring, too, and would be woken by
-    /// each. A thread that joins is woken at once, whatever that costs: what it
-    /// does next may be what the next poll waits for.
+    /// A task that joins is put into the LIFO slot, but some tasks of the ring run
+    /// first: the joiner may wait for them as well, and would be woken by each. A
+    /// thread that joins is woken at once, whatever that costs: the next poll may
+    /// wait for what that thread does next.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
         let was_empty = self.state().is_some_and(|state| self.remote(state).lifo.is_empty());
@@ -566,15 +571,15 @@ impl Home for WorkerThread {
         }
     }
 
-    fn send_home(&self, home: u32, task: Item) {
+    fn send_home(&self, home: u32, task: CompletedTask) {
         let sent = self.shared.remotes[home as usize].completed_elsewhere.push(task);
-        debug_assert!(sent.is_ok(), "completed_elsewhere are never closed");
+        debug_assert!(sent.is_ok(), "`completed_elsewhere` is never closed");
     }
 }
 
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         debug_assert!(self.state.get().is_null(), "a state was lost");
-        self.vacate();
+        self.leave_place();
     }
 }

@@ -1,22 +1,22 @@
-//! How a worker parts from its state while it blocks in place.
+//! How a worker offers its state while it blocks in place.
 
 use super::*;
 use crate::primitives::atomic::Relaxed;
 
 impl WorkerThread {
-    /// Whether what runs on this thread can go on without the state: one of the
-    /// scheduler's tasks, which is put on the list as if it had rested, or a
-    /// stolen job. Everything else that may ask for this is foreign code in the
-    /// midst of the worker's own affairs (wakers, hooks, destructors, sets of
-    /// local tasks that go), which hold on to the state.
-    pub(super) fn can_part(&self) -> bool {
+    /// Whether what runs on this thread can continue without the state. A task of
+    /// this scheduler can, and is put on the list as if it had rested. A stolen job
+    /// can. Other code that may ask for this is called in the middle of the worker's
+    /// own code, which uses the state: wakers, hooks, destructors, and sets of local
+    /// tasks that are dropped.
+    pub(super) fn can_offer(&self) -> bool {
         let Some(task) = context::with(|context| context.task.get()) else {
             return self.in_job.get() || self.in_leapfrog.get();
         };
         if !task::is_under_way(task, Arc::as_ptr(&self.shared)) {
             return false;
         }
-        // Without a state, it was put on the list when it parted.
+        // Without a state, it was put on the list when the state was offered.
         if self.state().is_some() {
             settle(task, self);
         }
@@ -36,15 +36,15 @@ impl WorkerThread {
     /// a sleeping worker's, so whoever has work for a sleeper has another thread
     /// become the worker. If there is work already, that happens here.
     pub(crate) fn begin_blocking(&self) {
-        self.vacate();
+        self.leave_place();
         self.reclaim();
         let Some(state) = self.state() else { return };
-        // They wait for a turn that may not come for as long as this blocks.
+        // They would wait for as long as this thread blocks.
         self.wake_deferred(state);
-        if !self.can_part() {
+        if !self.can_offer() {
             return self.open_up(state);
         }
-        // It goes on, if it is woken, in the place where others can see it.
+        // If the task in the slot was woken, others can run it from the ring.
         self.empty_slot(state);
         self.notify_pending(state);
         state.forked.set(false);
@@ -64,11 +64,11 @@ impl WorkerThread {
             offer = Some(unsafe { remote.handoff.offer(state, holds, true) });
         });
         self.offered.set(offer.map(|offer| (index, offer)));
-        // What blocks may compute as well, and has no right to the worker's CPU.
+        // What blocks may compute as well, and must not do so on the worker's CPU.
         shared.common.unpin();
         shared.monitor.ensure(&self.shared);
         // Behind the fence in `offer`: either this sees what came for the
-        // worker, or who brought it sees the offer (`Shared::unpark_worker`).
+        // worker, or whoever sent it sees the offer (`Shared::unpark_worker`).
         let is_wanted = holds.pinned || !remote.inbox.is_empty() || shared.is_shut_down();
         if is_wanted {
             shared.unpark_worker(index);
@@ -93,14 +93,14 @@ impl WorkerThread {
         let Some(state) = self.state() else { return };
         self.shared.common.pin_worker(state.index);
         if state.searching.get() {
-            // It was chosen to search, but goes on with what it was doing.
+            // It was chosen to search, but continues what it was doing.
             self.found_work(state);
         }
     }
 
     /// At the runtime's end: cancels this worker's tasks, queued and at rest.
     /// Another thread may block for as long as one of them holds something, and
-    /// would never leave. What is left, the last one to leave finds.
+    /// would never leave. The last thread to leave cancels what is left.
     pub(super) fn abort_tasks(&self) {
         if self.state().is_none() {
             return;
@@ -109,10 +109,9 @@ impl WorkerThread {
         // A destructor may give the state away, and with it the rest of this.
         while let Some(state) = self.state() {
             state.turns.advance();
-            let item = self.next(state).or_else(|| self.take_injected(state));
-            match item {
-                // SAFETY: tasks are the only items so far.
-                Some(item) => unsafe { Runnable::from_item(item) }.cancel(self),
+            let task = self.next(state).or_else(|| self.take_injected(state));
+            match task {
+                Some(task) => task.cancel(self),
                 None if self.wake_deferred(state) => {}
                 None => return,
             }

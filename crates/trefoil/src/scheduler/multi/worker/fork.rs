@@ -25,7 +25,7 @@ impl WorkerThread {
     pub(super) fn empty_slot(&self, state: &WorkerState) {
         // SAFETY: the state is this thread's.
         if let Some(task) = unsafe { self.remote(state).lifo.take_own() } {
-            self.push(state, task.into_item());
+            self.push(state, task);
         }
     }
 
@@ -41,11 +41,11 @@ impl WorkerThread {
     }
 
     /// Offers the state for as long as a fork lasts: see `handoff.rs`. This
-    /// thread goes on without.
+    /// thread continues without it.
     pub(super) fn offer_to_fork(&self) {
         let Some(state) = self.state() else { return };
         let is_able = self.shared.knobs.hands_off_while_forking && self.shared.workers() > 1;
-        if !is_able || context::is_in_local() || !self.can_part() {
+        if !is_able || context::is_in_local() || !self.can_offer() {
             return;
         }
         let (index, holds, remote) = (state.index, state.holds(), self.remote(state));
@@ -129,10 +129,10 @@ impl WorkerThread {
 
     /// A job of the thread that this one waits for, on top of whatever waits.
     pub(crate) fn leapfrog(&self, job: Stolen<'_>) {
-        // Asked here, because inside of the job, the task that waits is no more
-        // to be seen.
-        let can_part = self.can_part();
-        let before = self.in_leapfrog.replace(can_part);
+        // Asked before the job runs: inside of it, the task that waits is not the
+        // current one.
+        let can_offer = self.can_offer();
+        let before = self.in_leapfrog.replace(can_offer);
         job.run_apart();
         self.in_leapfrog.set(before);
     }

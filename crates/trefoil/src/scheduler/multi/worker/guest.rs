@@ -1,46 +1,55 @@
 //! A thread from outside, in the place of a worker that sleeps.
 //!
-//! To hand a closure to a worker, and what it returns back, takes two wake-ups of threads, which are microseconds each;
-//! a fork may take no longer. A guest forks itself: it has a deque, as every worker has, and nothing else of one: no
-//! state, no ring, no tasks. The worker whose place it takes sleeps on, so that no more threads compute than there are
-//! workers. Should that worker wake, for a timer or for a task that only it may run, it serves tasks and steals no
-//! jobs, like one whose state was taken from a fork (`handoff.rs`).
+//! To send a closure to a worker and its result back takes two wake-ups of
+//! threads, which are microseconds each; the fork itself may be shorter. So a
+//! *guest* forks on its own thread. It has a deque, as every worker has, but no
+//! worker state, no ring and no tasks. The worker whose place it takes stays
+//! asleep, so that no more threads compute than there are workers. If that worker
+//! wakes, for a timer or for a task that only it may run, it serves tasks and
+//! steals no jobs, like one whose state was taken from a fork (`handoff.rs`).
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl WorkerThread {
     /// Gives the place back, if this is a guest that has one.
-    pub(super) fn vacate(&self) {
+    pub(super) fn leave_place(&self) {
         let Some(place) = self.place.take() else { return };
-        // Under the sleepers' lock: had the worker woken, it would not be on the list of the covered, and while it has
-        // forkers it does not sleep. So what is found there is this guest's entry, and no later one's.
-        let unseat = || self.shared.remotes[place as usize].handoff.guest_leaves();
-        match self.shared.idle.uncover(place, unseat) {
+        // Under the sleepers' lock. A worker that has woken is not on the list of
+        // the covered, and does not count as asleep again while it has forkers. So
+        // an entry that is found there is this guest's, and not a later one's.
+        let before_sleep = || self.shared.remotes[place as usize].handoff.guest_leaves();
+        match self.shared.idle.uncover(place, before_sleep) {
             Some(Asleep::LookAgain) => self.shared.look_again(place),
             Some(Asleep::OthersSearch) => {}
-            // It has woken, and naps where nobody chooses it, for as long as it takes it to see that the guest has gone.
+            // The worker woke meanwhile and is in a timed park. Unpark it so that
+            // it notices that the guest has left.
             None => drop(self.shared.remotes[place as usize].parker.unpark()),
         }
     }
 }
 
-/// Runs `f` on the calling thread, as a guest. `Err` if that cannot be: no worker sleeps, or there are too many deques.
+/// Runs `f` on the calling thread, as a guest.
 ///
-/// A guest is not one of the threads that the runtime's end waits for: it has none of its tasks, and those last to leave
-/// run destructors, which have no business on a stack that they know nothing of. If the runtime ends meanwhile, the
-/// guest is on its own, and what it asks of the runtime is refused.
+/// The runtime's end does not wait for guests. A guest has none of the runtime's
+/// tasks, and the last thread to leave runs the tasks' destructors, which must not
+/// run on a user's stack. If the runtime ends meanwhile, the guest continues alone,
+/// and what it asks of the runtime is refused.
 ///
-/// The caller is neither a worker, of any runtime, nor does it drive one.
+/// The caller is not a worker of any runtime, and does not drive one.
+///
+/// # Errors
+/// No worker sleeps, or all deques are in use. `f` was not called.
 pub(crate) fn work_here<F, R>(shared: &Arc<Shared>, f: F) -> Result<std::thread::Result<R>, F>
 where
     F: FnOnce() -> R,
 {
-    let seat = |place: u32| shared.remotes[place as usize].handoff.guest_enters();
-    let Some(place) = shared.idle.cover(seat) else { return Err(f) };
+    let before_wake = |place: u32| shared.remotes[place as usize].handoff.guest_enters();
+    let Some(place) = shared.idle.cover(before_wake) else { return Err(f) };
     let worker = WorkerThread::new(Arc::clone(shared), Some(place));
-    // Who posted just before may have found the sleeper gone. The fence is the guest's half of a Dekker duel with
-    // `notify`: either the poster sees `counts` without the sleeper, or this sees what was posted.
+    // A thread that queued a task just before may have found no sleeper to wake.
+    // The fence is the guest's half of a store-buffering pattern with `notify`:
+    // either that thread still sees the sleeper, or this one sees the task.
     fence(SeqCst);
     if shared.has_queued_tasks() {
         shared.unpark_worker(place);
@@ -51,11 +60,11 @@ where
     let _handle = context::enter_handle(handle(shared));
     let _entered = context::mark_entered(Entered::Yes);
     let result = match shared.deques.acquire() {
-        Some(lease) => Ok(context::enter_worker(&worker, || {
-            context::enter_fork(Some(lease.owner()), || catch_unwind(AssertUnwindSafe(f)))
+        Some(deque) => Ok(context::enter_worker(&worker, || {
+            context::enter_fork(Some(deque.owner()), || catch_unwind(AssertUnwindSafe(f)))
         })),
         None => Err(f),
     };
-    worker.vacate();
+    worker.leave_place();
     result
 }

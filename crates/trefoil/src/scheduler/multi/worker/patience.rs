@@ -1,4 +1,4 @@
-//! How long to search before sleeping: what pays is learnt.
+//! How long to search before sleeping, learnt from earlier searches.
 //!
 //! A search that waits for work by spinning pays when the next post comes from
 //! another CPU, and only delays it when whoever would post waits for this one.
@@ -61,6 +61,6 @@ mod tests {
         patience.paid(24);
         assert_eq!(patience.next_search(24), 2 * ROUNDS_MIN);
         let longest = (0..PROBE_EVERY).map(|_| patience.next_search(24)).max();
-        assert_eq!(longest, Some(24), "one in {PROBE_EVERY} goes all the way");
+        assert_eq!(longest, Some(24), "one in {PROBE_EVERY} makes all its rounds");
     }
 }

@@ -1,4 +1,4 @@
-//! How a worker queues what it has woken, and whom it wakes for that.
+//! How a worker queues a task that it has woken, and when it wakes a sleeper.
 
 use super::*;
 
@@ -11,54 +11,54 @@ impl WorkerThread {
             if worker != state.index {
                 return self.shared.send(worker, task);
             }
-            state.pinned.borrow_mut().push_back(task.into_item());
+            state.pinned.borrow_mut().push_back(task);
             return Ok(());
         }
         if state.batch.get() {
-            self.push_quietly(state, task.into_item());
+            self.push_quietly(state, task);
             return Ok(());
         }
         if state.forked.get() {
-            self.push(state, task.into_item());
+            self.push(state, task);
             return Ok(());
         }
         // A task alone in the slot wakes nobody: it runs here, and soon.
         // SAFETY: the state is this thread's.
         if let Some(before) = unsafe { self.remote(state).lifo.replace(task) } {
-            self.push(state, before.into_item());
+            self.push(state, before);
         }
         Ok(())
     }
 
     /// To the back of the ring, in the middle of a poll that may be long.
     #[inline]
-    pub(super) fn push(&self, state: &WorkerState, item: Item) {
+    pub(super) fn push(&self, state: &WorkerState, task: Runnable) {
         if self.shared.workers() == 1 {
-            return self.push_quietly(state, item);
+            return self.push_quietly(state, task);
         }
         // SAFETY: the state makes this thread the ring's owner.
-        match unsafe { self.remote(state).ring.push_fenced(item) } {
+        match unsafe { self.remote(state).ring.push_fenced(task) } {
             Ok(()) => self.notify_pushed(state),
-            Err(item) => self.overflow(state, item),
+            Err(task) => self.overflow(state, task),
         }
     }
 
     /// To the back of the ring; sleepers are looked for before the next poll.
     #[inline]
-    pub(super) fn push_quietly(&self, state: &WorkerState, item: Item) {
+    pub(super) fn push_quietly(&self, state: &WorkerState, task: Runnable) {
         // SAFETY: the state makes this thread the ring's owner.
-        if let Err(item) = unsafe { self.remote(state).ring.push(item) } {
-            return self.overflow(state, item);
+        if let Err(task) = unsafe { self.remote(state).ring.push(task) } {
+            return self.overflow(state, task);
         }
         state.owes_notify.set(true);
     }
 
-    /// There is no room in the ring, so it goes behind what waits outside. What
-    /// is in the ring stays there, and so is served before all that comes later.
+    /// There is no room in the ring, so the task is queued in the injector. The
+    /// tasks of the ring stay there, and so run before all later ones.
     #[cold]
-    fn overflow(&self, state: &WorkerState, item: Item) {
+    fn overflow(&self, state: &WorkerState, task: Runnable) {
         self.remote(state).counters.overflows.add(1);
-        let pushed = self.shared.injector.push(item);
+        let pushed = self.shared.injector.push(task);
         debug_assert!(pushed.is_ok(), "closed before this worker has left");
         fence(SeqCst);
         self.notify_for(state);
@@ -89,7 +89,7 @@ impl WorkerThread {
         }
     }
 
-    /// Announces what was pushed quietly, before a poll that is not preceded by
+    /// Notifies a sleeper of what was pushed quietly, before a poll that is not preceded by
     /// a pop from the ring.
     #[inline]
     pub(super) fn notify_pending(&self, state: &WorkerState) {

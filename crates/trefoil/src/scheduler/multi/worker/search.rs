@@ -19,21 +19,21 @@ impl WorkerThread {
     pub(super) fn search(&self, state: &WorkerState) -> Option<Found<'_>> {
         if self.wake_deferred(state) {
             let state = self.state()?;
-            return self.next(state).map(Found::Item);
+            return self.next(state).map(Found::Task);
         }
-        if let Some(item) = self.take_injected(state) {
-            return Some(Found::Item(item));
+        if let Some(task) = self.take_injected(state) {
+            return Some(Found::Task(task));
         }
         if self.shared.workers() == 1 {
             return None;
         }
-        // A stolen job may be long: what is due here goes first.
+        // A stolen job may be long, so what is due here is served first.
         self.fire_timers(state);
-        if let Some(item) = self.next(state) {
-            return Some(Found::Item(item));
+        if let Some(task) = self.next(state) {
+            return Some(Found::Task(task));
         }
         if self.remote(state).handoff.has_forkers() {
-            return self.steal(state).map(Found::Item);
+            return self.steal(state).map(Found::Task);
         }
         if !state.searching.get() {
             if !self.shared.idle.start_searching() {
@@ -45,7 +45,7 @@ impl WorkerThread {
         let rounds = state.patience.next_search(most);
         for round in 0..=rounds {
             let found =
-                self.steal_anything(state).or_else(|| self.take_injected(state).map(Found::Item));
+                self.steal_anything(state).or_else(|| self.take_injected(state).map(Found::Task));
             if found.is_some() {
                 if round > 0 {
                     state.patience.paid(most);
@@ -66,7 +66,7 @@ impl WorkerThread {
 
     /// Takes from the shared queue: no more than a batch, so that nothing else
     /// waits for long behind it.
-    pub(super) fn take_injected(&self, state: &WorkerState) -> Option<Item> {
+    pub(super) fn take_injected(&self, state: &WorkerState) -> Option<Runnable> {
         let ring = &self.remote(state).ring;
         if self.shared.injector.is_empty() {
             return None;
@@ -79,10 +79,10 @@ impl WorkerThread {
         // Its part, if others are about to come. They can steal it anyway.
         let (searching, sleeping) = self.shared.idle.counts();
         let share = if searching + sleeping > 0 { self.shared.workers() } else { 1 };
-        let first = self.shared.injector.pop_batch(share, most, |item| {
+        let first = self.shared.injector.pop_batch(share, most, |task| {
             batched = true;
-            // SAFETY: as above.
-            let pushed = unsafe { ring.push(item) };
+            // SAFETY: the state makes this thread the ring's owner.
+            let pushed = unsafe { ring.push(task) };
             debug_assert!(pushed.is_ok(), "there was room");
         });
         // A searcher looks around when it stops. All others have to make sure
@@ -99,7 +99,7 @@ impl WorkerThread {
     /// Tasks and jobs take turns at being looked for first.
     pub(super) fn steal_anything(&self, state: &WorkerState) -> Option<Found<'_>> {
         let job = || self.steal_job().map(Found::Job);
-        let task = || self.steal(state).map(Found::Item);
+        let task = || self.steal(state).map(Found::Task);
         if state.turns.tick().is_multiple_of(2) { job().or_else(task) } else { task().or_else(job) }
     }
 
@@ -109,7 +109,7 @@ impl WorkerThread {
         deques.steal(fork_join::deque_id(), start)
     }
 
-    pub(super) fn steal(&self, state: &WorkerState) -> Option<Item> {
+    pub(super) fn steal(&self, state: &WorkerState) -> Option<Runnable> {
         let workers = self.shared.workers();
         let own = self.remote(state);
         let start = context::random(workers as u32) as usize;
@@ -123,10 +123,10 @@ impl WorkerThread {
                 continue;
             }
             // SAFETY: the state makes this thread the owner of its own ring.
-            if let Some(item) = unsafe { ring.steal_into(&own.ring) } {
+            if let Some(task) = unsafe { ring.steal_into(&own.ring) } {
                 own.counters.steals.add(1);
                 own.counters.stolen.add(1 + own.ring.len() as u64);
-                return Some(item);
+                return Some(task);
             }
         }
         None

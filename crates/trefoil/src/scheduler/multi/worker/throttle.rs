@@ -1,11 +1,11 @@
 //! How often one poll wakes other workers.
 //!
-//! The first push of a poll wakes at once. Whoever it woke may have done all
-//! there was, and sleep again, before the next one: on a machine where both
-//! share a CPU, for each of the hundreds of tasks that a broadcast wakes. So
-//! after each wake-up that a poll has made, its next one needs twice as much in
-//! the ring. What is left when the poll is over is notified then, and if that
-//! takes long, the monitor notifies it.
+//! The first push of a poll wakes a worker at once. That worker may have run the
+//! task, and sleep again, before the next push. Where both share a CPU, that could
+//! happen for each of the hundreds of tasks that a broadcast wakes. So after each
+//! wake-up that a poll has made, its next one needs twice as much in the ring. At
+//! the end of the poll, a worker is woken for what is left. If that takes long, the
+//! monitor wakes one.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

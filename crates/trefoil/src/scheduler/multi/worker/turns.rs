@@ -1,4 +1,4 @@
-//! Whose turn it is: how a worker divides its polls among its queues.
+//! How a worker divides its polls among its queues.
 //!
 //! Each bound is in polls of this worker, and holds whatever the other queues
 //! hold. The page `progress` of the crate's documentation puts them together.
@@ -6,14 +6,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How often in a row the task in the LIFO slot may go before the ring.
+/// How often in a row the task in the LIFO slot may run before the ring.
 pub(super) const LIFO_STREAK: u8 = 3;
 
-/// How many items of the ring may go before a task in the LIFO slot.
+/// How many tasks of the ring may run before a task in the LIFO slot.
 pub(super) const LIFO_WAIT: u8 = 61;
 
-/// How many items of the ring go before a joiner that was just woken. It may
-/// well wait for them, too, and would be woken by each.
+/// How many tasks of the ring run before a joiner that was just woken. It may
+/// wait for them as well, and would be woken by each.
 const JOINER_REST: u8 = 4;
 
 /// One poll in so many is a pinned task's, if there is one.
@@ -39,11 +39,11 @@ pub(super) struct Turns {
     /// When a batch was last taken from there, and at which turn.
     took: Cell<Instant>,
     took_at: Cell<u32>,
-    /// How often the slot has gone before the ring, in a row.
+    /// How often the slot has run before the ring, in a row.
     streak: Cell<u8>,
-    /// How many items of the ring go before the slot.
+    /// How many tasks of the ring are to run before the slot.
     rest: Cell<u8>,
-    /// How many have gone, since the slot last had a turn.
+    /// How many of them have run since the slot last had a turn.
     waited: Cell<u8>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Turns {
 pub(super) enum Slot {
     /// It runs next.
     Runs,
-    /// It had its turns: to the back of the ring with it.
+    /// It had its turns, and is moved to the back of the ring.
     Queues,
 }
 
@@ -115,13 +115,13 @@ impl Turns {
         (quantum as usize).clamp(INJECTED_BATCH_MIN, INJECTED_BATCH)
     }
 
-    /// Whether the ring goes before the LIFO slot.
+    /// Whether the ring is served before the LIFO slot.
     #[inline(always)]
     pub(super) fn is_for_ring(&self) -> bool {
         self.rest.get() > 0
     }
 
-    /// An item of the ring has gone before the slot, which holds a task or not.
+    /// A task of the ring ran before the slot, which holds a task or not.
     #[inline]
     pub(super) fn ring_went_first(&self, is_slot_full: bool) {
         let waited = if is_slot_full { self.waited.get() + 1 } else { 0 };
@@ -130,7 +130,7 @@ impl Turns {
         self.rest.set(if waited < LIFO_WAIT { rest } else { 0 });
     }
 
-    /// There is nothing in the ring that could go first.
+    /// There is nothing in the ring that could run first.
     #[inline(always)]
     pub(super) fn ring_is_empty(&self) {
         self.rest.set(0);
@@ -146,7 +146,7 @@ impl Turns {
             return Slot::Runs;
         }
         // Tasks that keep each other awake, or spawn their successors, may
-        // never leave the slot empty: all others go first, once.
+        // never leave the slot empty: all others run first, once.
         self.streak.set(0);
         self.rest.set(queued.min(LIFO_WAIT.into()) as u8);
         Slot::Queues

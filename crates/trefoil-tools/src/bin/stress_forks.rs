@@ -1,7 +1,8 @@
 //! Random fork trees with panics, locks, blocking legs, scopes and loops, mixed
 //! with storms of tasks, on runtimes of all sizes that come and go.
 //!
-//! `cargo run --release -p trefoil --example stress_fork -- [--seconds N] [--seed N] [--workers W]`
+//! `cargo run --release -p trefoil-tools --bin stress_forks -- [--seconds N] [--seed N]
+//! [--workers W]`
 //!
 //! Every tree's result and every panic is accounted for, and a watchdog aborts
 //! the process when nothing moves any more.

@@ -1,12 +1,12 @@
 //! Who is served, and who sleeps, while workers fork for long.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::{fib, multi};
 use trefoil::fork_join::{fork_all, join};
 use trefoil::runtime::{Builder, Runtime};
 

@@ -2,6 +2,8 @@
 //! order, by strangers, or never. With AddressSanitizer, this is also a test
 //! that nothing is used after it was freed.
 
+mod support;
+
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
 use std::mem::forget;
@@ -12,7 +14,8 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use trefoil::runtime::{Builder, EnterGuard, Handle, LocalRuntime, Runtime};
+use support::current_thread;
+use trefoil::runtime::{EnterGuard, Handle, LocalRuntime, Runtime};
 use trefoil::task::{self, LocalEnterGuard, LocalSet, spawn_local, yield_now};
 
 /// In a thread of its own, whose context nobody else has to live with.
@@ -21,7 +24,7 @@ fn apart(f: impl FnOnce() + Send + 'static) {
 }
 
 fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
+    current_thread()
 }
 
 /// Memory that was just freed gets another content.

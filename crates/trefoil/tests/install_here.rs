@@ -1,13 +1,13 @@
 //! Forking on a thread from outside, in the place of a worker that sleeps.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
+use support::{fib, multi};
 use trefoil::fork_join::{fork_all, join, scope};
 use trefoil::runtime::{Builder, Handle};
 use trefoil::task::block_in_place;

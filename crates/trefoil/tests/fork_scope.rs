@@ -30,7 +30,7 @@ fn a_scope_ends_after_all_that_was_spawned() {
 }
 
 #[test]
-fn a_scope_lends_what_is_around_it() {
+fn closures_borrow_what_is_around_the_scope() {
     everywhere(|| {
         let mut rows = vec![0u64; 40];
         scope(|scope| {

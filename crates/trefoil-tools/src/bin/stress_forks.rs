@@ -157,9 +157,9 @@ fn check(world: &World, seed: u64, depth: u64) {
 
 fn round(rng: &mut Rng, workers: Option<usize>) {
     let workers = workers.unwrap_or([1, 2, 2, 3, 8, 64][rng.below(6) as usize]);
-    let lends = rng.below(3) > 0;
+    let hands_off = rng.below(3) > 0;
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).handoff_while_forking(lends).enable_all();
+    builder.worker_threads(workers).handoff_while_forking(hands_off).enable_all();
     let runtime = builder.build().unwrap();
     let world = Arc::new(World { lock: Mutex::new(0) });
     let seeds: Vec<u64> = (0..20).map(|_| rng.next()).collect();

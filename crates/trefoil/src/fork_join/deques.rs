@@ -29,7 +29,7 @@ pub(crate) struct Deques {
     is_solo: bool,
 }
 
-/// A thread's hold on its deque.
+/// Keeps a deque for a thread; the drop gives the deque back to the table.
 #[derive(Debug)]
 pub(crate) struct DequeGuard<'a> {
     deques: &'a Deques,
@@ -69,7 +69,7 @@ impl Deques {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Deque> {
-        // Acquire: pairs with the Release in `lease`.
+        // Acquire: pairs with the Release in `acquire`; makes the new deque visible.
         let deque = self.table.get(index)?.load(Acquire);
         // SAFETY: it came from `Box::into_raw` and is freed with the table.
         unsafe { deque.as_ref() }
@@ -77,7 +77,7 @@ impl Deques {
 
     /// Deques that there are; those of idle threads are empty.
     pub(crate) fn len(&self) -> usize {
-        // Acquire: pairs with the Release in `lease`.
+        // Acquire: pairs with the Release in `acquire`; makes the entries visible.
         self.len.load(Acquire)
     }
 
@@ -101,8 +101,7 @@ impl Drop for Deques {
             // Relaxed: `&mut self` ordered everything.
             let deque = entry.load(Relaxed);
             if !deque.is_null() {
-                // SAFETY: it came from `Box::into_raw`, and leases borrow the
-                // table, so none is left.
+                // SAFETY: it came from `Box::into_raw`. Guards borrow the table, so none is left.
                 drop(unsafe { Box::from_raw(deque) });
             }
         }
@@ -111,8 +110,8 @@ impl Drop for Deques {
 
 impl<'a> DequeGuard<'a> {
     pub(crate) fn owner(&self) -> Owner<'a> {
-        // SAFETY: the table gives a deque to one lease at a time, and neither
-        // lease nor owner leaves its thread.
+        // SAFETY: the table gives a deque to one guard at a time, and neither the guard nor the
+        // owner leaves its thread.
         unsafe { Owner::new(self.deque) }
     }
 }

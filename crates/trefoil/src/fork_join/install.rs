@@ -51,14 +51,16 @@ where
     // runtime that shuts down drops it.
     drop(handle.spawn(InstallTask { job: Some(job.header()), call: Arc::clone(&call) }));
     match call.wait() {
-        // SAFETY: the errand is done with the job, and has executed it.
+        // SAFETY: 1: the task has settled the call, so it is done with the job, which it has
+        // executed. 2: this is the only place that takes the outcome, and it is left at once.
         DONE => match unsafe { job.take_outcome() } {
             Ok(result) => result,
             Err(payload) => resume_unwind(payload),
         },
         // The runtime is over.
         _ => {
-            // SAFETY: the errand is done with the job, and has not executed it.
+            // SAFETY: 1: the task has settled the call without executing the job, and it was the
+            // only one to know the job. 2: the closure is taken once, here.
             let f = unsafe { job.take_closure() };
             f(Where::Here)
         }
@@ -102,7 +104,7 @@ struct Call {
 }
 
 impl Call {
-    /// Waits until the errand is over. The job is only the caller's again then.
+    /// Waits until the task is done with the job. Only then is the job the caller's again.
     fn wait(&self) -> u32 {
         for _ in 0..SPINS {
             // Acquire: as below.

@@ -94,10 +94,10 @@ impl<'a> Fork<'a> {
     #[inline(always)]
     unsafe fn current() -> Option<Self> {
         let deque = context::with(Context::fork);
-        // SAFETY: set by `enter_fork` for as long as the lease lives, which is
-        // longer than the frames above its own, of which the caller's is one.
+        // SAFETY: `enter_fork` sets it for as long as the `DequeGuard` lives. The guard's frame lies
+        // below the caller's, and the result is gone before the caller returns.
         let deque = unsafe { deque.as_ref() }?;
-        // SAFETY: the lease is this thread's.
+        // SAFETY: the `DequeGuard` is this thread's, so this thread is the deque's owner.
         Some(Self { owner: unsafe { Owner::new(deque) } })
     }
 

@@ -30,7 +30,7 @@ impl Parse for Select {
                 input.parse::<Token![=>]>()?;
                 otherwise = Some(parse_handler(input)?);
                 if !input.is_empty() {
-                    return Err(input.error("`else` must be the last branch"));
+                    return Err(input.error("`else` comes last"));
                 }
                 break;
             }
@@ -49,10 +49,10 @@ impl Parse for Select {
             branches.push(Branch { pattern, future, condition, handler });
         }
         if branches.is_empty() && otherwise.is_none() {
-            return Err(Error::new(Span::call_site(), "select! requires at least one branch."));
+            return Err(Error::new(Span::call_site(), "`select!` needs a branch, or `else`"));
         }
         if branches.len() > 64 {
-            return Err(Error::new(Span::call_site(), "up to 64 branches supported"));
+            return Err(Error::new(Span::call_site(), "`select!` has 64 branches at most"));
         }
         Ok(Self { is_biased, branches, otherwise })
     }
@@ -114,7 +114,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let disabled = match &otherwise {
         Some(otherwise) => quote!(#otherwise),
         None => quote_spanned! {span=>
-            ::core::panic!("all branches are disabled and there is no else branch")
+            ::core::panic!("every branch of `select!` is disabled: give it an `else` branch")
         },
     };
     quote_spanned! {span=> {

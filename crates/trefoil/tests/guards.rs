@@ -209,7 +209,7 @@ fn runtimes_left_in_the_wrong_order_are_a_panic_and_left_all_the_same() {
         let mut guards: Vec<_> = runtimes.iter().map(|runtime| Some(runtime.enter())).collect();
         let wrong = catch_unwind(AssertUnwindSafe(|| guards[1] = None)).unwrap_err();
         let text = wrong.downcast_ref::<&str>().unwrap();
-        assert!(text.contains("dropped out of order"), "{text}");
+        assert!(text.contains("in the reverse order of their making"), "{text}");
         assert_eq!(Handle::current().id(), runtimes[2].handle().id());
         guards[2] = None;
         fill();

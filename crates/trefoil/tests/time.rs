@@ -301,7 +301,7 @@ async fn far_deadlines_neither_overflow_nor_fire() {
 }
 
 #[test]
-#[should_panic(expected = "must be called from the context of")]
+#[should_panic(expected = "this thread is in no Trefoil runtime")]
 fn sleeping_outside_of_a_runtime_panics() {
     drop(sleep(ms(1)));
 }

@@ -103,7 +103,7 @@ impl Builder {
     /// For 0.
     #[track_caller]
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
-        assert!(n > 0, "Worker threads cannot be set to 0");
+        assert!(n > 0, "`worker_threads` must be 1 or more");
         self.worker_threads = Some(n);
         self
     }
@@ -159,7 +159,7 @@ impl Builder {
     /// For 0.
     #[track_caller]
     pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
-        assert!(n > 0, "Max blocking threads cannot be set to 0");
+        assert!(n > 0, "`max_blocking_threads` must be 1 or more");
         self.max_blocking_threads = n;
         self
     }
@@ -239,7 +239,7 @@ impl Builder {
     /// For 0.
     #[track_caller]
     pub fn event_interval(&mut self, polls: u32) -> &mut Self {
-        assert!(polls > 0, "event_interval must be greater than 0");
+        assert!(polls > 0, "`event_interval` must be 1 or more");
         self.knobs.event_interval = polls;
         self
     }
@@ -251,7 +251,7 @@ impl Builder {
     /// For 0.
     #[track_caller]
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
-        assert!(polls > 0, "global_queue_interval must be greater than 0");
+        assert!(polls > 0, "`global_queue_interval` must be 1 or more");
         self.knobs.global_queue_interval = polls;
         self
     }
@@ -331,20 +331,25 @@ impl Builder {
         self
     }
 
-    /// Whether workers that [fork](crate::fork_join) for long lend their tasks
-    /// and timers to another thread meanwhile: they do by default.
+    /// Whether a worker that [forks](crate::fork_join) for long hands its state off: `true` by
+    /// default.
     ///
-    /// Without this, what only that worker may run (its pinned tasks, its
-    /// timers) waits until the fork is over, and so does what is queued there
-    /// or comes from outside, unless another worker has time for it. In return,
-    /// forking makes no threads. It is for pools that do nothing but fork: what
-    /// it saves is one exchange for each task that forks and each stolen
-    /// closure, none for the forks within, and a thread that looks every 2 ms
-    /// while any worker forks.
+    /// A worker's state is its queue, its timers and the tasks that are pinned to it. A worker that
+    /// forks offers its state to other threads, and reclaims it when the fork has ended. A monitor
+    /// thread looks at the workers every 2 ms. If a worker has been forking since the last look, if
+    /// work waits in its state, and if no other worker has time for that work, then the monitor
+    /// retakes the state and hands it off to another thread, which is the worker from then on.
     ///
-    /// A current-thread runtime has nobody to lend to.
-    pub fn handoff_while_forking(&mut self, lends: bool) -> &mut Self {
-        self.knobs.hands_off_while_forking = lends;
+    /// With `false`, a worker keeps its state. Its pinned tasks and its timers then wait until the
+    /// fork has ended. Other tasks wait until then, too, unless another worker has time for them. In
+    /// return, forking starts no threads. This is meant for runtimes that do nothing but fork. It
+    /// saves one atomic exchange for each task that forks and for each stolen closure, but nothing
+    /// for the forks inside of them, and it saves the monitor's wake-ups.
+    ///
+    /// It has no effect on a current-thread runtime, whose forks are plain calls, or on a runtime
+    /// with one worker.
+    pub fn handoff_while_forking(&mut self, hands_off: bool) -> &mut Self {
+        self.knobs.hands_off_while_forking = hands_off;
         self
     }
 
@@ -364,7 +369,7 @@ impl Builder {
     /// For a multi-thread runtime.
     #[track_caller]
     pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
-        assert!(!self.is_multi, "Only current_thread is supported when building a LocalRuntime");
+        assert!(!self.is_multi, "`build_local` needs `Builder::new_current_thread`");
         self.build().map(LocalRuntime::from_runtime)
     }
 
@@ -381,7 +386,8 @@ impl Builder {
     pub fn build(&mut self) -> io::Result<Runtime> {
         assert!(
             !(self.is_multi && self.start_paused),
-            "`start_paused` requires the `current_thread` runtime flavor"
+            "`start_paused` needs `Builder::new_current_thread`: several workers do not know that \
+             nothing but time can go on"
         );
         let histograms = Histograms {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),

@@ -53,8 +53,8 @@ impl TryCurrentError {
 }
 
 /// The text of all panics and errors for lack of a runtime.
-pub(crate) const NO_RUNTIME: &str =
-    "there is no reactor running, must be called from the context of a Trefoil runtime";
+pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in `block_on`, or enter a \
+     runtime with `Handle::enter`";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -43,7 +43,7 @@ impl HistogramConfiguration {
     /// For a width or a number of 0.
     #[track_caller]
     pub fn linear(bucket_width: Duration, num_buckets: usize) -> Self {
-        assert!(!bucket_width.is_zero(), "a bucket's width must be greater than 0");
+        assert!(!bucket_width.is_zero(), "a bucket must be wider than 0 ns");
         assert!(num_buckets > 0, "a histogram has at least one bucket");
         Self { scale: Scale::Linear { width_ns: to_ns(bucket_width), buckets: num_buckets } }
     }
@@ -141,8 +141,10 @@ impl LogHistogramBuilder {
     /// Unless it is between 0 and 1.
     #[track_caller]
     pub fn max_error(mut self, max_error: f64) -> Self {
-        assert!(max_error > 0.0, "max_error must be greater than 0");
-        assert!(max_error < 1.0, "max_error must be less than 1");
+        assert!(
+            max_error > 0.0 && max_error < 1.0,
+            "`max_error` is {max_error}, and must lie between 0 and 1"
+        );
         let is_fine = |precision: &u32| 1.0 / f64::from(1u32 << precision) <= max_error;
         self.precision = (0..PRECISION_MAX).find(is_fine).unwrap_or(PRECISION_MAX);
         self
@@ -154,7 +156,10 @@ impl LogHistogramBuilder {
     /// For more than 10.
     #[track_caller]
     pub fn precision_exact(mut self, precision: u32) -> Self {
-        assert!(precision <= PRECISION_MAX, "precision must be at most {PRECISION_MAX}");
+        assert!(
+            precision <= PRECISION_MAX,
+            "`precision` is {precision}, and {PRECISION_MAX} at most"
+        );
         self.precision = precision;
         self
     }
@@ -172,7 +177,7 @@ impl LogHistogramBuilder {
     /// For 0.
     #[track_caller]
     pub fn max_value(mut self, duration: Duration) -> Self {
-        assert!(!duration.is_zero(), "max_value must be greater than 0");
+        assert!(!duration.is_zero(), "`max_value` must be longer than 0 ns");
         self.max_value = duration;
         self
     }
@@ -205,7 +210,10 @@ impl LogHistogramBuilder {
     #[track_caller]
     pub fn build(&self) -> LogHistogram {
         let (min, max) = (self.min_value, self.max_value);
-        assert!(min < max, "min_value ({min:?}) must be less than max_value ({max:?})");
+        assert!(
+            min < max,
+            "`min_value` is {min:?}, and `max_value` {max:?} is no longer than that"
+        );
         let precision = self.precision;
         let below = step_of(to_ns(min), precision).saturating_sub(1);
         let last = step_of(to_ns(max), precision);

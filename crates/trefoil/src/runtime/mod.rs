@@ -214,8 +214,8 @@ impl Runtime {
                 return;
             }
             panic!(
-                "Cannot drop a runtime in a context where blocking is not allowed. This happens \
-                 when a runtime is dropped from within an asynchronous context."
+                "a runtime was dropped in asynchronous code, which must not wait for the runtime's \
+                 threads: call `shutdown_background`, or drop it inside of `spawn_blocking`"
             );
         }
         if let Scheduler::Multi(shared) = &self.handle.scheduler

@@ -289,7 +289,8 @@ impl<T> Future for Receiver<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
-        let shared = self.shared.as_ref().expect("called after complete");
+        let shared =
+            self.shared.as_ref().expect("a oneshot receiver was polled after it had returned");
         if shared.load() & (DONE | CLOSED) != CLOSED {
             // SAFETY: the receiver's cell, and there is one receiver.
             ready!(unsafe { shared.wait(&shared.receiver, RECEIVER_WAITS, DONE, cx.waker()) });
@@ -350,7 +351,7 @@ pub mod error {
 
     impl fmt::Display for RecvError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("channel closed")
+            f.write_str("the sender was dropped without sending a value")
         }
     }
 
@@ -359,8 +360,8 @@ pub mod error {
     impl fmt::Display for TryRecvError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(match self {
-                Self::Empty => "channel empty",
-                Self::Closed => "channel closed",
+                Self::Empty => "no value was sent yet",
+                Self::Closed => "no value will be sent any more",
             })
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream, is_test: bool) -> 
     }
 }
 
-/// The item goes along, so that editors still know it.
+/// Keeps the item beside the error, so that editors still know it.
 fn with_error(item: TokenStream, error: &Error) -> TokenStream {
     let error = error.to_compile_error();
     quote! { #error #item }
@@ -62,7 +62,7 @@ fn try_expand(
     let header = is_test.then(|| quote!(#[::core::prelude::v1::test]));
     let (attributes, visibility, signature) = (&function.attrs, &function.vis, &function.sig);
     let body = &function.block;
-    // Errors about the body's type point at its end, as they would without us.
+    // Errors about the body's type point at its end, as they do in a function without the macro.
     let end = body.stmts.last().map_or_else(|| body.span(), Spanned::span);
     let run = quote_spanned! {end=>
         #krate::runtime::Builder::#constructor()

@@ -29,8 +29,8 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async fn` as a test, in a runtime of its own.
 ///
-/// The options are those of `main`, but the default is `flavor = "current_thread"`. The function may
-/// return whatever a test may return.
+/// The options are those of `main`, but the default is `flavor = "current_thread"`. The function
+/// may return whatever a test may return.
 ///
 /// # Panics
 /// If the runtime cannot be built because the system starts no threads.

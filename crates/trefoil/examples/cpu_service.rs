@@ -22,10 +22,10 @@
 //!   system then divides the cores among more threads than there are cores.
 //!
 //! Look at p99 and the maximum, on a machine that does nothing else, and on more than one worker: a
-//! single worker hands nothing off, so *forked* is *inline* there. Half of *inline*'s delays are shorter than the work that they
-//! wait for, because a request may come at any time of it. Those of *forked* are
-//! seldom below a millisecond, because whoever stands in for a forking worker
-//! only looks for requests now and then, and leaves the core to the fork.
+//! single worker hands nothing off, so *forked* is *inline* there. Half of *inline*'s delays are
+//! shorter than the work that they wait for, because a request may come at any time of it. Those of
+//! *forked* are seldom below a millisecond, because whoever stands in for a forking worker only
+//! looks for requests now and then, and leaves the core to the fork.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -6,9 +6,9 @@
 //! those of other crates [work here](self#talking-to-each-other).
 //!
 //! Names and signatures follow tokio's and rayon's, so most programs that need no I/O are ported by
-//! changing the name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for users
-//! of rayon](fork_join::from_rayon) list all differences. This page is a tour; each stop is a program
-//! that runs.
+//! changing the name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for
+//! users of rayon](fork_join::from_rayon) list all differences. This page is a tour; each stop is a
+//! program that runs.
 //!
 //! # A first program
 //!
@@ -34,16 +34,16 @@
 //! } // The drop of the runtime cancels its tasks and waits for its threads.
 //! ```
 //!
-//! [`Builder`](runtime::Builder) lists what else can be chosen: the names and stacks of threads, the
-//! CPUs that they are pinned to, and, with
-//! [`new_current_thread`](runtime::Builder::new_current_thread), a runtime that runs all tasks on the
-//! calling thread and pays for no synchronisation.
+//! [`Builder`](runtime::Builder) lists what else can be chosen: the names and stacks of threads,
+//! the CPUs that they are pinned to, and, with
+//! [`new_current_thread`](runtime::Builder::new_current_thread), a runtime that runs all tasks on
+//! the calling thread and pays for no synchronisation.
 //!
 //! # Tasks
 //!
 //! A task is a future that the runtime drives on its own, on any worker that is free. A task starts
-//! when it is spawned and costs one allocation. Its [`JoinHandle`](task::JoinHandle) is a future that
-//! returns the task's output, or a [`JoinError`](task::JoinError) if the task panicked or was
+//! when it is spawned and costs one allocation. Its [`JoinHandle`](task::JoinHandle) is a future
+//! that returns the task's output, or a [`JoinError`](task::JoinError) if the task panicked or was
 //! aborted. A task whose handle is dropped runs on.
 //!
 //! ```
@@ -105,15 +105,15 @@
 //! # }
 //! ```
 //!
-//! `select!` and `timeout` drop the futures that have not finished. A dropped future may lose what it
-//! was about to do, so the documentation of each asynchronous function has a section on cancellation
-//! safety.
+//! `select!` and `timeout` drop the futures that have not finished. A dropped future may lose what
+//! it was about to do, so the documentation of each asynchronous function has a section on
+//! cancellation safety.
 //!
 //! # Talking to each other
 //!
 //! [`sync`] has a channel for one value, [`oneshot`](sync::oneshot), and a signal,
-//! [`Notify`](sync::Notify). Channels, locks and semaphores of other crates work here, such as those
-//! of `tokio::sync` and `async-channel`: all they need of a runtime is wakers.
+//! [`Notify`](sync::Notify). Channels, locks and semaphores of other crates work here, such as
+//! those of `tokio::sync` and `async-channel`: all they need of a runtime is wakers.
 //!
 //! ```
 //! # #[trefoil::main]
@@ -194,8 +194,8 @@
 //! # Without `Send`
 //!
 //! A task may move to another thread at each `.await`, so it has to be `Send`. The tasks of a
-//! [`LocalSet`](task::LocalSet) or a [`LocalRuntime`](runtime::LocalRuntime) stay on their thread and
-//! need not be `Send`.
+//! [`LocalSet`](task::LocalSet) or a [`LocalRuntime`](runtime::LocalRuntime) stay on their thread
+//! and need not be `Send`.
 //!
 //! ```
 //! use std::cell::Cell;
@@ -230,9 +230,9 @@
 //!
 //! # Testing
 //!
-//! [`test`](macro@test) runs an asynchronous test. With the feature `test-util`, time can be paused.
-//! Paused time jumps to the next timer when nothing else is left to do, so an hour passes at once,
-//! and timers still fire in order.
+//! [`test`](macro@test) runs an asynchronous test. With the feature `test-util`, time can be
+//! paused. Paused time jumps to the next timer when nothing else is left to do, so an hour passes
+//! at once, and timers still fire in order.
 //!
 //! ```
 //! # #[cfg(feature = "test-util")]

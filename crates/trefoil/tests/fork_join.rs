@@ -84,7 +84,11 @@ fn in_a_current_thread_runtime_it_is_two_calls() {
     };
     let current = Builder::new_current_thread().build().unwrap();
     current.block_on(async { both() });
-    current.install(both);
+    {
+        // `install` only calls the closure, so its context is this thread's.
+        let _guard = current.enter();
+        current.install(both);
+    }
     let id = current.block_on(async { join(|| thread::current().id(), || ()).0 });
     assert_eq!(id, thread::current().id());
 }

@@ -250,7 +250,8 @@ fn tasks_do_not_wait_for_a_guest_that_stays() {
     }
 }
 
-/// Two workers, each covered by a guest that stays, and two tasks, the first of which waits for the second.
+/// Two workers, each covered by a guest that stays, and two tasks, the first of which waits for the
+/// second.
 #[test]
 fn tasks_do_not_wait_for_as_many_guests_as_there_are_workers() {
     let runtime = multi(2);

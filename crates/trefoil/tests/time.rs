@@ -394,7 +394,7 @@ static HOSTILE: RawWakerVTable = RawWakerVTable::new(
         // SAFETY: every waker has a count of its own.
         let hostile = unsafe { &*data.cast::<Hostile>() };
         (hostile.on_clone)(hostile);
-        // SAFETY: as above.
+        // SAFETY: the pointer came from `Arc::into_raw`, and this waker's count keeps it alive.
         unsafe { Arc::increment_strong_count(hostile) };
         RawWaker::new(data, &HOSTILE)
     },

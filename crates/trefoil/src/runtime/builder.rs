@@ -99,10 +99,11 @@ impl Builder {
         self
     }
 
-    /// The number of workers of a multi-thread runtime. It has no effect on a current-thread runtime.
+    /// The number of workers of a multi-thread runtime. It has no effect on a current-thread
+    /// runtime.
     ///
-    /// The default is the environment variable `TREFOIL_WORKER_THREADS`, if that is a number greater
-    /// than 0, or else the number of CPUs that the process may use.
+    /// The default is the environment variable `TREFOIL_WORKER_THREADS`, if that is a number
+    /// greater than 0, or else the number of CPUs that the process may use.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -113,20 +114,20 @@ impl Builder {
         self
     }
 
-    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` returns for it. Workers are
-    /// counted from 0, and the numbers of the CPUs are the system's. By default, workers are not
-    /// pinned.
+    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` returns for it. Workers
+    /// are counted from 0, and the numbers of the CPUs are the system's. By default, workers are
+    /// not pinned.
     ///
-    /// A thread that becomes a worker later is pinned like the thread before it: this happens when a
-    /// task [blocks in place](crate::task::block_in_place), for example. The thread that was the
-    /// worker before is unpinned. Unpinned threads of the runtime may use the same CPUs as the thread
-    /// that has built the runtime. A thread that is started by a task inherits the CPUs of the task's
-    /// worker.
+    /// A thread that becomes a worker later is pinned like the thread before it: this happens when
+    /// a task [blocks in place](crate::task::block_in_place), for example. The thread that was the
+    /// worker before is unpinned. Unpinned threads of the runtime may use the same CPUs as the
+    /// thread that has built the runtime. A thread that is started by a task inherits the CPUs of
+    /// the task's worker.
     ///
     /// # Errors
     /// [`build`](Builder::build) then returns an error
-    /// - of kind `InvalidInput` if the calling thread may not use one of the CPUs, if a worker has no
-    ///   CPU, or if the runtime is a current-thread one, which has no workers of its own,
+    /// - of kind `InvalidInput` if the calling thread may not use one of the CPUs, if a worker has
+    ///   no CPU, or if the runtime is a current-thread one, which has no workers of its own,
     /// - of kind `Unsupported` on systems other than Linux.
     ///
     /// ```no_run
@@ -218,9 +219,9 @@ impl Builder {
         self
     }
 
-    /// Calls `f` on each thread of the runtime that ends, after the thread's last task and before the
-    /// drop of the runtime returns. Tasks that are left when the runtime shuts down may be dropped
-    /// later than this call.
+    /// Calls `f` on each thread of the runtime that ends, after the thread's last task and before
+    /// the drop of the runtime returns. Tasks that are left when the runtime shuts down may be
+    /// dropped later than this call.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self
@@ -238,8 +239,8 @@ impl Builder {
         self
     }
 
-    /// The number of polls after which a worker checks its timers and the messages of other threads:
-    /// 61 by default.
+    /// The number of polls after which a worker checks its timers and the messages of other
+    /// threads: 61 by default.
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -250,8 +251,8 @@ impl Builder {
         self
     }
 
-    /// The greatest number of polls after which a busy worker takes tasks from the shared queue: 61 by
-    /// default. A worker whose polls are long does so more often.
+    /// The greatest number of polls after which a busy worker takes tasks from the shared queue: 61
+    /// by default. A worker whose polls are long does so more often.
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -273,8 +274,8 @@ impl Builder {
     /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`].
     ///
     /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
-    /// more words of memory. A runtime that measures nothing pays nothing. The time is the system's,
-    /// even if the runtime's clock is paused.
+    /// more words of memory. A runtime that measures nothing pays nothing. The time is the
+    /// system's, even if the runtime's clock is paused.
     ///
     /// ```
     /// use std::time::Duration;
@@ -316,8 +317,8 @@ impl Builder {
     }
 
     /// Makes every worker measure how long its polls take: see
-    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. This costs as much as schedule latencies
-    /// do, and both together cost no more than one of them.
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. This costs as much as schedule
+    /// latencies do, and both together cost no more than one of them.
     ///
     /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]: super::RuntimeMetrics::poll_time_histogram_bucket_count
     pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
@@ -345,10 +346,10 @@ impl Builder {
     /// retakes the state and hands it off to another thread, which is the worker from then on.
     ///
     /// With `false`, a worker keeps its state. Its pinned tasks and its timers then wait until the
-    /// fork has ended. Other tasks wait until then, too, unless another worker has time for them. In
-    /// return, forking starts no threads. This is meant for runtimes that do nothing but fork. It
-    /// saves one atomic exchange for each task that forks and for each stolen closure, but nothing
-    /// for the forks inside of them, and it saves the monitor's wake-ups.
+    /// fork has ended. Other tasks wait until then, too, unless another worker has time for them.
+    /// In return, forking starts no threads. This is meant for runtimes that do nothing but fork.
+    /// It saves one atomic exchange for each task that forks and for each stolen closure, but
+    /// nothing for the forks inside of them, and it saves the monitor's wake-ups.
     ///
     /// It has no effect on a current-thread runtime, whose forks are plain calls, or on a runtime
     /// with one worker.
@@ -385,8 +386,8 @@ impl Builder {
     /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics
-    /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing else
-    /// is left to do, and only a single thread knows that.
+    /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
+    /// else is left to do, and only a single thread knows that.
     #[track_caller]
     pub fn build(&mut self) -> io::Result<Runtime> {
         assert!(

@@ -7,17 +7,18 @@ use std::sync::OnceLock;
 /// The process-wide runtime. The first call starts it, and so does the first fork outside of any
 /// runtime.
 ///
-/// Closures that are [forked](mod@crate::fork_join) outside of any runtime run on its workers. It is a
-/// multi-thread runtime with timers and with all defaults of [`Builder`]: one worker per CPU that the
-/// process may use, unless `TREFOIL_WORKER_THREADS` says otherwise when it starts. Its
+/// Closures that are [forked](mod@crate::fork_join) outside of any runtime run on its workers. It
+/// is a multi-thread runtime with timers and with all defaults of [`Builder`]: one worker per CPU
+/// that the process may use, unless `TREFOIL_WORKER_THREADS` says otherwise when it starts. Its
 /// [name](Handle::name) is `global`, and its threads are called `trefoil-global`.
 ///
-/// It is never shut down. When the process ends, its threads end at any point of their code, and its
-/// tasks are not dropped. It is the *current* runtime of its own threads only: outside of a runtime,
+/// It is never shut down. When the process ends, its threads end at any point of their code, and
+/// its tasks are not dropped. It is the *current* runtime of its own threads only: outside of a
+/// runtime,
 /// [`spawn`](crate::spawn) still panics, and this handle's [`spawn`](Handle::spawn) does not.
 ///
-/// A program that needs other settings builds a runtime of its own and works inside of that. This one
-/// is then never started.
+/// A program that needs other settings builds a runtime of its own and works inside of that. This
+/// one is then never started.
 ///
 /// # Errors
 /// If the system could not start the threads at the first call. Later calls do not try again. Forks

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// A handle to a runtime, for any thread.
 ///
-/// A clone is cheap. A handle does not keep the runtime from shutting down. In a runtime that has shut
-/// down, tasks that are spawned are cancelled, and forks run on their callers.
+/// A clone is cheap. A handle does not keep the runtime from shutting down. In a runtime that has
+/// shut down, tasks that are spawned are cancelled, and forks run on their callers.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) scheduler: Scheduler,
@@ -47,8 +47,8 @@ impl TryCurrentError {
         true
     }
 
-    /// Whether the reason is that the thread's locals have been destroyed. This is always false: those
-    /// of this crate have no destructors.
+    /// Whether the reason is that the thread's locals have been destroyed. This is always false:
+    /// those of this crate have no destructors.
     pub fn is_thread_local_destroyed(&self) -> bool {
         false
     }
@@ -96,8 +96,8 @@ impl fmt::Display for Dump {
 }
 
 impl Handle {
-    /// The current runtime of the thread: a thread is in a runtime inside of a task, a blocking task
-    /// and `block_on`, and under a guard of [`Handle::enter`].
+    /// The current runtime of the thread: a thread is in a runtime inside of a task, a blocking
+    /// task and `block_on`, and under a guard of [`Handle::enter`].
     ///
     /// # Panics
     /// If the thread is in no runtime.
@@ -117,12 +117,12 @@ impl Handle {
         context::current_handle().ok_or(TryCurrentError(()))
     }
 
-    /// Makes this the current runtime of the thread, which `spawn` and its like use, until the guard is
-    /// dropped.
+    /// Makes this the current runtime of the thread, which `spawn` and its like use, until the
+    /// guard is dropped.
     ///
-    /// The current runtime is that of the newest guard. A leaked guard has an effect for as long as its
-    /// thread lives. A guard that is held across an `.await` also has an effect between the polls, on
-    /// everything that runs on the thread.
+    /// The current runtime is that of the newest guard. A leaked guard has an effect for as long as
+    /// its thread lives. A guard that is held across an `.await` also has an effect between the
+    /// polls, on everything that runs on the thread.
     ///
     /// # Panics
     /// The drop of a guard panics if the thread has a newer guard, except during another panic. The
@@ -140,8 +140,8 @@ impl Handle {
         }
     }
 
-    /// Spawns a task into the runtime. The task starts even if nobody awaits the handle. If the runtime
-    /// has shut down, the task is cancelled.
+    /// Spawns a task into the runtime. The task starts even if nobody awaits the handle. If the
+    /// runtime has shut down, the task is cancelled.
     ///
     /// # Cancellation safety
     /// The task runs on when its handle is dropped.
@@ -154,12 +154,12 @@ impl Handle {
         self.spawn_with(future, None)
     }
 
-    /// Spawns a task that runs on one worker only, and so in that worker's caches. Workers are counted
-    /// from 0, and `worker` is taken modulo their number.
+    /// Spawns a task that runs on one worker only, and so in that worker's caches. Workers are
+    /// counted from 0, and `worker` is taken modulo their number.
     ///
-    /// The future still has to be `Send`, because the task is made on one thread and runs on another.
-    /// The task waits while another task keeps its worker busy. If the runtime has shut down, the task
-    /// is cancelled.
+    /// The future still has to be `Send`, because the task is made on one thread and runs on
+    /// another. The task waits while another task keeps its worker busy. If the runtime has shut
+    /// down, the task is cancelled.
     ///
     /// # Cancellation safety
     /// The task runs on when its handle is dropped.
@@ -202,12 +202,12 @@ impl Handle {
         }
     }
 
-    /// Runs a closure that may block on a thread of the blocking pool. If the runtime has shut down, the
-    /// closure is cancelled.
+    /// Runs a closure that may block on a thread of the blocking pool. If the runtime has shut
+    /// down, the closure is cancelled.
     ///
     /// # Cancellation safety
-    /// The closure runs on when its handle is dropped. An abort cancels it only if it has not started,
-    /// because a thread cannot be stopped.
+    /// The closure runs on when its handle is dropped. An abort cancels it only if it has not
+    /// started, because a thread cannot be stopped.
     ///
     /// # Panics
     /// If the pool has no thread and the system cannot start one.
@@ -220,8 +220,8 @@ impl Handle {
         blocking::spawn(self, f)
     }
 
-    /// Runs a future on the calling thread to its end, with this runtime as its context, and returns
-    /// its output.
+    /// Runs a future on the calling thread to its end, with this runtime as its context, and
+    /// returns its output.
     ///
     /// This call polls nothing but the future. The workers of a multi-thread runtime run the tasks
     /// meanwhile. The tasks of a current-thread runtime only run while a thread is in
@@ -235,14 +235,15 @@ impl Handle {
     }
 
     /// Runs a closure on one of the runtime's workers, where a fork such as
-    /// [`join`](fn@crate::fork_join::join) is cheapest, and blocks the calling thread until the closure
-    /// has returned.
+    /// [`join`](fn@crate::fork_join::join) is cheapest, and blocks the calling thread until the
+    /// closure has returned.
     ///
-    /// The closure is called on the calling thread if that is a worker of this runtime, if the runtime
-    /// is a current-thread one, or if the runtime has shut down.
+    /// The closure is called on the calling thread, and in that thread's context, if the thread is
+    /// a worker of this runtime, if the runtime is a current-thread one, or if the runtime has shut
+    /// down.
     ///
-    /// A worker of another runtime blocks like any other thread. If all workers of two runtimes are in
-    /// `install` of the other runtime, all of them wait forever.
+    /// A worker of another runtime blocks like any other thread. If all workers of two runtimes are
+    /// in `install` of the other runtime, all of them wait forever.
     ///
     /// # Panics
     /// With the closure's own panic.
@@ -256,28 +257,30 @@ impl Handle {
 
     /// Runs a closure on the calling thread in the place of a sleeping worker.
     ///
-    /// This is [`install`](Self::install) without the two wake-ups of threads that moving the closure
-    /// costs. It pays for computations of less than a millisecond; longer ones gain nothing.
+    /// This is [`install`](Self::install) without the two wake-ups of threads that moving the
+    /// closure costs. It pays for computations of less than a millisecond; longer ones gain
+    /// nothing.
     ///
-    /// Other workers may take what the closure forks. The worker whose place is taken stays asleep, so
-    /// that no more threads compute than there are workers. It wakes for its timers and for tasks that
-    /// are pinned to it. In a runtime with two workers or more, it also wakes for other tasks if all
-    /// workers are busy for some milliseconds. In a runtime with one worker, other tasks wait until the
-    /// closure has returned; so they do with
-    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all workers are
-    /// busy. A call of [`block_in_place`](crate::task::block_in_place) in the closure ends that wait: it
-    /// gives the place back for good. The shutdown of the runtime does not wait for the closure.
+    /// Other workers may take what the closure forks. The worker whose place is taken stays asleep,
+    /// so that no more threads compute than there are workers. It wakes for its timers and for
+    /// tasks that are pinned to it. In a runtime with two workers or more, it also wakes for other
+    /// tasks if all workers are busy for some milliseconds. In a runtime with one worker, other
+    /// tasks wait until the closure has returned; so they do with
+    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all workers
+    /// are busy. A call of [`block_in_place`](crate::task::block_in_place) in the closure ends that
+    /// wait: it gives the place back for good. The shutdown of the runtime does not wait for the
+    /// closure.
     ///
     /// The closure has the stack and the thread-locals of the calling thread.
     /// [`thread_stack_size`](super::Builder::thread_stack_size),
     /// [`worker_affinity`](super::Builder::worker_affinity) and
-    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it, and the time does not
-    /// count as any worker's.
+    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it, and the time does
+    /// not count as any worker's.
     ///
     /// It is the same as `install`
     /// - if no worker sleeps,
-    /// - on a worker of this or another runtime, inside of a [`LocalSet`](crate::task::LocalSet), and on
-    ///   a thread that drives a current-thread runtime,
+    /// - on a worker of this or another runtime, inside of a [`LocalSet`](crate::task::LocalSet),
+    ///   and on a thread that drives a current-thread runtime,
     /// - if more than 64 threads are in this function or block in place at the same time.
     ///
     /// # Panics
@@ -323,8 +326,8 @@ impl Handle {
         RuntimeMetrics::new(self.clone())
     }
 
-    /// The state of the scheduler as text, for people who look for the reason of a hang. The format may
-    /// change in any release.
+    /// The state of the scheduler as text, for people who look for the reason of a hang. The format
+    /// may change in any release.
     pub fn dump(&self) -> impl fmt::Display {
         Dump(self.clone())
     }

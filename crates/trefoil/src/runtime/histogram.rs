@@ -51,8 +51,8 @@ impl HistogramConfiguration {
     /// Buckets whose width grows with the durations that they count.
     ///
     /// # Panics
-    /// Given a [`LogHistogramBuilder`], in the cases in which its [`build`](LogHistogramBuilder::build)
-    /// does.
+    /// Given a [`LogHistogramBuilder`], in the cases in which its
+    /// [`build`](LogHistogramBuilder::build) does.
     pub fn log(configuration: impl Into<LogHistogram>) -> Self {
         Self { scale: Scale::Log(configuration.into()) }
     }
@@ -100,8 +100,8 @@ impl Default for HistogramConfiguration {
 /// A scale that divides each power of two into buckets of equal width: see
 /// [`HistogramConfiguration::log`].
 ///
-/// The default reaches from 100 ns to a minute, and the width of a bucket is at most a quarter of its
-/// start.
+/// The default reaches from 100 ns to a minute, and the width of a bucket is at most a quarter of
+/// its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogHistogram {
     /// Each power of two has `2^precision` steps.
@@ -167,8 +167,8 @@ impl LogHistogramBuilder {
         self
     }
 
-    /// The least duration that is told from shorter ones: 100 ns by default. Shorter durations are all
-    /// in the first bucket, which ends at this duration or a little before.
+    /// The least duration that is told from shorter ones: 100 ns by default. Shorter durations are
+    /// all in the first bucket, which ends at this duration or a little before.
     pub fn min_value(mut self, duration: Duration) -> Self {
         self.min_value = duration;
         self
@@ -283,8 +283,8 @@ impl Histogram {
     }
 
     fn record(&self, duration: Duration) {
-        // Relaxed: statistics. An RMW, because two threads may record for one worker: a thread whose
-        // state was retaken during a poll records that poll when it ends.
+        // Relaxed: statistics. An RMW, because two threads may record for one worker: a thread
+        // whose state was retaken during a poll records that poll when it ends.
         self.counts[self.configuration.bucket_of(to_ns(duration))].fetch_add(1, Relaxed);
     }
 

@@ -12,8 +12,8 @@ pub struct LocalOptions {}
 /// A current-thread runtime that stays on its thread, so that its tasks need not be `Send`.
 ///
 /// It is a current-thread [`Runtime`] with a [`LocalSet`] of its own, so
-/// [`spawn_local`](crate::task::spawn_local) works everywhere inside of it. The drop first drops the
-/// local tasks and then shuts the runtime down, as the drop of a [`Runtime`] does.
+/// [`spawn_local`](crate::task::spawn_local) works everywhere inside of it. The drop first drops
+/// the local tasks and then shuts the runtime down, as the drop of a [`Runtime`] does.
 ///
 /// # Panics
 /// The drop panics in asynchronous code, because it waits.
@@ -45,8 +45,8 @@ impl LocalRuntime {
         self.set.as_ref().expect("it is taken on drop only")
     }
 
-    /// A handle to this runtime, which can be sent to other threads. What is spawned through the handle
-    /// has to be `Send`.
+    /// A handle to this runtime, which can be sent to other threads. What is spawned through the
+    /// handle has to be `Send`.
     pub fn handle(&self) -> &Handle {
         self.runtime.handle()
     }
@@ -95,14 +95,15 @@ impl LocalRuntime {
         self.runtime.metrics()
     }
 
-    /// Makes this the current runtime of the thread until the guard is dropped: see [`Handle::enter`].
+    /// Makes this the current runtime of the thread until the guard is dropped: see
+    /// [`Handle::enter`].
     /// [`spawn_local`](crate::task::spawn_local) then spawns into this runtime.
     pub fn enter(&self) -> EnterGuard<'_> {
         self.runtime.handle().enter_with(Some(self.set().enter()))
     }
 
-    /// Drops the local tasks, shuts the runtime down and waits for its threads, for `duration` at most:
-    /// see [`Runtime::shutdown_timeout`].
+    /// Drops the local tasks, shuts the runtime down and waits for its threads, for `duration` at
+    /// most: see [`Runtime::shutdown_timeout`].
     ///
     /// # Panics
     /// In asynchronous code, because it waits; not if `duration` is zero.

@@ -57,8 +57,8 @@ impl RuntimeMetrics {
         self.spawned_tasks_count().saturating_sub(ended) as usize
     }
 
-    /// The number of tasks that were ever spawned. Tasks of a [`LocalSet`](crate::task::LocalSet) and
-    /// closures of the blocking pool do not count.
+    /// The number of tasks that were ever spawned. Tasks of a [`LocalSet`](crate::task::LocalSet)
+    /// and closures of the blocking pool do not count.
     pub fn spawned_tasks_count(&self) -> u64 {
         self.sum(|tasks| tasks.spawned.get())
     }
@@ -68,14 +68,14 @@ impl RuntimeMetrics {
         workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere)
     }
 
-    /// The number of tasks in the queue that all workers share. A current-thread runtime has no such
-    /// queue, and returns 0.
+    /// The number of tasks in the queue that all workers share. A current-thread runtime has no
+    /// such queue, and returns 0.
     pub fn global_queue_depth(&self) -> usize {
         self.handle.global_queue_depth()
     }
 
-    /// The number of tasks in a worker's own queue. The queue of a current-thread runtime belongs to the
-    /// thread in `block_on`: on all other threads, this returns 0.
+    /// The number of tasks in a worker's own queue. The queue of a current-thread runtime belongs
+    /// to the thread in `block_on`: on all other threads, this returns 0.
     ///
     /// # Panics
     /// If there is no such worker.
@@ -109,8 +109,8 @@ impl RuntimeMetrics {
         counters.parks.get() + counters.unparks.get()
     }
 
-    /// How long a worker was awake, up to the moment when it last went to sleep. In a current-thread
-    /// runtime, only the time in `block_on` counts.
+    /// How long a worker was awake, up to the moment when it last went to sleep. In a
+    /// current-thread runtime, only the time in `block_on` counts.
     ///
     /// # Panics
     /// If there is no such worker.
@@ -150,7 +150,8 @@ impl RuntimeMetrics {
         self.worker(worker).wakes.get()
     }
 
-    /// Whether the runtime measures how long ready tasks wait for their polls: see [`Builder::enable_metrics_schedule_latency_histogram`].
+    /// Whether the runtime measures how long ready tasks wait for their polls: see
+    /// [`Builder::enable_metrics_schedule_latency_histogram`].
     ///
     /// [`Builder::enable_metrics_schedule_latency_histogram`]: super::Builder::enable_metrics_schedule_latency_histogram
     pub fn schedule_latency_histogram_enabled(&self) -> bool {
@@ -172,9 +173,9 @@ impl RuntimeMetrics {
         range(self.handle.common().histograms.schedule_latency.as_ref(), bucket)
     }
 
-    /// How many polls of a worker came after a wait within the bucket's range. A task waits from the
-    /// moment when it was spawned or woken. A task that was woken during its own poll waits from the end
-    /// of that poll.
+    /// How many polls of a worker came after a wait within the bucket's range. A task waits from
+    /// the moment when it was spawned or woken. A task that was woken during its own poll waits
+    /// from the end of that poll.
     ///
     /// # Panics
     /// If there is no such worker, no such bucket or no histogram.

@@ -1,9 +1,9 @@
 //! Runtimes: what drives tasks, timers and blocking closures.
 //!
-//! A [`Runtime`] has one of two schedulers. The *multi-thread* scheduler has worker threads, each with
-//! a run queue of its own, and a worker without tasks steals from the others. The *current-thread*
-//! scheduler runs all tasks on the thread that is in [`Runtime::block_on`], and pays for no
-//! synchronisation between threads.
+//! A [`Runtime`] has one of two schedulers. The *multi-thread* scheduler has worker threads, each
+//! with a run queue of its own, and a worker without tasks steals from the others. The
+//! *current-thread* scheduler runs all tasks on the thread that is in [`Runtime::block_on`], and
+//! pays for no synchronisation between threads.
 //!
 //! [`from_tokio`] lists the differences for users of tokio.
 
@@ -42,8 +42,8 @@ use std::time::Duration;
 /// A running scheduler, its blocking pool and its timers.
 ///
 /// The drop shuts the runtime down. Each task is dropped at the `.await` where it waits, or at the
-/// next one that it reaches. Blocking tasks that have not started are cancelled. The drop then waits
-/// for all threads of the runtime, and so for blocking tasks that have started.
+/// next one that it reaches. Blocking tasks that have not started are cancelled. The drop then
+/// waits for all threads of the runtime, and so for blocking tasks that have started.
 /// [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`] limit that wait.
 ///
 /// # Panics
@@ -56,14 +56,15 @@ pub struct Runtime {
     is_over: bool,
 }
 
-/// The id of a runtime or of a [`LocalSet`](crate::task::LocalSet). No two of a process have the same.
+/// The id of a runtime or of a [`LocalSet`](crate::task::LocalSet). No two of a process have the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
 impl Id {
     pub(crate) fn next() -> Self {
-        // Not loom's, whose statics end with each execution. Relaxed: the counter orders nothing, and
-        // only uniqueness matters.
+        // Not loom's, whose statics end with each execution. Relaxed: the counter orders nothing,
+        // and only uniqueness matters.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let id = NEXT.fetch_add(1, crate::primitives::atomic::Relaxed);
         Self(NonZeroU64::new(id).expect("2^64 runtimes"))
@@ -85,8 +86,8 @@ impl UnwindSafe for Builder {}
 impl RefUnwindSafe for Builder {}
 
 impl Runtime {
-    /// Makes a multi-thread runtime with timers and with all defaults of [`Builder`]: one worker per
-    /// CPU that the process may use.
+    /// Makes a multi-thread runtime with timers and with all defaults of [`Builder`]: one worker
+    /// per CPU that the process may use.
     ///
     /// # Errors
     /// If the system cannot start the worker threads.
@@ -164,12 +165,12 @@ impl Runtime {
         self.handle.install_here(f)
     }
 
-    /// Runs a future on the calling thread to its end, with this runtime as its context, and returns
-    /// its output.
+    /// Runs a future on the calling thread to its end, with this runtime as its context, and
+    /// returns its output.
     ///
-    /// In a current-thread runtime, this call also runs all tasks. If several threads call it at the
-    /// same time, one of them runs the tasks. When that thread returns, another one continues. Each
-    /// of them polls its own future meanwhile.
+    /// In a current-thread runtime, this call also runs all tasks. If several threads call it at
+    /// the same time, one of them runs the tasks. When that thread returns, another one continues.
+    /// Each of them polls its own future meanwhile.
     ///
     /// # Panics
     /// In asynchronous code, where the thread must not block; and with the future's own panic.

@@ -15,12 +15,13 @@ enum WeakHandle {
     Current(Weak<current::Shared>),
 }
 
-/// Not loom's lock: loom has no statics that outlive a model. No model depends on this one, and nothing
-/// that loom has to see happens while it is held.
+/// Not loom's lock: loom has no statics that outlive a model. No model depends on this one, and
+/// nothing that loom has to see happens while it is held.
 static RUNTIMES: Mutex<BTreeMap<NonZeroU64, WeakHandle>> = Mutex::new(BTreeMap::new());
 
 fn runtimes() -> MutexGuard<'static, BTreeMap<NonZeroU64, WeakHandle>> {
-    // A panic cannot leave the map in an inconsistent state: each critical section is one operation.
+    // A panic cannot leave the map in an inconsistent state: each critical section is one
+    // operation.
     RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

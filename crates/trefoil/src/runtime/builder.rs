@@ -392,8 +392,8 @@ impl Builder {
     pub fn build(&mut self) -> io::Result<Runtime> {
         assert!(
             !(self.is_multi && self.start_paused),
-            "`start_paused` needs `Builder::new_current_thread`: several workers do not know that \
-             nothing but time can go on"
+            "`start_paused` needs `Builder::new_current_thread`: only a single thread knows when \
+             nothing else is left to do"
         );
         let histograms = Histograms {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),

@@ -55,8 +55,8 @@ impl TryCurrentError {
 }
 
 /// The text of all panics and errors that say that the thread is in no runtime.
-pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in `block_on`, or enter a \
-     runtime with `Handle::enter`";
+pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in \
+                                     `block_on`, or enter a runtime with `Handle::enter`";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

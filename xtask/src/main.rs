@@ -153,15 +153,15 @@ fn fences(root: &Path) -> bool {
 
 /// Tasks first, then forks; the options go to both.
 fn stress(root: &Path, options: &[String]) -> bool {
-    ["stress", "stress_fork"].iter().all(|example| {
+    ["stress_tasks", "stress_forks"].iter().all(|program| {
         let mut args = vec![
             "run",
             "--release",
             "--locked",
             "--package",
-            "trefoil",
-            "--example",
-            example,
+            "trefoil-tools",
+            "--bin",
+            program,
             "--",
         ];
         args.extend(options.iter().map(String::as_str));

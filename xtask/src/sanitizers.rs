@@ -57,7 +57,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
 pub(crate) static THREAD: Sanitizer = Sanitizer {
     name: "ThreadSanitizer",
     short: "tsan",
-    // The linker's part is told in `trefoil/src/sync/tsan/fence.rs`.
+    // The linker's part is told in `trefoil/src/primitives/tsan/fence.rs`.
     rustflags: &[
         "-Zsanitizer=thread",
         "--cfg=trefoil_tsan",

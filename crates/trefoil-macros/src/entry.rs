@@ -27,7 +27,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream, is_test: bool) -> 
     }
 }
 
-/// The item goes along, so that editors still know it.
+/// Keeps the item beside the error, so that editors still know it.
 fn with_error(item: TokenStream, error: &Error) -> TokenStream {
     let error = error.to_compile_error();
     quote! { #error #item }
@@ -41,14 +41,11 @@ fn try_expand(
     if function.sig.asyncness.take().is_none() {
         return Err(Error::new(
             function.sig.fn_token.span(),
-            "the `async` keyword is missing from the function declaration",
+            "a runtime runs an `async fn`: this function is not `async`",
         ));
     }
     if !is_test && function.sig.ident == "main" && !function.sig.inputs.is_empty() {
-        return Err(Error::new(
-            function.sig.inputs.span(),
-            "the main function cannot accept arguments",
-        ));
+        return Err(Error::new(function.sig.inputs.span(), "`main` takes no arguments"));
     }
     let Options { is_multi, is_local, worker_threads, start_paused, name, krate } =
         parse(options, is_test)?;
@@ -65,7 +62,7 @@ fn try_expand(
     let header = is_test.then(|| quote!(#[::core::prelude::v1::test]));
     let (attributes, visibility, signature) = (&function.attrs, &function.vis, &function.sig);
     let body = &function.block;
-    // Errors about the body's type point at its end, as they would without us.
+    // Errors about the body's type point at its end, as they do in a function without the macro.
     let end = body.stmts.last().map_or_else(|| body.span(), Spanned::span);
     let run = quote_spanned! {end=>
         #krate::runtime::Builder::#constructor()
@@ -74,7 +71,7 @@ fn try_expand(
             #name
             .enable_all()
             .#build
-            .expect("Failed building the Runtime")
+            .expect("the runtime of this function could not be built")
             .block_on(body)
     };
     Ok(quote! {
@@ -99,7 +96,7 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
         let name = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
         let span = pair.value.span();
         let Expr::Lit(ExprLit { lit, .. }) = &pair.value else {
-            return Err(Error::new(span, "must be a literal"));
+            return Err(Error::new(span, "the value of an option is a literal"));
         };
         match (name.as_str(), lit) {
             ("flavor", Lit::Str(text)) => flavor = Some((text.value(), span)),
@@ -110,13 +107,13 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
             ("name", Lit::Str(text)) => runtime_name = Some(text.value()),
             ("crate", Lit::Str(path)) => krate = path.parse()?,
             ("flavor" | "worker_threads" | "start_paused" | "name" | "crate", _) => {
-                return Err(Error::new(span, format!("`{name}` cannot have a value of this type")));
+                return Err(Error::new(span, format!("`{name}` takes a value of another type")));
             }
             _ => {
                 return Err(Error::new(
                     pair.path.span(),
-                    "unknown attribute; expected one of: `flavor`, `worker_threads`, \
-                     `start_paused`, `name`, `crate`",
+                    "no such option; there are `flavor`, `worker_threads`, `start_paused`, \
+                     `name` and `crate`",
                 ));
             }
         }
@@ -137,20 +134,17 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
     let is_local = flavor.is_some_and(|(name, _)| name == "local");
     match worker_threads {
         Some((0, span)) => {
-            return Err(Error::new(span, "`worker_threads` may not be 0"));
+            return Err(Error::new(span, "`worker_threads` must be 1 or more"));
         }
         Some((_, span)) if !is_multi => {
-            return Err(Error::new(
-                span,
-                "`worker_threads` requires the `multi_thread` runtime flavor",
-            ));
+            return Err(Error::new(span, "`worker_threads` needs `flavor = \"multi_thread\"`"));
         }
         _ => {}
     }
     if let (Some((_, span)), true) = (start_paused, is_multi) {
         return Err(Error::new(
             span,
-            "`start_paused` requires the `current_thread` runtime flavor",
+            "`start_paused` needs `flavor = \"current_thread\"` or `\"local\"`",
         ));
     }
     Ok(Options { is_multi, is_local, worker_threads, start_paused, name: runtime_name, krate })

@@ -6,7 +6,7 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, Token};
 
-/// The path to the crate, as `$crate`, and then the macro's own input.
+/// The path to the crate, which is `$crate`, before the input that the user wrote.
 pub(crate) struct Input<T> {
     pub(crate) krate: TokenTree,
     pub(crate) rest: T,
@@ -49,7 +49,7 @@ pub(crate) fn expand(input: TokenStream, is_try: bool) -> TokenStream {
             Ok(input) => input,
             Err(error) => return error.to_compile_error(),
         };
-    // Names of ours are invisible to the user's expressions.
+    // With this span, the user's expressions do not see the macro's names.
     let span = Span::mixed_site();
     let count = futures.len();
     let names: Vec<_> = (0..count).map(|n| format_ident!("future{n}", span = span)).collect();
@@ -76,11 +76,11 @@ pub(crate) fn expand(input: TokenStream, is_try: bool) -> TokenStream {
     };
     let step = usize::from(!is_biased);
     quote_spanned! {span=> {
-        // A `let` of its own keeps the temporaries of `&mut temporary()`.
+        // A separate `let` keeps the temporaries of `&mut temporary()` alive.
         #(let #names = #futures;)*
         #(let mut #names = #support::pin!(#support::maybe_done(#names));)*
-        // Each poll starts with the next one, so that none is always last when
-        // the budget runs out.
+        // Each poll starts with the next future. Otherwise the same future would be last each time
+        // that the budget runs out.
         let mut first = 0usize;
         #support::poll_fn(move |cx| {
             let mut is_pending = false;

@@ -1,5 +1,4 @@
-//! Procedural macros of trefoil. Use them through the `trefoil` crate, where
-//! they are documented.
+//! Procedural macros of trefoil. They are documented in the `trefoil` crate, which re-exports them.
 
 mod entry;
 mod join;
@@ -7,26 +6,34 @@ mod select;
 
 use proc_macro::TokenStream;
 
-/// Runs an `async fn main` in a runtime: a multi-thread one, or with
-/// `flavor = "current_thread"` a single-threaded one, or with `flavor = "local"`
-/// one whose tasks need not be `Send`.
+/// Runs an `async fn main` in a runtime of its own.
 ///
-/// Options: `flavor`, `worker_threads = N`, `start_paused = true` (with the
-/// feature `test-util`), `name = ".."` of the runtime, and `crate = "path"` for a renamed
-/// dependency.
+/// | option | meaning |
+/// |---|---|
+/// | `flavor = "multi_thread"` | a runtime with worker threads; the default |
+/// | `flavor = "current_thread"` | a runtime that runs its tasks on the main thread |
+/// | `flavor = "local"` | the same, and its tasks need not be `Send` |
+/// | `worker_threads = N` | the number of workers of a multi-thread runtime |
+/// | `start_paused = true` | starts with paused time; needs the feature `test-util`, and workers are not allowed |
+/// | `name = "…"` | the runtime's name |
+/// | `crate = "path"` | the path to `trefoil`, if the dependency is renamed |
 ///
-/// The function may return what a `main` may, a `Result` for example.
+/// The function may return whatever a `main` may return, a `Result` for example.
 ///
 /// # Panics
-/// If the runtime cannot be made, for want of threads.
+/// If the runtime cannot be built because the system starts no threads.
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), false).into()
 }
 
-/// Runs an `async fn` as a test, by default in a single-threaded runtime.
+/// Runs an `async fn` as a test, in a runtime of its own.
 ///
-/// Options as for `main`. The function may return what a test may.
+/// The options are those of `main`, but the default is `flavor = "current_thread"`. The function
+/// may return whatever a test may return.
+///
+/// # Panics
+/// If the runtime cannot be built because the system starts no threads.
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), true).into()

@@ -30,7 +30,7 @@ impl Parse for Select {
                 input.parse::<Token![=>]>()?;
                 otherwise = Some(parse_handler(input)?);
                 if !input.is_empty() {
-                    return Err(input.error("`else` must be the last branch"));
+                    return Err(input.error("`else` comes last"));
                 }
                 break;
             }
@@ -49,19 +49,19 @@ impl Parse for Select {
             branches.push(Branch { pattern, future, condition, handler });
         }
         if branches.is_empty() && otherwise.is_none() {
-            return Err(Error::new(Span::call_site(), "select! requires at least one branch."));
+            return Err(Error::new(Span::call_site(), "`select!` needs a branch, or `else`"));
         }
         if branches.len() > 64 {
-            return Err(Error::new(Span::call_site(), "up to 64 branches supported"));
+            return Err(Error::new(Span::call_site(), "`select!` has 64 branches at most"));
         }
         Ok(Self { is_biased, branches, otherwise })
     }
 }
 
-/// After a block the comma may be left out, as in `match`.
+/// The comma after a block is optional, as in `match`.
 fn parse_handler(input: ParseStream<'_>) -> syn::Result<Expr> {
     let handler = if input.peek(syn::token::Brace) {
-        // Only the block: `{ .. } (a, b) = ..` is not a call.
+        // Parses the block alone: in `{ .. } (a, b) = ..`, the block is not called.
         let block: syn::Block = input.parse()?;
         Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block })
     } else {
@@ -83,7 +83,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             Ok(input) => input,
             Err(error) => return error.to_compile_error(),
         };
-    // Names of ours are invisible to the user's expressions.
+    // With this span, the user's expressions do not see the macro's names.
     let span = Span::mixed_site();
     let support = quote_spanned!(span=> #krate::macros::support);
     let count = branches.len();
@@ -114,7 +114,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let disabled = match &otherwise {
         Some(otherwise) => quote!(#otherwise),
         None => quote_spanned! {span=>
-            ::core::panic!("all branches are disabled and there is no else branch")
+            ::core::panic!("every branch of `select!` is disabled: give it an `else` branch")
         },
     };
     quote_spanned! {span=> {
@@ -128,9 +128,8 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             #(if !(#conditions) {
                 disabled |= #bits;
             })*
-            // Made in order, whether enabled or not; dropped before any
-            // handler runs.
-            // A `let` of its own keeps the temporaries of `&mut temporary()`.
+            // The futures of disabled branches are made, too. All of them are dropped before a
+            // handler runs. A separate `let` keeps the temporaries of `&mut temporary()` alive.
             #(let #names = #futures;)*
             #(let mut #names = #support::pin!(#support::IntoFuture::into_future(#names));)*
             #support::poll_fn(|cx| {
@@ -181,8 +180,8 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     }}
 }
 
-/// Makes a pattern one that can be matched against a reference without binding
-/// by value: whether it matches is all that is asked.
+/// Removes the bindings of a pattern, so that it can be tested against a reference: the test binds
+/// nothing by value.
 fn without_bindings(pattern: &mut Pat) {
     match pattern {
         Pat::Ident(ident) => {

@@ -14,19 +14,18 @@
 //! - *nothing heavy*: what a cheap request costs by itself;
 //! - *inline*: the task computes, as in any asynchronous runtime. Until it is
 //!   done its worker serves nobody else, and here all workers are busy so;
-//! - *forked*: the task computes by `join`. The worker lends its tasks out from
-//!   the first fork on, so the cheap ones wait for a few milliseconds at most
-//!   (`fork_join/README.md` has the bound), and a heavy request is divided among
-//!   workers when any are free;
+//! - *forked*: the task computes by `join`. From the first fork on, the worker offers its state to
+//!   other threads, so the cheap requests wait for a few milliseconds at most
+//!   (`fork_join/README.md` has the bound). A heavy request is divided among workers when any are
+//!   free;
 //! - *blocking*: the task hands the work to the blocking pool and awaits it. The
 //!   system then divides the cores among more threads than there are cores.
 //!
-//! Look at p99 and the maximum, on a machine that does nothing else, and on more
-//! than one worker: with a single one there is nobody to lend to, and *forked*
-//! is *inline*. Half of *inline*'s delays are shorter than the work that they
-//! wait for, because a request may come at any time of it. Those of *forked* are
-//! seldom below a millisecond, because whoever stands in for a forking worker
-//! only looks for requests now and then, and leaves the core to the fork.
+//! Look at p99 and the maximum, on a machine that does nothing else, and on more than one worker: a
+//! single worker hands nothing off, so *forked* is *inline* there. Half of *inline*'s delays are
+//! shorter than the work that they wait for, because a request may come at any time of it. Those of
+//! *forked* are seldom below a millisecond, because whoever stands in for a forking worker only
+//! looks for requests now and then, and leaves the core to the fork.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

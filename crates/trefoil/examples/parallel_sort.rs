@@ -6,10 +6,10 @@
 //! five, in each of which all sorters get the same items. Without options the
 //! sizes are 1,000, 100,000 and 3,000,000, and there is a worker for each core.
 //!
-//! What to expect, on a machine that does nothing else: for a thousand items nothing, because they are a single leaf,
-//! and the way to a worker and back costs more than half the cores save. For
-//! many, less time than std on several cores, but not as much less as there are
-//! cores: the last merges move all of the memory there is to move.
+//! What to expect, on a machine that does nothing else: for a thousand items nothing, because they
+//! are a single leaf, and the way to a worker and back costs more than half the cores save. For
+//! many, less time than std on several cores, but not as much less as there are cores: the last
+//! merges move all of the memory there is to move.
 
 use std::time::{Duration, Instant};
 use trefoil::fork_join::join;

@@ -411,8 +411,8 @@ impl Drop for HandleGuard {
         });
         if self.is_strict && !was_newest && !thread::panicking() {
             panic!(
-                "`EnterGuard` values dropped out of order. Guards returned by `Handle::enter()` \
-                 must be dropped in the reverse order as they were acquired."
+                "an `EnterGuard` was dropped before a newer one of its thread: drop the guards of \
+                 `Handle::enter` in the reverse order of their making"
             );
         }
     }
@@ -433,9 +433,8 @@ pub(crate) struct EnteredGuard {
 pub(crate) fn enter_blocking_section() -> EnteredGuard {
     if with(Context::entered) == Entered::Yes {
         panic!(
-            "Cannot start a runtime from within a runtime. This happens because a function \
-             (like `block_on`) attempted to block the current thread while the thread is \
-             being used to drive asynchronous tasks."
+            "this thread drives asynchronous code and must not block on a future: `.await` it, or \
+             block inside of `block_in_place` or `spawn_blocking`"
         );
     }
     mark_entered(Entered::Yes)

@@ -1,9 +1,14 @@
-//! Trefoil is a concurrency runtime: asynchronous tasks and fork-join on one
-//! set of worker threads, with timers and a pool for calls that block.
+//! Trefoil is a concurrency runtime: asynchronous tasks and fork-join on one set of worker threads,
+//! with timers and a pool of threads for calls that block.
 //!
-//! Names and signatures follow tokio's and rayon's, so most programs are ported
-//! by changing the name of a crate. This page is a tour; each stop is a program
-//! that runs.
+//! **What it cannot do yet.** There is no I/O: no network, no files, no processes and no signals.
+//! Of channels and locks there are only [`oneshot`](sync::oneshot) and [`Notify`](sync::Notify);
+//! those of other crates [work here](self#talking-to-each-other).
+//!
+//! Names and signatures follow tokio's and rayon's, so most programs that need no I/O are ported by
+//! changing the name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for
+//! users of rayon](fork_join::from_rayon) list all differences. This page is a tour; each stop is a
+//! program that runs.
 //!
 //! # A first program
 //!
@@ -15,8 +20,8 @@
 //! }
 //! ```
 //!
-//! [`main`](macro@main) makes a runtime with one worker per core and runs the
-//! function in it. Without the macro, that is
+//! [`main`](macro@main) makes a runtime with one worker per CPU that the process may use, and runs
+//! the function in it. Without the macro, that is
 //!
 //! ```
 //! use trefoil::runtime::Builder;
@@ -26,27 +31,27 @@
 //!     let answer = runtime.block_on(async { 6 * 7 });
 //!     assert_eq!(answer, 42);
 //!     Ok(())
-//! } // Dropping the runtime ends its tasks and waits for its threads.
+//! } // The drop of the runtime cancels its tasks and waits for its threads.
 //! ```
 //!
-//! [`Builder`](runtime::Builder) lists what else can be chosen:
-//! [`new_current_thread`](runtime::Builder::new_current_thread) for a runtime
-//! that runs everything on the calling thread and pays for no synchronisation,
-//! names and stacks of threads, the CPUs that they are pinned to.
+//! [`Builder`](runtime::Builder) lists what else can be chosen: the names and stacks of threads,
+//! the CPUs that they are pinned to, and, with
+//! [`new_current_thread`](runtime::Builder::new_current_thread), a runtime that runs all tasks on
+//! the calling thread and pays for no synchronisation.
 //!
 //! # Tasks
 //!
-//! A task is a future that the runtime runs by itself, at once, on whichever
-//! worker is free. It costs one allocation. Its [`JoinHandle`](task::JoinHandle)
-//! is a future for its output, or for a [`JoinError`](task::JoinError) if it has
-//! panicked or was aborted; dropping the handle lets the task run on.
+//! A task is a future that the runtime drives on its own, on any worker that is free. A task starts
+//! when it is spawned and costs one allocation. Its [`JoinHandle`](task::JoinHandle) is a future
+//! that returns the task's output, or a [`JoinError`](task::JoinError) if the task panicked or was
+//! aborted. A task whose handle is dropped runs on.
 //!
 //! ```
 //! # #[trefoil::main]
 //! # async fn main() {
 //! use trefoil::task::{self, JoinSet};
 //!
-//! // Many tasks, in the order in which they end.
+//! // Many tasks, joined in the order in which they end.
 //! let mut squares = JoinSet::new();
 //! for n in 1..=10u64 {
 //!     squares.spawn(async move { n * n });
@@ -61,20 +66,19 @@
 //! let error = trefoil::spawn(async { panic!("oh") }).await.unwrap_err();
 //! assert!(error.is_panic());
 //!
-//! // An aborted task is dropped where it waits.
+//! // An aborted task is dropped at the `.await` where it waits.
 //! let endless = trefoil::spawn(std::future::pending::<()>());
 //! endless.abort();
 //! assert!(endless.await.unwrap_err().is_cancelled());
 //!
-//! // A task may stay on one worker, and so in its caches.
+//! // A pinned task stays on one worker, and so in that worker's caches.
 //! task::spawn_pinned(0, async {}).await.unwrap();
 //! # }
 //! ```
 //!
-//! A task must not keep its worker for long without an `.await`: what has to be
-//! computed goes to [`mod@fork_join`], what blocks to
-//! [`spawn_blocking`](task::spawn_blocking). Futures of this crate yield by
-//! themselves now and then even if they are always ready; see [`task::coop`].
+//! A task must not keep its worker for long without an `.await`. Long computations belong into
+//! [`mod@fork_join`], and calls that block belong into [`spawn_blocking`](task::spawn_blocking).
+//! Futures of this crate yield now and then even if they are always ready; see [`task::coop`].
 //!
 //! # Several things within one task
 //!
@@ -95,21 +99,21 @@
 //! };
 //! assert_eq!(winner, "hare");
 //!
-//! // Not for longer than so:
+//! // With a limit of time:
 //! let late = timeout(Duration::from_millis(1), std::future::pending::<()>()).await;
 //! assert!(late.is_err());
 //! # }
 //! ```
 //!
-//! Futures that are not waited for any more are dropped, which may lose what
-//! they were about to do. So the documentation of each asynchronous function
-//! has a section on cancellation safety.
+//! `select!` and `timeout` drop the futures that have not finished. A dropped future may lose what
+//! it was about to do, so the documentation of each asynchronous function has a section on
+//! cancellation safety.
 //!
 //! # Talking to each other
 //!
-//! [`sync`] has a channel for one value and a signal. Channels, locks and
-//! semaphores of other crates work here just as well, those of `tokio::sync`
-//! and `async-channel` for example: they need nothing of the runtime but wakers.
+//! [`sync`] has a channel for one value, [`oneshot`](sync::oneshot), and a signal,
+//! [`Notify`](sync::Notify). Channels, locks and semaphores of other crates work here, such as
+//! those of `tokio::sync` and `async-channel`: all they need of a runtime is wakers.
 //!
 //! ```
 //! # #[trefoil::main]
@@ -136,9 +140,9 @@
 //!
 //! # Computing
 //!
-//! [`mod@fork_join`] splits work over the same workers that run the tasks, so there
-//! is no second pool, and no crossing between two. It borrows from the stack,
-//! since it returns only when all parts are done.
+//! [`mod@fork_join`] divides a computation among the workers that also run the tasks. There is no
+//! second pool, and no hand-over between two pools. The closures may borrow from the stack, because
+//! the call returns only when all of them have ended.
 //!
 //! ```
 //! use trefoil::fork_join::{chunks_mut, for_each, join};
@@ -153,7 +157,7 @@
 //!
 //! # #[trefoil::main]
 //! # async fn main() {
-//! // In a task, right where it is:
+//! // Inside of a task:
 //! assert_eq!(trefoil::spawn(async { fib(20) }).await.unwrap(), 6765);
 //!
 //! let mut pixels = vec![7u8; 10_000];
@@ -162,14 +166,12 @@
 //! # }
 //! ```
 //!
-//! Synchronous code gets to the workers by
-//! [`Runtime::install`](runtime::Runtime::install). Whoever comes from rayon finds
-//! a guide in [`fork_join::from_rayon`].
+//! Synchronous code reaches the workers with [`Runtime::install`](runtime::Runtime::install).
 //!
 //! # Blocking
 //!
-//! Closures that block go to a pool of threads, which grows as needed. Code that
-//! cannot be moved may block in place: another thread takes over the worker.
+//! Closures that block run on a pool of threads that grows as needed. Code that cannot be moved to
+//! another thread may block in place: another thread then becomes the worker.
 //!
 //! ```
 //! # #[trefoil::main]
@@ -191,9 +193,9 @@
 //!
 //! # Without `Send`
 //!
-//! Tasks may move between threads whenever they wait, and so have to be `Send`.
-//! Those of a [`LocalSet`](task::LocalSet) or a
-//! [`LocalRuntime`](runtime::LocalRuntime) stay on their thread, and need not.
+//! A task may move to another thread at each `.await`, so it has to be `Send`. The tasks of a
+//! [`LocalSet`](task::LocalSet) or a [`LocalRuntime`](runtime::LocalRuntime) stay on their thread
+//! and need not be `Send`.
 //!
 //! ```
 //! use std::cell::Cell;
@@ -210,10 +212,9 @@
 //!
 //! # Looking inside
 //!
-//! [`RuntimeMetrics`](runtime::RuntimeMetrics) counts tasks, polls, parks and
-//! steals; runtimes that are asked to also keep histograms of how long polls
-//! take, and how long tasks wait for them. When a program hangs,
-//! [`Handle::dump`](runtime::Handle::dump) says what each worker has.
+//! [`RuntimeMetrics`](runtime::RuntimeMetrics) counts tasks, polls, parks and steals. On request, a
+//! runtime also keeps histograms of how long polls take and how long tasks wait for a poll. When a
+//! program hangs, [`Handle::dump`](runtime::Handle::dump) shows the state of each worker.
 //!
 //! ```
 //! # #[trefoil::main(flavor = "current_thread")]
@@ -229,9 +230,9 @@
 //!
 //! # Testing
 //!
-//! [`test`](macro@test) runs an asynchronous test. With the feature `test-util`,
-//! time can be paused: it then jumps to the next timer whenever nothing is left
-//! to do, so an hour passes at once, and in the right order.
+//! [`test`](macro@test) runs an asynchronous test. With the feature `test-util`, time can be
+//! paused. Paused time jumps to the next timer when nothing else is left to do, so an hour passes
+//! at once, and timers still fire in order.
 //!
 //! ```
 //! # #[cfg(feature = "test-util")]
@@ -251,8 +252,8 @@
 //!
 //! | feature | on by default | what |
 //! |---|---|---|
-//! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
-//! | `test-util` | no | paused time |
+//! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`], [`join!`](macro@join), [`try_join!`](macro@try_join) |
+//! | `test-util` | no | paused time: `time::pause` and the like |
 
 mod context;
 pub mod design;
@@ -275,7 +276,7 @@ pub use task::spawn;
 #[cfg(feature = "macros")]
 pub use trefoil_macros::{main, test};
 
-/// Has the README's programs compiled and run.
+/// Makes `cargo test` compile and run the programs in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,20 +1,19 @@
 //! Tasks that are aborted, and tasks that panic.
 
+mod support;
+
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
+use support::{current_and_multi, current_thread};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task;
 
 fn runtimes() -> Vec<Runtime> {
-    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
-    for workers in [1, 2, 8] {
-        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
-    }
-    all
+    current_and_multi([1, 2, 8])
 }
 
 struct SetOnDrop(Arc<AtomicBool>);
@@ -49,7 +48,7 @@ fn abort_drops_a_task_at_rest() {
 
 #[test]
 fn abort_before_the_first_poll_never_polls() {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = current_thread();
     runtime.block_on(async {
         let handle = trefoil::spawn(async { panic!("it must not run") });
         handle.abort();
@@ -103,7 +102,7 @@ fn panics_reach_the_joiner_with_their_payload() {
 
 #[test]
 fn messages_name_the_panic() {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = current_thread();
     runtime.block_on(async {
         let handle = trefoil::spawn(async { std::panic::resume_unwind(Box::new("boom")) });
         let id = handle.id();

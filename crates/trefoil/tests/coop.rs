@@ -52,7 +52,8 @@ fn ready_futures_leave_others_their_turn_if_they_cooperate() {
     assert_eq!((alone, cooperative, exempt), (0, 7, 0));
 }
 
-/// On a multi-thread runtime, a task with a spent budget goes on a few times before others, but no more.
+/// On a multi-thread runtime, a task with a spent budget goes on a few times before others, but no
+/// more.
 #[test]
 fn a_task_that_spends_all_its_budgets_leaves_others_their_turn() {
     for workers in [1, 2] {

@@ -1,9 +1,9 @@
 //! What goes wrong in a fork, and how it ends: stacks that are too small,
 //! panics at every depth, runtimes that are dropped.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
+use support::{fib, multi};
 // Panics that say nothing: there are thousands.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

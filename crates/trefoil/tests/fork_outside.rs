@@ -1,13 +1,13 @@
 //! Forks outside of any runtime, which go to the process-wide one.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, ThreadId};
+use support::{fib, multi};
 use trefoil::fork_join::{
     Divisible, chunks_mut, for_each, fork_all, fork_reduce, join, map_reduce, scope,
 };

@@ -1,12 +1,12 @@
 //! Who is served, and who sleeps, while workers fork for long.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::{fib, multi};
 use trefoil::fork_join::{fork_all, join};
 use trefoil::runtime::{Builder, Runtime};
 
@@ -178,10 +178,10 @@ fn the_runtime_ends_in_the_middle_of_a_long_fork() {
     }
 }
 
-/// Without lending, there is no thread beside the workers, and so what is
-/// pinned to them comes after the region; all else goes on as ever.
+/// Without the hand-off, no thread serves a forking worker's state. What is pinned to the worker
+/// comes after the fork; everything else goes on.
 #[test]
-fn workers_that_do_not_lend_keep_their_tasks() {
+fn workers_that_hand_nothing_off_keep_their_tasks() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("keeps-its-own")
@@ -194,7 +194,7 @@ fn workers_that_do_not_lend_keep_their_tasks() {
         let pinned = runtime.install(|| {
             let leg = || {
                 held.wait();
-                // Many of the periods after which a lent core would be taken.
+                // Many of the periods after which an offered state would be retaken.
                 burn(Instant::now() + Duration::from_millis(30), true);
                 held.wait();
             };

@@ -3,6 +3,8 @@
 //! that nothing is used after it was freed. (Three of them leak on purpose, as
 //! their `forget` and `Box::leak` say: `ASAN_OPTIONS=detect_leaks=0`.)
 
+mod support;
+
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
 use std::mem::forget;
@@ -13,7 +15,8 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use trefoil::runtime::{Builder, EnterGuard, Handle, LocalRuntime, Runtime};
+use support::current_thread;
+use trefoil::runtime::{EnterGuard, Handle, LocalRuntime, Runtime};
 use trefoil::task::{self, LocalEnterGuard, LocalSet, spawn_local, yield_now};
 
 /// In a thread of its own, whose context nobody else has to live with.
@@ -22,7 +25,7 @@ fn apart(f: impl FnOnce() + Send + 'static) {
 }
 
 fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
+    current_thread()
 }
 
 /// Memory that was just freed gets another content.
@@ -207,7 +210,7 @@ fn runtimes_left_in_the_wrong_order_are_a_panic_and_left_all_the_same() {
         let mut guards: Vec<_> = runtimes.iter().map(|runtime| Some(runtime.enter())).collect();
         let wrong = catch_unwind(AssertUnwindSafe(|| guards[1] = None)).unwrap_err();
         let text = wrong.downcast_ref::<&str>().unwrap();
-        assert!(text.contains("dropped out of order"), "{text}");
+        assert!(text.contains("in the reverse order of their making"), "{text}");
         assert_eq!(Handle::current().id(), runtimes[2].handle().id());
         guards[2] = None;
         fill();

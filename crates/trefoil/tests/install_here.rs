@@ -1,13 +1,13 @@
 //! Forking on a thread from outside, in the place of a worker that sleeps.
 
-mod forks;
+mod support;
 
-use forks::{fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
+use support::{fib, multi};
 use trefoil::fork_join::{fork_all, join, scope};
 use trefoil::runtime::{Builder, Handle};
 use trefoil::task::block_in_place;
@@ -250,7 +250,8 @@ fn tasks_do_not_wait_for_a_guest_that_stays() {
     }
 }
 
-/// Two workers, each covered by a guest that stays, and two tasks, the first of which waits for the second.
+/// Two workers, each covered by a guest that stays, and two tasks, the first of which waits for the
+/// second.
 #[test]
 fn tasks_do_not_wait_for_as_many_guests_as_there_are_workers() {
     let runtime = multi(2);

@@ -1,19 +1,20 @@
 //! Sets of tasks, by all the ways in and out.
 
+mod support;
+
 use std::collections::HashSet;
 use std::future::{pending, poll_fn, ready};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use support::current_and_multi;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task::{self, JoinSet, LocalSet};
 
 fn runtimes() -> Vec<Runtime> {
-    let multi =
-        |workers| Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
-    vec![Builder::new_current_thread().enable_all().build().unwrap(), multi(1), multi(3)]
+    current_and_multi([1, 3])
 }
 
 #[test]

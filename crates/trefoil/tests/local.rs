@@ -1,19 +1,18 @@
 //! Tasks that are not `Send`, task-locals and join sets.
 
+mod support;
+
 use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
-use trefoil::runtime::{Builder, LocalRuntime, Runtime};
+use support::{current_and_multi, current_thread};
+use trefoil::runtime::{LocalRuntime, Runtime};
 use trefoil::sync::{Notify, oneshot};
 use trefoil::task::{self, JoinSet, LocalSet};
 
 fn runtimes() -> Vec<Runtime> {
-    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
-    for workers in [1, 2] {
-        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
-    }
-    all
+    current_and_multi([1, 2])
 }
 
 #[test]
@@ -252,7 +251,7 @@ fn join_sets_return_all_and_abort_on_drop() {
 
 #[test]
 fn notify_hands_permits_on() {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = current_thread();
     runtime.block_on(async {
         let notify = Notify::new();
         notify.notify_one();
@@ -284,7 +283,7 @@ fn notify_hands_permits_on() {
 
 #[test]
 fn oneshot_sides_see_each_other_go() {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = current_thread();
     runtime.block_on(async {
         let (sender, receiver) = oneshot::channel::<i32>();
         drop(sender);

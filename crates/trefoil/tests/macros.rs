@@ -122,7 +122,7 @@ async fn select_borrows_and_returns() {
 }
 
 #[trefoil::test]
-#[should_panic(expected = "all branches are disabled")]
+#[should_panic(expected = "every branch of `select!` is disabled")]
 async fn select_without_else_panics_when_all_are_disabled() {
     trefoil::select! {
         Some(()) = ready(None) => {}

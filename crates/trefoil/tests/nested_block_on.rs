@@ -1,18 +1,17 @@
 //! Waits within waits: each has wake-ups of its own.
 
+mod support;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use trefoil::runtime::{Builder, Handle, Runtime};
+use support::multi;
+use trefoil::runtime::Handle;
 use trefoil::sync::oneshot;
 use trefoil::task::block_in_place;
-
-fn multi() -> Runtime {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-}
 
 /// Fails instead of hanging.
 fn within_a_minute(f: impl FnOnce() + Send + 'static) {
@@ -62,7 +61,7 @@ fn wait_within_wait(handle: &Handle, levels: usize, mut outer: Vec<oneshot::Send
 #[test]
 fn the_wakeups_of_the_outer_waits_are_not_lost() {
     within_a_minute(|| {
-        let runtime = multi();
+        let runtime = multi(1);
         for levels in 0..5 {
             for _ in 0..20 {
                 wait_within_wait(runtime.handle(), levels, Vec::new());
@@ -74,7 +73,7 @@ fn the_wakeups_of_the_outer_waits_are_not_lost() {
 #[test]
 fn nor_in_a_channel_that_blocks() {
     within_a_minute(|| {
-        let runtime = multi();
+        let runtime = multi(1);
         let (outer, outers) = oneshot::channel::<()>();
         let (inner, inners) = oneshot::channel::<()>();
         let mut once = Some((outer, inner, inners));

@@ -1,19 +1,21 @@
 //! Foreign code that a worker runs in the midst of its own affairs (wakers,
 //! hooks, destructors) and that blocks in place, or forks, there.
 
+mod support;
+
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
+use support::multi;
 use trefoil::fork_join;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::task::{self, LocalSet};
 
 fn runtimes() -> Vec<Runtime> {
-    let make = |n| Builder::new_multi_thread().worker_threads(n).enable_all().build().unwrap();
-    [1, 2, 3].map(make).into()
+    [1, 2, 3].map(multi).into()
 }
 
 /// Blocks in place and forks, and counts that it did. With more than one worker

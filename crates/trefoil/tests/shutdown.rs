@@ -1,19 +1,18 @@
 //! What becomes of tasks when their runtime ends.
 
+mod support;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task;
 
 fn runtimes() -> Vec<Runtime> {
-    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
-    for workers in [1, 2, 8] {
-        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
-    }
-    all
+    current_and_multi([1, 2, 8])
 }
 
 struct Dropped(Arc<AtomicUsize>);
@@ -61,7 +60,7 @@ fn every_kind_of_task_is_dropped() {
         }));
         drop(runtime);
         assert_eq!(count.load(SeqCst), 151);
-        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        let other = current_thread();
         for handle in handles {
             assert!(handle.is_finished());
             assert!(other.block_on(handle).unwrap_err().is_cancelled());
@@ -133,7 +132,7 @@ fn spawning_into_a_dead_runtime_cancels() {
         assert!(task.is_finished());
         let blocking = handle.spawn_blocking(|| 1);
         assert!(blocking.is_finished());
-        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        let other = current_thread();
         assert!(other.block_on(task).unwrap_err().is_cancelled());
         assert!(other.block_on(blocking).unwrap_err().is_cancelled());
     }
@@ -165,7 +164,7 @@ fn timeouts_and_background_do_not_wait_for_blocking_threads() {
 #[test]
 fn a_runtime_may_be_left_to_end_in_async_context() {
     for runtime in runtimes() {
-        let inner = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let inner = multi(2);
         inner.spawn(pending::<()>());
         runtime.block_on(async move { inner.shutdown_background() });
     }
@@ -174,12 +173,12 @@ fn a_runtime_may_be_left_to_end_in_async_context() {
 #[test]
 fn dropping_a_runtime_in_async_context_panics() {
     for runtime in runtimes() {
-        let inner = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let inner = multi(2);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             runtime.block_on(async move { drop(inner) });
         }));
         let message = *result.unwrap_err().downcast::<&'static str>().unwrap();
-        assert!(message.contains("Cannot drop a runtime"), "{message}");
+        assert!(message.contains("call `shutdown_background`"), "{message}");
     }
 }
 
@@ -187,8 +186,8 @@ fn dropping_a_runtime_in_async_context_panics() {
 fn foreign_wakes_race_with_the_end() {
     for round in 0..200 {
         let runtime = match round % 3 {
-            0 => Builder::new_current_thread().enable_all().build().unwrap(),
-            n => Builder::new_multi_thread().worker_threads(n).enable_all().build().unwrap(),
+            0 => current_thread(),
+            n => multi(n),
         };
         let count = Arc::new(AtomicUsize::new(0));
         let mut senders = Vec::new();

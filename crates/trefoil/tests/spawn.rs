@@ -1,19 +1,18 @@
 //! Spawning and joining, on every kind of runtime.
 
+mod support;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll};
-use trefoil::runtime::{Builder, Runtime};
+use support::{current_and_multi, multi};
+use trefoil::runtime::Runtime;
 use trefoil::task;
 
 fn runtimes() -> Vec<Runtime> {
-    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
-    for workers in [1, 2, 4, 16] {
-        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
-    }
-    all
+    current_and_multi([1, 2, 4, 16])
 }
 
 #[test]
@@ -145,7 +144,7 @@ fn detached_tasks_run() {
 
 #[test]
 fn pinned_tasks_stay_on_their_worker() {
-    let runtime = Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
+    let runtime = multi(3);
     runtime.block_on(async {
         let mut threads = std::collections::HashSet::new();
         for worker in 0..3 {
@@ -176,7 +175,7 @@ fn pinned_tasks_stay_on_their_worker() {
 
 #[test]
 fn a_task_that_never_yields_does_not_hold_up_the_others() {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = multi(2);
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let its = stop.clone();
     let hog = runtime.spawn(async move {

@@ -1,10 +1,13 @@
 //! Sleeping, deadlines and intervals.
 
+mod support;
+
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
 use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -14,11 +17,7 @@ fn ms(n: u64) -> Duration {
 }
 
 fn runtimes() -> Vec<Runtime> {
-    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
-    for workers in [1, 3] {
-        all.push(Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap());
-    }
-    all
+    current_and_multi([1, 3])
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn sleep_in(runtime: &Runtime, duration: Duration) -> time::Sleep {
 
 #[test]
 fn timers_move_between_threads() {
-    let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let runtime = multi(4);
     runtime.block_on(async {
         let handles: Vec<_> = (0..100u64)
             .map(|n| {
@@ -302,7 +301,7 @@ async fn far_deadlines_neither_overflow_nor_fire() {
 }
 
 #[test]
-#[should_panic(expected = "must be called from the context of")]
+#[should_panic(expected = "this thread is in no Trefoil runtime")]
 fn sleeping_outside_of_a_runtime_panics() {
     drop(sleep(ms(1)));
 }
@@ -395,7 +394,7 @@ static HOSTILE: RawWakerVTable = RawWakerVTable::new(
         // SAFETY: every waker has a count of its own.
         let hostile = unsafe { &*data.cast::<Hostile>() };
         (hostile.on_clone)(hostile);
-        // SAFETY: as above.
+        // SAFETY: the pointer came from `Arc::into_raw`, and this waker's count keeps it alive.
         unsafe { Arc::increment_strong_count(hostile) };
         RawWaker::new(data, &HOSTILE)
     },
@@ -541,7 +540,7 @@ fn a_wakers_drop_may_make_and_drop_timers() {
 /// A timer is its own runtime's, wherever it is polled.
 #[test]
 fn a_sleep_is_polled_outside_of_its_runtime() {
-    let driven = Builder::new_current_thread().enable_all().build().unwrap();
+    let driven = current_thread();
     let (stop, stopped) = trefoil::sync::oneshot::channel::<()>();
     let timer = sleep_in(&driven, ms(3));
     let driver = std::thread::spawn(move || {
@@ -581,7 +580,7 @@ fn a_sleep_is_polled_outside_of_its_runtime() {
 #[test]
 #[should_panic(expected = "a timer was polled in a runtime that has shut down")]
 fn a_sleep_whose_runtime_is_gone_panics_outside_of_any() {
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = multi(1);
     let timer = sleep_in(&runtime, ms(3));
     drop(runtime);
     futures::executor::block_on(timer);

@@ -19,16 +19,10 @@ pub(super) const RULE: Rule = Rule {
             })
             .collect()
     },
-    exceptions: &[
-        Exception {
-            place: "crates/palio/tests/report_fixture/mod.rs",
-            reason: "a fixture is data: reports, as literals",
-        },
-        Exception {
-            place: "crates/trefoil/tests/fork_join.rs",
-            reason: "it is being split into one file for each behaviour",
-        },
-    ],
+    exceptions: &[Exception {
+        place: "crates/palio/tests/report_fixture/mod.rs",
+        reason: "a fixture is data: reports, as literals",
+    }],
 };
 
 #[cfg(test)]

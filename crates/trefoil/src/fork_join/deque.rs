@@ -1,7 +1,6 @@
-//! The split deque: a worker's stack of jobs, whose oldest part others may
-//! take from.
+//! The split deque: a worker's stack of jobs. Other workers may steal from its oldest part.
 //!
-//! After Lace (T. van Dijk, J. van de Pol, 2014). The protocol stands in
+//! The algorithm is Lace's (T. van Dijk, J. van de Pol, 2014). The protocol is described in
 //! `README.md` beside this file.
 
 use super::job::Header;
@@ -17,8 +16,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Jobs of one worker that can be public or stolen at once. With the latches:
-/// 24 KiB.
+/// How many jobs of one worker can be public or stolen at the same time. Slots and latches take 24
+/// KiB.
 #[cfg(not(loom))]
 pub(crate) const CAPACITY: usize = 2048;
 #[cfg(loom)]
@@ -26,60 +25,60 @@ pub(crate) const CAPACITY: usize = 4;
 
 const _: () = assert!(CAPACITY < u32::MAX as usize);
 
-/// One job less to be had, because a thief took the oldest.
+/// What a thief adds to `public` when it takes the oldest job: the oldest is the next one, and
+/// there is one job less.
 const STEAL: u64 = (1 << 32) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Deque {
     own: CachePadded<Own>,
-    /// The first job that is not stolen, in the high half, and how many from
-    /// there on may be, in the low one. Thieves claim by CAS, the owner
-    /// publishes and reclaims by RMW; it stores only when there is nothing to
-    /// be had, which keeps thieves from writing.
+    /// High half: the index of the first job that is not stolen. Low half: how many jobs from there
+    /// on may be stolen. Thieves claim by CAS, and the owner publishes and reclaims by RMW. The
+    /// owner uses a plain store only while nothing may be stolen, because no thief writes then.
     public: CachePadded<AtomicU64>,
     asides: CachePadded<Asides>,
-    /// Filled below `split`. Written by the owner; read by the thief that has
-    /// claimed the slot.
+    /// Slots below `split` are filled. The owner writes a slot, and the thief that has claimed it
+    /// reads it.
     jobs: [UnsafeCell<Option<NonNull<Header>>>; CAPACITY],
-    /// Of the stolen jobs; 0 from the first that is not stolen on.
+    /// The latches of the stolen jobs. All others are 0.
     latches: [Latch; CAPACITY],
 }
 
-/// Only touched by the owner.
+/// What only the owner touches.
 #[derive(Debug)]
 struct Own {
-    /// The youngest private job, from where each leads to the next older one;
-    /// `END` if there are none.
+    /// The youngest private job, or `END` if there is none. Each job points to the next older one.
     head: Cell<NonNull<Header>>,
-    /// How many slots are taken, by public and by stolen jobs.
+    /// How many slots public and stolen jobs occupy.
     split: Cell<usize>,
 }
 
-/// What the oldest private job leads to. Compared, and never followed; not
-/// null, because null in a job says that it is public.
+/// What the oldest private job points to. It is only compared and never followed. It is not null,
+/// because a null pointer in a job says that the job is public.
 const END: NonNull<Header> = NonNull::dangling();
 
-/// What is seldom looked at.
+/// What is seldom accessed.
 #[derive(Debug)]
 struct Asides {
     id: u32,
-    /// There are no thieves.
+    /// There is one worker, and so no thief.
     is_solo: bool,
     /// Where the owner waits for stolen jobs.
     parker: Parker,
-    /// The id plus one of a worker that sleeps until this deque's owner
-    /// finishes a job of its, and would rather help; 0 for none.
+    /// The id plus one of a worker that waits for a job which this deque's owner has stolen, and
+    /// that wants to help meanwhile; 0 if there is none.
     helper: AtomicU32,
 }
 
-// SAFETY: `own` is only reached through `Owner`, which exists on one thread at
-// a time. The slots of `jobs` pass from the owner to a thief and back with the
-// claims and latches of the protocol. All else is atomic, or a lock.
+// SAFETY: `own` is only reached through `Owner`, which exists on one thread at a time. The slots of
+// `jobs` pass from the owner to a thief with the claim, and back with the latch. Everything else is
+// atomic or a lock.
 unsafe impl Sync for Deque {}
-// SAFETY: as above; the jobs pointed to are kept for thieves of any thread.
+// SAFETY: the deque owns none of the jobs that it points to, and whoever pushes a job promises that
+// any thread may execute it (2 of `push`). The cells of `own` are empty while there is no owner.
 unsafe impl Send for Deque {}
 
-/// The owner's end: evidence that this thread is the owner.
+/// The owner's end of a deque. It is the evidence that this thread is the owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner<'a> {
     deque: &'a Deque,
@@ -94,16 +93,16 @@ pub(crate) enum Share {
     All,
 }
 
-/// Whose a job is that was public.
+/// Who has a job that was public.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reclaimed {
     Ours,
-    /// Its slot is this one.
+    /// A thief has it; this is the index of its slot.
     Stolen(usize),
 }
 
-/// A job in the hands of its thief.
+/// A job that a thief has claimed.
 #[derive(Debug)]
 #[must_use = "its owner waits for it"]
 pub(crate) struct Stolen<'a> {
@@ -120,12 +119,11 @@ fn unpack(public: u64) -> (usize, usize) {
 }
 
 impl Deque {
-    /// An empty one. Without thieves (`is_solo`), nothing is ever published.
+    /// An empty deque. If there are no thieves (`is_solo`), nothing is ever published.
     pub(crate) fn new(id: u32, is_solo: bool) -> Self {
         Self {
             own: CachePadded(Own { head: Cell::new(END), split: Cell::new(0) }),
-            // A solo deque pretends to have a public job, so that its owner
-            // never feels obliged to publish one.
+            // A solo deque pretends to have a public job, so that its owner never publishes one.
             public: CachePadded(AtomicU64::new(pack(0, usize::from(is_solo)))),
             asides: CachePadded(Asides {
                 id,
@@ -149,13 +147,13 @@ impl Deque {
     /// Whether there is something to steal.
     #[inline]
     pub(crate) fn has_public(&self) -> bool {
-        // Relaxed: a hint. Where a missed job would be missed for good, the
-        // idle protocol's fences come in between.
+        // Relaxed: a hint. A worker that is about to sleep must not miss a job, and the fences of
+        // the idle protocol see to that.
         let (_, available) = unpack(self.public.load(Relaxed));
         available != 0 && !self.asides.is_solo
     }
 
-    /// Takes the oldest job, in the name of the thief's own deque.
+    /// Takes the oldest job. `thief` is the id of the thief's own deque.
     #[inline]
     pub(crate) fn steal(&self, thief: u32) -> Option<Stolen<'_>> {
         if !self.has_public() {
@@ -168,9 +166,9 @@ impl Deque {
             if available == 0 {
                 return None;
             }
-            // Acquire: pairs with `publish`, whose fetch-and-add heads a chain
-            // of RMWs that this one reads from; makes slot and job visible.
-            // Release: none is needed, but later claims read through this one.
+            // Acquire: pairs with the Release in `publish`, whose fetch-and-add heads the chain of
+            // RMWs that this one reads from; makes the slot and the job visible. Release: nothing
+            // is published here, but later claims read through this RMW.
             match self.public.compare_exchange_weak(
                 public,
                 public.wrapping_add(STEAL),
@@ -186,29 +184,27 @@ impl Deque {
         }
     }
 
-    /// Asks the owner to wake the worker `helper` when it next publishes. One
-    /// asks at a time: of several, the last.
+    /// Asks the owner to wake the worker `helper` at its next publication. A later request replaces
+    /// an earlier one.
     ///
-    /// The caller looks for public jobs once more after this, and before it
-    /// sleeps.
+    /// After this, the caller checks for public jobs once more before it sleeps.
     pub(crate) fn offer_help(&self, helper: u32) {
-        // SeqCst fence: the sleeper's half of the Dekker duel with
-        // `take_helper`; see the README.
+        // SeqCst fence: the sleeper's half of the Dekker protocol with `publish` and `take_helper`;
+        // see the README.
         self.asides.helper.store(helper + 1, Relaxed);
         fence(SeqCst);
     }
 
-    /// Takes an offer back, if it still stands.
+    /// Withdraws a request, if it is still there.
     pub(crate) fn withdraw_help(&self, helper: u32) {
-        // Relaxed: an offer that stands too long wakes its maker for nothing.
+        // Relaxed: a request that stays too long only wakes the helper in vain.
         let _ = self.asides.helper.compare_exchange(helper + 1, 0, Relaxed, Relaxed);
     }
 }
 
 impl<'a> Owner<'a> {
     /// # Safety
-    /// There is one owner at a time, and it stays on the thread where this is
-    /// called.
+    /// There is one owner at a time, and it stays on the thread that calls this.
     #[inline(always)]
     pub(crate) unsafe fn new(deque: &'a Deque) -> Self {
         Self { deque, _thread: PhantomData }
@@ -224,7 +220,7 @@ impl<'a> Owner<'a> {
         &self.deque.own.0
     }
 
-    /// Whether no job is outstanding.
+    /// Whether the deque has no job, private, public or stolen.
     pub(crate) fn is_empty(self) -> bool {
         let own = self.own();
         own.head.get() == END && own.split.get() == 0
@@ -233,49 +229,46 @@ impl<'a> Owner<'a> {
     /// Pushes a job into the private part.
     ///
     /// # Safety
-    /// 1. The job stays live, in its place, and its closure untouched, until
-    ///    `pop` or `reclaim` says that it is the caller's, or its latch is
-    ///    settled.
-    /// 2. It may be executed on another thread.
-    /// 3. It is not in a deque.
+    /// 1. The job stays live and in its place, and its closure is not touched, until `pop` or
+    ///    `reclaim` says that the job is the caller's, or until its latch is settled.
+    /// 2. The job may be executed on another thread.
+    /// 3. The job is in no deque.
     #[inline(always)]
     pub(crate) unsafe fn push(self, job: NonNull<Header>) {
         let own = self.own();
-        // SAFETY: live by 1.
+        // SAFETY: the job is live by 1.
         unsafe { job.as_ref() }.set_older(Some(own.head.get()));
         own.head.set(job);
     }
 
-    /// As `push` for every job, the oldest first.
+    /// Pushes every job into the private part, the oldest first.
     ///
     /// # Safety
-    /// 1 to 3: as for `push`.
-    /// 4. `jobs` does nothing with this deque, and does not panic.
+    /// 1 to 3: as for `push`, for each job.
+    /// 4. The iterator does not use this deque and does not panic.
     #[inline(always)]
     pub(crate) unsafe fn push_all(self, jobs: impl Iterator<Item = NonNull<Header>>) {
         let own = self.own();
         let mut head = own.head.get();
         for job in jobs {
-            // SAFETY: live by 1.
+            // SAFETY: the job is live by 1.
             unsafe { job.as_ref() }.set_older(Some(head));
             head = job;
         }
         own.head.set(head);
     }
 
-    /// Whether thieves find nothing here, so that the owner should publish.
-    ///
-    /// This is how thieves ask: by having taken the last public job.
+    /// Whether there is no public job, so that the owner should publish. A thief asks for more jobs
+    /// by taking the last public one.
     #[inline(always)]
     pub(crate) fn is_starved(self) -> bool {
-        // Relaxed: a hint; only the owner can make it true to its loss, and
-        // what thieves do to it is seen sooner or later.
+        // Relaxed: a hint. A claim that is seen late only delays a publication.
         self.deque.public.load(Relaxed) as u32 == 0
     }
 
-    /// Publishes private jobs, at least one; false if there are none, or no
-    /// slots for them, or no thieves. It is a full fence, so that the caller
-    /// may then look whether somebody sleeps.
+    /// Publishes at least one private job. Returns false if there is no private job, no free slot
+    /// or no thief. A successful publication is a full fence, so the caller may check for sleepers
+    /// after it.
     pub(crate) fn publish(self, share: Share) -> bool {
         let own = self.own();
         let split = own.split.get();
@@ -293,7 +286,8 @@ impl<'a> Owner<'a> {
         let count = count.min(CAPACITY - split);
         let (mut job, mut last_kept) = (own.head.get(), None);
         for _ in count..private {
-            // SAFETY: of the `private` jobs that there are, not the last.
+            // SAFETY: there are `private` jobs on the list, and the loop visits fewer; each is live
+            // by 1 of `push`.
             let header = unsafe { job.as_ref() };
             last_kept = Some(header);
             job = header.older().expect("a job on the list is private");
@@ -304,20 +298,20 @@ impl<'a> Owner<'a> {
         }
         for index in (split..split + count).rev() {
             self.deque.jobs[index].with_mut(|slot| {
-                // SAFETY: thieves read below the split only, after the
-                // publication of what they read; this slot is above it.
+                // SAFETY: this slot is not below the split. Thieves read slots below the split
+                // only, after the publication of what they read.
                 unsafe { *slot = Some(job) };
             });
-            // SAFETY: of the `private` jobs that there are, live until they
-            // are popped by 1 of `push`.
+            // SAFETY: the two loops visit the `private` jobs of the list, once each; a job on the
+            // list is live by 1 of `push`.
             let header = unsafe { job.as_ref() };
             job = header.older().expect("a job on the list is private");
             header.set_older(None);
         }
         debug_assert_eq!(job, END);
         own.split.set(split + count);
-        // Release: pairs with `steal`; publishes slots and jobs. Acquire: for
-        // the fence.
+        // Release: pairs with the Acquire in `steal`; publishes slots and jobs. Acquire: only
+        // because `fence_after_rmw` asks for it.
         self.deque.public.fetch_add(pack(0, count), AcqRel);
         fence_after_rmw();
         true
@@ -326,7 +320,7 @@ impl<'a> Owner<'a> {
     fn count_private(self) -> usize {
         let (mut count, mut job) = (0, self.own().head.get());
         while job != END {
-            // SAFETY: on the list, so live by 1 of `push`.
+            // SAFETY: the job is on the list, so it is live by 1 of `push`.
             let header = unsafe { job.as_ref() };
             job = header.older().expect("a job on the list is private");
             count += 1;
@@ -334,22 +328,22 @@ impl<'a> Owner<'a> {
         count
     }
 
-    /// Who asked to be woken for a publication; the caller has just made one.
+    /// Takes the request of a helper to be woken for a publication. The caller has just made one.
     pub(crate) fn take_helper(self) -> Option<u32> {
         let helper = &self.deque.asides.helper;
-        // Relaxed: after the publisher's full fence; see `offer_help`.
+        // Relaxed: the publisher's full fence comes before; see `offer_help`.
         if helper.load(Relaxed) == 0 {
             return None;
         }
-        // AcqRel: whoever asked did so before we act on it.
+        // AcqRel: the helper's request comes before its wake-up.
         helper.swap(0, AcqRel).checked_sub(1)
     }
 
-    /// Takes a job back, if it is private: no thief ever looks there, so this
-    /// is two plain accesses. Otherwise (false), `reclaim` must follow.
+    /// Takes a job back if it is private. Thieves do not access private jobs, so this is two plain
+    /// accesses. If this returns false, `reclaim` must follow.
     ///
     /// # Safety
-    /// `job` is the youngest that was pushed here and is not popped yet.
+    /// `job` is the youngest of the jobs that were pushed here and are not popped.
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn pop(self, job: &Header) -> bool {
@@ -367,10 +361,10 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Takes a public job back, and half of the other public ones with it.
+    /// Takes a public job back, and half of the other public jobs with it.
     ///
     /// # Safety
-    /// `pop` has just returned false for this job: the youngest that is public.
+    /// `pop` has just returned false for this job, which is the youngest.
     pub(crate) unsafe fn reclaim(self) -> Reclaimed {
         let own = self.own();
         let index = own.split.get() - 1;
@@ -380,14 +374,13 @@ impl<'a> Owner<'a> {
             let (oldest, available) = unpack(public);
             debug_assert_eq!(oldest + available, own.split.get());
             if available == 0 {
-                // The slot stays taken: what the owner publishes while it waits
-                // comes above it.
+                // The slot stays occupied: what the owner publishes while it waits gets slots above
+                // it.
                 return Reclaimed::Stolen(index);
             }
             let keep = (available - 1) / 2;
-            // Release and Acquire: nothing is passed on, but claims of what is
-            // kept read through this, so it must not break the chain; an RMW
-            // does not.
+            // AcqRel: nothing is published here. Claims of the jobs that stay public read through
+            // this, and an RMW keeps the chain from their publication whole.
             match self.deque.public.compare_exchange_weak(
                 public,
                 pack(oldest, keep),
@@ -404,60 +397,58 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Puts reclaimed jobs on the list, which is empty, as it is whenever a
-    /// public job is the youngest.
+    /// Puts reclaimed jobs on the list. The list is empty, because the youngest job was public.
     fn make_private(self, indices: Range<usize>) {
         let mut head = END;
         for index in indices {
             let job = self.deque.jobs[index].with(|slot| {
-                // SAFETY: only the owner writes slots.
+                // SAFETY: only the owner writes slots, and this thread is the owner.
                 unsafe { *slot }
             });
             let job = job.expect("a public slot is filled");
-            // SAFETY: neither stolen nor popped, so live by 1 of `push`.
+            // SAFETY: the job is neither stolen nor popped, so it is live by 1 of `push`.
             unsafe { job.as_ref() }.set_older(Some(head));
             head = job;
         }
         self.own().head.set(head);
     }
 
-    /// The latch of a job that `reclaim` said is stolen.
+    /// The latch of a stolen job, whose index `reclaim` has returned.
     pub(crate) fn latch(self, index: usize) -> &'a Latch {
         &self.deque.latches[index]
     }
 
-    /// Gives the slot of a stolen job free, once its latch is settled.
+    /// Frees the slot of a stolen job whose latch is settled.
     ///
     /// # Safety
-    /// `reclaim` has said that the job with this index is stolen, and its latch
-    /// is settled; nothing was pushed since that was not popped.
+    /// `reclaim` has returned this index, and the latch is settled. All jobs that were pushed since
+    /// are popped.
     pub(crate) unsafe fn release(self, index: usize) {
         self.deque.latches[index].reset();
         let own = self.own();
         debug_assert_eq!((own.head.get(), own.split.get()), (END, index + 1));
         own.split.set(index);
-        // Relaxed: it says, as before, that nothing is to be had; the next
-        // publication heads a new chain.
+        // Relaxed: there is no public job, as before. The next publication heads a new chain.
         self.deque.public.store(pack(index, 0), Relaxed);
     }
 }
 
 impl Stolen<'_> {
-    /// Runs the job on this thread, and tells its owner.
+    /// Runs the job on this thread, and tells its owner that it has run.
     pub(crate) fn run(self) {
         let job = self.job();
         let guard = AbortOnUnwind("in the delivery of a stolen job's outcome");
-        // SAFETY: 1: the owner keeps the job until the latch is settled, below.
-        // 2: the claim made it ours, and `self` is consumed.
+        // SAFETY: 1: the owner keeps the job until the latch is settled, which is below. 2: the
+        // claim gave the job to this thief alone, and `self` is consumed.
         unsafe { Header::execute(job) };
-        // From here on the job may be gone.
+        // From `finish` on, the job may be gone. The latch is not: it is a part of the deque.
         if self.victim.latches[self.index].finish() {
             self.victim.parker().unpark();
         }
         std::mem::forget(guard);
     }
 
-    /// Leaves the job to its owner, which will run it when it comes to it.
+    /// Gives the job back to its owner, which runs it when it joins it.
     pub(crate) fn give_back(self) {
         if self.victim.latches[self.index].give_back() {
             self.victim.parker().unpark();
@@ -466,8 +457,8 @@ impl Stolen<'_> {
 
     fn job(&self) -> NonNull<Header> {
         self.victim.jobs[self.index].with(|slot| {
-            // SAFETY: the claim's Acquire made the owner's write visible, and
-            // the owner leaves the slot alone until the latch is settled.
+            // SAFETY: the claim's Acquire made the owner's write visible, and the owner does not
+            // write the slot again before the latch is settled.
             let job = unsafe { *slot };
             job.expect("a public slot is filled")
         })

@@ -1,4 +1,4 @@
-//! All deques of one scheduler.
+//! The deques of one scheduler.
 
 use super::deque::{Deque, Owner, Stolen};
 use super::latch::MAX_IDS;
@@ -7,29 +7,29 @@ use crate::primitives::atomic::{Acquire, AtomicPtr, AtomicUsize, Relaxed, Releas
 use std::marker::PhantomData;
 use std::ptr;
 
-/// Deques for threads that go on with a fork while another thread has taken
-/// over as the worker, because they block.
+/// How many deques there are beside those of the workers: for threads that go on with a fork
+/// although another thread is the worker now.
 const SPARE: usize = 64;
 
-/// The id of thieves without a deque, from whom nobody can steal back.
+/// The id of a thief without a deque. Nobody can steal back from such a thief.
 const NAMELESS: u32 = MAX_IDS as u32 - 1;
 
-/// A table of deques, made when they are first needed and kept until the end.
+/// A table of deques. A deque is made when it is first needed, and is freed with the table.
 ///
-/// A deque belongs to a thread and not to a worker's core: frames of the
-/// thread's stack are in it, which cannot move when the core does.
+/// A deque belongs to a thread and not to a worker's state: it points to frames of the thread's
+/// stack, which stay on the thread when another one retakes the state.
 #[derive(Debug)]
 pub(crate) struct Deques {
-    /// Null where none was needed yet.
+    /// Null where no deque was made yet.
     table: Box<[AtomicPtr<Deque>]>,
-    /// Entries before this one are not null.
+    /// The number of deques: entries below it are not null.
     len: AtomicUsize,
-    /// Indices of deques that no thread has.
+    /// The indices of deques that belong to no thread.
     free: Mutex<Vec<usize>>,
     is_solo: bool,
 }
 
-/// A thread's hold on its deque.
+/// Keeps a deque for a thread; the drop gives the deque back to the table.
 #[derive(Debug)]
 pub(crate) struct DequeGuard<'a> {
     deques: &'a Deques,
@@ -48,17 +48,17 @@ impl Deques {
         }
     }
 
-    /// A deque for the calling thread; none if there are too many already.
+    /// Gets a deque for the calling thread. None if the table is full.
     pub(crate) fn acquire(&self) -> Option<DequeGuard<'_>> {
         let mut free = self.free.lock();
         let index = free.pop().or_else(|| {
-            // Relaxed: written under this lock.
+            // Relaxed: it is only written while this lock is held.
             let index = self.len.load(Relaxed);
             let entry = self.table.get(index)?;
             let deque = Box::new(Deque::new(index as u32, self.is_solo));
-            // Release: pairs with `get`.
+            // Release: pairs with the Acquire in `get`; publishes the deque.
             entry.store(Box::into_raw(deque), Release);
-            // Release: pairs with `all`.
+            // Release: pairs with the Acquire in `len`; publishes the entry.
             self.len.store(index + 1, Release);
             Some(index)
         })?;
@@ -69,27 +69,27 @@ impl Deques {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Deque> {
-        // Acquire: pairs with the Release in `lease`.
+        // Acquire: pairs with the Release in `acquire`; makes the new deque visible.
         let deque = self.table.get(index)?.load(Acquire);
-        // SAFETY: it came from `Box::into_raw` and is freed with the table.
+        // SAFETY: the pointer is null or came from `Box::into_raw`, and the deque is freed with the
+        // table.
         unsafe { deque.as_ref() }
     }
 
-    /// Deques that there are; those of idle threads are empty.
+    /// The number of deques. Those that belong to no thread are empty.
     pub(crate) fn len(&self) -> usize {
-        // Acquire: pairs with the Release in `lease`.
+        // Acquire: pairs with the Release in `acquire`; makes the entries visible.
         self.len.load(Acquire)
     }
 
-    /// Takes the oldest job of the first deque that has one, looking from a
-    /// random place on.
+    /// Takes the oldest job of the first deque that has one, from the deque `start` on.
     pub(crate) fn steal(&self, thief: Option<u32>, start: usize) -> Option<Stolen<'_>> {
         let len = self.len();
         let name = thief.unwrap_or(NAMELESS);
         (0..len).find_map(|offset| self.get((start + offset) % len)?.steal(name))
     }
 
-    /// Whether there is anything to steal.
+    /// Whether there is a job to steal.
     pub(crate) fn have_public(&self) -> bool {
         (0..self.len()).any(|index| self.get(index).is_some_and(Deque::has_public))
     }
@@ -98,11 +98,10 @@ impl Deques {
 impl Drop for Deques {
     fn drop(&mut self) {
         for entry in &self.table {
-            // Relaxed: `&mut self` ordered everything.
+            // Relaxed: `&mut self` means that all other accesses came before.
             let deque = entry.load(Relaxed);
             if !deque.is_null() {
-                // SAFETY: it came from `Box::into_raw`, and leases borrow the
-                // table, so none is left.
+                // SAFETY: it came from `Box::into_raw`. Guards borrow the table, so none is left.
                 drop(unsafe { Box::from_raw(deque) });
             }
         }
@@ -111,8 +110,8 @@ impl Drop for Deques {
 
 impl<'a> DequeGuard<'a> {
     pub(crate) fn owner(&self) -> Owner<'a> {
-        // SAFETY: the table gives a deque to one lease at a time, and neither
-        // lease nor owner leaves its thread.
+        // SAFETY: the table gives a deque to one guard at a time, and neither the guard nor the
+        // owner leaves its thread.
         unsafe { Owner::new(self.deque) }
     }
 }

@@ -1,4 +1,4 @@
-//! `fork_all` and `fork_reduce`: as many closures as one likes.
+//! `fork_all` and `fork_reduce`: any number of closures.
 
 use super::Fork;
 use super::install::{foreign_pool, install};
@@ -8,19 +8,19 @@ use std::mem::{MaybeUninit, forget, replace};
 use std::ops::Range;
 use std::panic::resume_unwind;
 
-/// How many closures are forked from one frame; more are halved first. Each
-/// costs some 50 bytes of stack in the frame, if the results are small.
+/// How many closures one frame forks at most. A longer range is halved first. If the results are
+/// small, each closure takes some 50 bytes of stack in the frame.
 const MOST: usize = 16;
 
 /// Runs all closures, potentially in parallel, and returns their results in
 /// order.
 ///
-/// The calling thread runs the first one and all that nobody takes, in order;
-/// others take from the end.
+/// The calling thread runs the first closure, and then, in order, all closures that no other worker
+/// has taken. Other workers take from the end. Where the closures run is as with [`join`].
 ///
 /// # Panics
-/// As [`join`]: all closures run, and of the payloads, that of the first
-/// closure in the array to have panicked is rethrown.
+/// If closures panic, `fork_all` panics when all closures have ended: all of them always run. The
+/// payload is that of the first closure in the array that panicked.
 ///
 /// ```
 /// use trefoil::fork_join::fork_all;
@@ -36,8 +36,8 @@ where
 {
     let mut legs = closures.map(Leg::Closure);
     let shared = Legs(legs.as_mut_ptr());
-    // SAFETY: each number below `N` once, as `fork_reduce` promises, while
-    // `legs` lives and is not touched otherwise.
+    // SAFETY: 1: the numbers are below `N`. 2: `fork_reduce` makes one call for each number, and
+    // all calls end before it returns or unwinds; only then are `legs` touched again.
     fork_reduce(0..N, |i| unsafe { shared.run(i) }, |(), ()| ());
     legs.map(|leg| match leg {
         Leg::Result(result) => result,
@@ -45,29 +45,30 @@ where
     })
 }
 
-/// One closure, and then what it has returned.
+/// A closure, and later its result.
 enum Leg<F, R> {
     Closure(F),
     Running,
     Result(R),
 }
 
-/// The first of the legs, each of which is used by one thread.
+/// A pointer to the first of the legs. Each leg is used by one thread.
 struct Legs<F, R>(*mut Leg<F, R>);
 
-// SAFETY: `run` hands each leg to one thread, which takes a closure out and
-// leaves a result: both may be sent.
+// SAFETY: `run` gives each leg to one thread, which takes the closure out and puts the result in.
+// Both are `Send`.
 unsafe impl<F: Send, R: Send> Sync for Legs<F, R> {}
 
 impl<F: FnOnce() -> R, R> Legs<F, R> {
     /// # Safety
-    /// 1. There is a leg `i`. 2. This is called once for it, and nothing else
-    ///    is done with the legs before all calls have ended.
+    /// 1. There is a leg `i`.
+    /// 2. This is called once for each leg, and nothing else touches the legs before all calls have
+    ///    ended.
     #[inline(always)]
     unsafe fn run(&self, i: usize) {
-        // SAFETY: within the array by 1.
+        // SAFETY: the offset is within the array by 1.
         let leg = unsafe { self.0.add(i) };
-        // SAFETY: nobody else has this leg by 2.
+        // SAFETY: no other thread uses this leg by 2.
         let leg = unsafe { &mut *leg };
         if let Leg::Closure(closure) = replace(leg, Leg::Running) {
             *leg = Leg::Result(closure());
@@ -75,18 +76,19 @@ impl<F: FnOnce() -> R, R> Legs<F, R> {
     }
 }
 
-/// Calls `map` with every number of the range, potentially all in parallel, and
-/// reduces the results to one; none if the range is empty.
+/// Calls `map` with every number of the range, potentially all in parallel, and reduces the results
+/// to one. The result is `None` if the range is empty.
 ///
-/// Unlike in [`map_reduce`](super::map_reduce), every call is a fork of its own,
-/// which somebody else may take, and each is made exactly once. This is for a
-/// few calls that are long, or fork on. Results are only ever combined with
-/// their neighbours, in order.
+/// Every call is a fork of its own, which another worker may take; in
+/// [`map_reduce`](super::map_reduce), a fork has many calls. So this is for a few calls that are
+/// long or that fork again. Each call is made exactly once. `reduce` combines neighbouring results,
+/// in order: it has to be associative, and need not be commutative. Where the calls run is as with
+/// [`join`].
 ///
 /// # Panics
-/// As [`join`]: `map` is called for every number in any case, and of the
-/// payloads, that for the least number is rethrown. If `reduce` panics, so does
-/// this, when all calls of `map` have ended.
+/// If `map` panics, `fork_reduce` panics when all calls of `map` have ended: all of them are always
+/// made. The payload is that of the least number whose call panicked. If `reduce` panics,
+/// `fork_reduce` panics with its payload when all calls of `map` have ended.
 ///
 /// ```
 /// use trefoil::fork_join::fork_reduce;
@@ -110,7 +112,7 @@ where
     M: Fn(usize) -> R + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    // SAFETY: it goes no further than this call.
+    // SAFETY: the fork is used in this expression only, so it is dropped before the return.
     match unsafe { Fork::current() } {
         Some(fork) if range.len() <= MOST => fan_out(fork, range, map, reduce),
         Some(_) => halves(range, map, reduce),
@@ -129,14 +131,13 @@ where
     let first = range.start;
     let mut space = [const { MaybeUninit::uninit() }; MOST - 1];
     let jobs = &mut space[..range.len() - 1];
-    // The thief, or nobody, runs these closures: here it is `map` that is
-    // called, with a number that need not be read back. They borrow, and have
-    // nothing to be dropped.
+    // Only a thief runs these closures. This frame calls `map` itself, and so does not have to read
+    // the number back. The closures only borrow, so they need no drop.
     let numbered = (first + 1..range.end).zip(jobs.iter_mut());
     let pushed = numbered.rev().map(|(i, job)| job.write(StackJob::new(move |_| map(i))).header());
-    // SAFETY: 1: this frame is not left before all are joined: below, or by
-    // `pending` in a panic; the closures are not touched. 2: `map` is `Sync`,
-    // and its results are `Send`. 3: they are new. 4: it only writes to `jobs`.
+    // SAFETY: 1: this frame is not left before all jobs are joined, below or in the drop of
+    // `pending`, and the closures are not touched. 2: `map` is `Sync`, and its results are `Send`.
+    // 3: the jobs are new. 4: the iterator only writes to `jobs`.
     unsafe { fork.push_all(pushed) };
     let mut pending = Pending { fork, jobs };
     let mut result = map(first);
@@ -144,14 +145,14 @@ where
     while let [job, others @ ..] = pending.jobs {
         pending.jobs = others;
         i += 1;
-        // SAFETY: written above.
+        // SAFETY: the iterator that was pushed has written all of `jobs`.
         let job = unsafe { job.assume_init_ref() };
-        // SAFETY: the youngest: what `map` forked, it has joined.
+        // SAFETY: this job is the youngest that is left: `map` has joined what it forked.
         let is_ours = unsafe { fork.owner.pop(job.own_header()) };
         let joined = if is_ours {
             Joined::Ours
         } else {
-            // SAFETY: `pop` has just said no.
+            // SAFETY: `pop` has just returned false for this job.
             unsafe { join_public(fork, job) }
         };
         let next = match joined {
@@ -165,13 +166,13 @@ where
     result
 }
 
-/// Jobs to be joined in case of a panic, the youngest first.
+/// Joins jobs in a panic, the youngest first.
 struct Pending<'a, F, R>
 where
     F: FnOnce(Where) -> R,
 {
     fork: Fork<'a>,
-    /// Initialised, and in the deque.
+    /// All of them are initialised and in the deque.
     jobs: &'a [MaybeUninit<StackJob<F, R>>],
 }
 
@@ -192,14 +193,14 @@ where
     F: FnOnce(Where) -> R,
 {
     for job in jobs {
-        // SAFETY: the invariant of `Pending`.
+        // SAFETY: all jobs of a `Pending` are initialised.
         let job = unsafe { job.assume_init_ref() };
-        // SAFETY: the youngest that is left.
+        // SAFETY: the jobs are joined from the youngest on, so this is the youngest that is left.
         unsafe { join_in_panic(fork, job) };
     }
 }
 
-/// For a range of two at least.
+/// For a range of at least two numbers.
 #[cold]
 fn halves<R, M, C>(range: Range<usize>, map: &M, reduce: &C) -> R
 where
@@ -225,9 +226,9 @@ where
     C: Fn(R, R) -> R + Sync,
 {
     match foreign_pool() {
-        // The closure may have to come back here, from a runtime that is over.
+        // A runtime that has shut down calls the closure on this thread, which has no deque.
         Some(handle) => install(&handle, || {
-            // SAFETY: it goes no further than this call.
+            // SAFETY: the fork is used in this expression only, so it is dropped before the return.
             match unsafe { Fork::current() } {
                 Some(_) => reduced(range, map, reduce),
                 None => one_by_one(range, map, reduce),
@@ -237,7 +238,7 @@ where
     }
 }
 
-/// All calls, after one another, and all in any case.
+/// Makes all calls, one after the other. The others are made even if one panics.
 fn one_by_one<R>(
     mut range: Range<usize>,
     map: &impl Fn(usize) -> R,

@@ -78,22 +78,20 @@
 //!   there is nothing to be entered.
 //! - In the context of a current-thread runtime, they are called one after the
 //!   other, in order, on the calling thread. rayon has no such pool.
-//! - A runtime that has shut down still runs what is forked or installed: on the
-//!   caller. rayon's pool cannot be reached any more when it goes.
-//! - While a thread of one runtime is in `install` of another, it waits and does
-//!   nothing else; rayon's runs jobs of its own pool meanwhile. So two runtimes
-//!   whose workers all are in `install` of one another wait forever.
-//! - A waiting worker runs parts of what it waits for, or nothing; rayon's runs
-//!   any job of the pool. See [below](self#a-lock-may-be-held-across-a-join).
-//!   For thread-locals it means: while a worker waits in a `join`, they are seen
-//!   by parts of that `join` at most, never by code that has nothing to do with
-//!   it.
+//! - If a runtime has shut down, closures that are forked or installed there run on the caller. A
+//!   dropped pool of rayon's cannot be reached any more.
+//! - A worker of one runtime that is in `install` of another one waits and does nothing else.
+//!   rayon's worker runs jobs of its own pool meanwhile. So two runtimes wait forever if all their
+//!   workers are in `install` of the other one.
+//! - A waiting worker only runs parts of what it waits for. rayon's worker runs any job of the
+//!   pool. See [below](self#a-lock-may-be-held-across-a-join). So while a worker waits in a `join`,
+//!   only parts of that `join` see its thread-locals, and unrelated code does not.
 //! - In a [`scope`](fn@super::scope), the scope's own frame runs the newest
 //!   closure first, when its body has returned, and others run the oldest. In
 //!   rayon's `scope`, the spawning thread's newest goes first for whoever is on
 //!   that thread, and there is `scope_fifo`.
 //!
-//! **What there is not**
+//! **What is missing**
 //!
 //! - `build_global`, `build_scoped`, `spawn_handler`: a runtime is built with a
 //!   [`Builder`](crate::runtime::Builder) and starts its threads itself. The
@@ -256,8 +254,8 @@
 //! # }
 //! ```
 //!
-//! The price: a worker may sleep although there is other work. Whoever else is
-//! free takes that.
+//! The price is that a worker may sleep although there is other work, which is then left to the
+//! other workers.
 //!
 //! For the same reason, what is spawned into a [`scope`](fn@super::scope) is run by
 //! the scope's own frame and by free workers, and never within a `join` that
@@ -298,10 +296,10 @@
 //! # }
 //! ```
 //!
-//! What else is to be divided implements [`Divisible`](super::Divisible). For a
-//! parallel sort, there is one in `examples/parallel_sort.rs`, in two functions.
+//! Other collections can be divided if they implement [`Divisible`](super::Divisible). A parallel
+//! sort, in two functions, is in `examples/parallel_sort.rs`.
 //!
 //! # Both at once
 //!
-//! rayon and Trefoil may live in one process, while a program moves over: each
-//! has its own workers. A closure that blocks on the other pool holds its worker.
+//! rayon and Trefoil may be used in one process, while a program is ported: each has its own
+//! workers. A closure that blocks on the other pool occupies its worker.

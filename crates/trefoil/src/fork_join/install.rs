@@ -1,4 +1,4 @@
-//! The way into a runtime's workers from other threads.
+//! `install` and `install_here`: closures of other threads on a runtime's workers.
 
 use super::job::{Header, StackJob, Where};
 use crate::context;
@@ -13,12 +13,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The runtime whose workers can run what this thread wants to fork, if it is
-/// not one of them: the one it is in, or the process's.
+/// The runtime whose workers run the forks of this thread: its current one, or the process-wide
+/// one. None if the thread runs its forks itself.
 pub(super) fn foreign_pool() -> Option<Handle> {
     context::with(|context| {
-        // A worker that has no deque is better off alone than waiting for one
-        // of its like; so is a thread that drives a current-thread runtime.
+        // A worker without a deque calls its closures itself: if it waited for another worker, both
+        // might wait for each other. A thread that drives a current-thread runtime does the same.
         if context.worker().is_some() || context.current().is_some() {
             return None;
         }
@@ -47,32 +47,34 @@ where
     parker.adopt();
     let job = StackJob::new(move |_| f());
     let call = Arc::new(Call { state: AtomicU32::new(WAITING), parker });
-    // A task like any other: it waits its turn, any worker may take it, and a
-    // runtime that shuts down drops it.
+    // This is an ordinary task: it waits in a queue, any worker may take it, and a runtime that
+    // shuts down drops it.
     drop(handle.spawn(InstallTask { job: Some(job.header()), call: Arc::clone(&call) }));
     match call.wait() {
-        // SAFETY: the errand is done with the job, and has executed it.
+        // SAFETY: 1: the task has settled the call, so it is done with the job, which it has
+        // executed. 2: this is the only place that takes the outcome, and it is left at once.
         DONE => match unsafe { job.take_outcome() } {
             Ok(result) => result,
             Err(payload) => resume_unwind(payload),
         },
-        // The runtime is over.
+        // The runtime has shut down.
         _ => {
-            // SAFETY: the errand is done with the job, and has not executed it.
+            // SAFETY: 1: the task has settled the call without executing the job, and it was the
+            // only one to know the job. 2: the closure is taken once, here.
             let f = unsafe { job.take_closure() };
             f(Where::Here)
         }
     }
 }
 
-/// Runs a closure on the calling thread in the place of a worker that sleeps, or else on a worker.
+/// Runs a closure on the calling thread in the place of a sleeping worker, or else on a worker.
 pub(crate) fn install_here<F, R>(handle: &Handle, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     let Scheduler::Multi(shared) = &handle.scheduler else { return f() };
-    // A thread that has something to serve does not do so from inside of a fork.
+    // A thread that drives a runtime or a set of local tasks cannot do so from inside of a fork.
     let is_free =
         context::with(|context| context.worker().is_none() && context.current().is_none())
             && !context::is_in_local();
@@ -86,26 +88,26 @@ where
     }
 }
 
-/// How often the caller looks before it sleeps. To wake a worker takes some
-/// microseconds, and to be woken as many again: a closure that ends within that
-/// should not cost both.
+/// How often the caller checks the state before it sleeps. It takes some microseconds to wake a
+/// worker, and as many again until the caller is woken. The caller of a short closure should not
+/// pay for both.
 const SPINS: u32 = 256;
 
 const WAITING: u32 = 0;
 const DONE: u32 = 1;
 const REFUSED: u32 = 2;
 
-/// What the two sides of an installation share.
+/// What the caller of `install` shares with the task.
 struct Call {
     state: AtomicU32,
     parker: Arc<Parker>,
 }
 
 impl Call {
-    /// Waits until the errand is over. The job is only the caller's again then.
+    /// Waits until the task is done with the job. Only then is the job the caller's again.
     fn wait(&self) -> u32 {
         for _ in 0..SPINS {
-            // Acquire: as below.
+            // Acquire: pairs with the Release in `settle`, as in the loop below.
             let state = self.state.load(Acquire);
             if state != WAITING {
                 return state;
@@ -113,7 +115,8 @@ impl Call {
             std::hint::spin_loop();
         }
         loop {
-            // Acquire: pairs with `settle`.
+            // Acquire: pairs with the Release in `settle`; the task's accesses to the job came
+            // before.
             let state = self.state.load(Acquire);
             if state != WAITING {
                 return state;
@@ -123,7 +126,7 @@ impl Call {
     }
 
     fn settle(&self, state: u32) {
-        // Release: pairs with `wait`; the last access to the job came before.
+        // Release: pairs with the Acquire in `wait`; the last access to the job came before.
         self.state.store(state, Release);
         self.parker.unpark();
     }
@@ -131,12 +134,13 @@ impl Call {
 
 /// The task that runs an installed closure.
 struct InstallTask {
-    /// None once it has run.
+    /// None when the job has run.
     job: Option<NonNull<Header>>,
     call: Arc<Call>,
 }
 
-// SAFETY: the job is a closure that is `Send`, as is its result.
+// SAFETY: the bounds of `install` make the job's closure and its result `Send`, and the call is
+// shared by atomics and a parker.
 unsafe impl Send for InstallTask {}
 
 impl Future for InstallTask {
@@ -144,8 +148,9 @@ impl Future for InstallTask {
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         if let Some(job) = self.job.take() {
-            // SAFETY: 1: its frame waits for the call to be settled, which is
-            // below, or, should this thread be lost, never. 2: it was taken out.
+            // SAFETY: 1: the job's frame waits until the call is settled, which is after this. If
+            // this thread is lost, the frame waits forever. 2: the pointer was taken out of
+            // `self.job`, so this is the only execution.
             unsafe { Header::execute(job) };
             self.call.settle(DONE);
         }

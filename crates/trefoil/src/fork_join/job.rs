@@ -1,5 +1,4 @@
-//! Jobs: closures that wait in their caller's frame, to be run there or by a
-//! thief.
+//! Jobs: closures that wait in their caller's frame, where the caller or a thief runs them.
 
 use crate::primitives::UnsafeCell;
 use std::any::Any;
@@ -8,29 +7,29 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-/// What a panic carries.
+/// The payload of a panic.
 pub(super) type Payload = Box<dyn Any + Send>;
 
-/// What a closure has come to.
+/// The result of a closure, or the payload of its panic.
 pub(super) type Outcome<R> = Result<R, Payload>;
 
-/// Whether a job runs on another stack than the one it was made on.
+/// Whether a job runs on the thread that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
     Here,
     Stolen,
 }
 
-/// The start of every job: how a thief runs it, and its place in the deque.
+/// The first field of every job: the function that runs it, and its place in the deque.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Header {
     /// # Safety
-    /// 1. The job is live until this returns. 2. It is called at most once,
-    ///    and nothing else is done with the job's closure.
+    /// 1. The job is live until this returns.
+    /// 2. This is called at most once, and nothing else is done with the job's closure.
     execute: unsafe fn(NonNull<Header>),
-    /// While the job is private: the next older private one. None while it is
-    /// public. Only the owner of the deque looks at this.
+    /// The next older private job while this one is private, and `None` while it is public. Only
+    /// the owner of the deque accesses this.
     older: Cell<Option<NonNull<Header>>>,
 }
 
@@ -50,18 +49,20 @@ impl Header {
         self.older.set(older);
     }
 
+    /// Runs the job.
+    ///
     /// # Safety
-    /// As for the field `execute`.
+    /// 1 and 2 of the field `execute`.
     pub(super) unsafe fn execute(this: NonNull<Header>) {
-        // SAFETY: live by 1.
+        // SAFETY: the job is live by 1.
         let execute = unsafe { this.as_ref() }.execute;
-        // SAFETY: 1 and 2 are passed on.
+        // SAFETY: the caller promises 1 and 2.
         unsafe { execute(this) };
     }
 }
 
-/// A closure, and later its outcome, in the frame of the function that will
-/// not return before one of them was taken out.
+/// A closure, and later its outcome. It lies in the frame of a function that does not return before
+/// one of the two was taken out.
 #[repr(C)]
 pub(super) struct StackJob<F, R> {
     header: Header,
@@ -85,7 +86,7 @@ where
         }
     }
 
-    /// The job's name in a deque. It allows access to the whole job.
+    /// The pointer that a deque holds. It may be used to access the whole job.
     #[inline(always)]
     pub(super) fn header(&self) -> NonNull<Header> {
         NonNull::from(self).cast()
@@ -99,48 +100,52 @@ where
     /// Takes the closure out.
     ///
     /// # Safety
-    /// 1. Nobody else can run the job any more. 2. Nothing was taken out yet.
+    /// 1. No other thread can run the job any more, and none has.
+    /// 2. Nothing was taken out before.
     #[inline(always)]
     pub(super) unsafe fn take_closure(&self) -> F {
         self.body.with_mut(|body| {
-            // SAFETY: alone with the job by 1.
+            // SAFETY: no other thread accesses the body by 1.
             let body = unsafe { &mut *body };
-            // SAFETY: only a thief writes an outcome, and there was none by 1.
+            // SAFETY: the body is still the closure: only another thread writes an outcome, and
+            // none has by 1.
             let closure = unsafe { &mut body.closure };
-            // SAFETY: not taken out before by 2.
+            // SAFETY: the closure was not taken out before by 2.
             unsafe { ManuallyDrop::take(closure) }
         })
     }
 
-    /// Takes out what a thief has left.
+    /// Takes the outcome out.
     ///
     /// # Safety
-    /// 1. The job's latch is done. 2. The outcome was not taken out yet.
+    /// 1. Another thread has executed the job, and has said so with a Release that this thread has
+    ///    read.
+    /// 2. The outcome was not taken out before.
     pub(super) unsafe fn take_outcome(&self) -> Outcome<R> {
         self.body.with_mut(|body| {
-            // SAFETY: by 1, the thief has let go of the job.
+            // SAFETY: by 1, the other thread does not access the job any more.
             let body = unsafe { &mut *body };
-            // SAFETY: by 1, this is what the thief wrote.
+            // SAFETY: by 1, the body is the outcome that the other thread wrote.
             let outcome = unsafe { &mut body.outcome };
-            // SAFETY: not taken out before by 2.
+            // SAFETY: the outcome was not taken out before by 2.
             unsafe { ManuallyDrop::take(outcome) }
         })
     }
 
     /// # Safety
-    /// As for the field `Header::execute`, for a header that is part of a job
-    /// of this very type.
+    /// 1 and 2 of the field `Header::execute`, and the header is that of a job of this type.
     unsafe fn execute(header: NonNull<Header>) {
-        // SAFETY: the header is the first field of the job, and the pointer
-        // came from `header`, which made it of a reference to all of it.
+        // SAFETY: the job is live by 1. The header is its first field, and `header` made the
+        // pointer of a reference to the whole job.
         let this = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: 1 and 2: the caller is the only one to run it.
+        // SAFETY: by 2, this is the only execution, and nothing else touches the closure.
         let closure = unsafe { this.take_closure() };
-        // The panic goes to the joiner, which resumes it: nobody sees what it
-        // broke who would not have seen it otherwise.
+        // Unwind-safe: the thread that joins resumes the panic, as if it had called the closure
+        // itself.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(Where::Stolen)));
         this.body.with_mut(|body| {
-            // SAFETY: until the latch is done, the job is the thief's alone.
+            // SAFETY: until the owner is told that the job has run, only this thread accesses the
+            // body.
             let body = unsafe { &mut *body };
             body.outcome = ManuallyDrop::new(outcome);
         });

@@ -8,36 +8,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs two closures, potentially in parallel, and returns both results.
 ///
-/// The calling thread runs `a`; `b` waits in its frame meanwhile, and is taken
-/// by a worker that has nothing to do, or else run by the caller afterwards.
-/// When nobody takes it, this costs a few nanoseconds more than calling both.
+/// The calling thread runs `a`. Meanwhile `b` waits in the caller's frame, where an idle worker may
+/// take it. If none does, the caller runs `b` after `a`. This then costs a few nanoseconds more
+/// than calling both.
 ///
-/// Where it runs in parallel: on the workers of a multi-thread runtime, in
-/// asynchronous tasks as well as in other closures of this module. On other
-/// threads that are in the context of such a runtime (`block_on`, a blocking
-/// task, [`Handle::enter`](crate::runtime::Handle::enter)), both closures move
-/// to a worker, and the thread blocks until they are done. Outside of any
-/// runtime, they move to a worker of the process-wide one,
-/// [`runtime::global`](crate::runtime::global()), which is started if need be.
+/// The closures may run in parallel on the workers of a multi-thread runtime, in asynchronous tasks
+/// and in other closures of this module. On another thread in the context of such a runtime
+/// (`block_on`, a blocking task, [`Handle::enter`](crate::runtime::Handle::enter)), both closures
+/// move to a worker, and the thread blocks until they have ended. Outside of any runtime, they move
+/// to a worker of the process-wide runtime, [`runtime::global`](crate::runtime::global()), which is
+/// started if necessary.
 ///
-/// Where it does not: in the context of a current-thread runtime, `a` and then
-/// `b` are simply called, on the calling thread; so they are where the
-/// process-wide runtime cannot be started.
+/// In the context of a current-thread runtime, the calling thread calls `a` and then `b`. It also
+/// does so if the process-wide runtime cannot be started.
 ///
-/// While the caller waits for `b`, it runs parts of `b` that the other worker
-/// has to offer, and nothing else: no task, and no closure of anyone else. So a
-/// lock may be held across a `join`, if neither closure takes it.
+/// While the caller waits for `b`, it runs parts of `b` that the other worker offers, and nothing
+/// else: no task, and no unrelated closure. So a lock may be held across a `join` if neither
+/// closure takes it.
 ///
-/// `b` may run on another thread, where thread-locals and task-locals have
-/// other values.
+/// `b` may run on another thread, where thread-locals and task-locals have other values.
 ///
 /// The algorithm is Lace's (van Dijk and van de Pol 2014), with Wool's
 /// leapfrogging (Faxén 2008; Wagner and Calder 1993).
 ///
 /// # Panics
-/// If a closure panics, so does `join`, with the same payload, but only when
-/// both have run to their ends: it is always both that run. If both panic, it
-/// is with the payload of `a`.
+/// If a closure panics, `join` panics with the same payload when both closures have ended: both
+/// always run. If both panic, the payload is that of `a`.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -67,7 +63,7 @@ where
     join_where(a, move |_| b())
 }
 
-/// As [`join`], and tells `b` whether it was stolen.
+/// As [`join`], but tells `b` whether it was stolen.
 #[inline(always)]
 pub(super) fn join_where<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -76,7 +72,7 @@ where
     RA: Send,
     RB: Send,
 {
-    // SAFETY: it goes no further than this call.
+    // SAFETY: the fork is used in this expression only, so it is dropped before the return.
     match unsafe { Fork::current() } {
         Some(fork) => fork_and_join(fork, a, b),
         None => join_elsewhere(a, b),
@@ -90,35 +86,34 @@ where
     B: FnOnce(Where) -> RB,
 {
     let job = StackJob::new(b);
-    // SAFETY: 1: this frame is not left, nor the closure touched, before the
-    // fork is joined: below, or by `pending` when `a` panics. 2: the bounds of
-    // `join` say so.
-    // 3: it is new.
+    // SAFETY: 1: before the fork is joined, this frame is not left and the closure is not touched.
+    // The join is below, or in the drop of `pending` if `a` panics. 2: the bounds of `join` say so.
+    // 3: the job is new.
     unsafe { fork.push(job.header()) };
     let pending = Pending { fork, job: &job };
     let result_a = a();
     std::mem::forget(pending);
-    // SAFETY: the youngest job, since `a` has joined whatever it forked.
+    // SAFETY: this job is the youngest, because `a` has joined everything that it forked.
     if !unsafe { fork.owner.pop(job.own_header()) } {
-        // SAFETY: `pop` has just said no.
+        // SAFETY: `pop` has just returned false for this job.
         match unsafe { join_public(fork, &job) } {
             Joined::Ours => {}
             Joined::Theirs(Ok(result_b)) => return (result_a, result_b),
             Joined::Theirs(Err(payload)) => resume_unwind(payload),
         }
     }
-    // SAFETY: private, reclaimed or given back, so nobody else can reach it;
-    // not taken before.
+    // SAFETY: 1: the job was private, or was reclaimed or given back, so no other thread can reach
+    // it. 2: nothing was taken out before.
     let b = unsafe { job.take_closure() };
     (result_a, b(Where::Here))
 }
 
-/// What came of a job that was public.
+/// How the join of a public job ended.
 #[must_use]
 pub(super) enum Joined<R> {
-    /// It has to be run here.
+    /// No thief ran it: the caller has to.
     Ours,
-    /// It was run elsewhere.
+    /// A thief ran it.
     Theirs(Outcome<R>),
 }
 
@@ -130,22 +125,23 @@ pub(super) unsafe fn join_public<F, R>(fork: Fork<'_>, job: &StackJob<F, R>) -> 
 where
     F: FnOnce(Where) -> R,
 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `pop` has just returned false for this job.
     let index = match unsafe { fork.owner.reclaim() } {
         Reclaimed::Ours => return Joined::Ours,
         Reclaimed::Stolen(index) => index,
     };
     let waited = wait(fork, fork.owner.latch(index));
-    // SAFETY: stolen, as `reclaim` said, and settled, as `wait` said.
+    // SAFETY: `reclaim` said that the job is stolen, and `wait` that its latch is settled.
+    // Everything that was pushed meanwhile was popped by the jobs that pushed it.
     unsafe { fork.owner.release(index) };
     match waited {
         Waited::Returned => Joined::Ours,
-        // SAFETY: the latch was done; taken out once.
+        // SAFETY: 1: the latch said that the job has run. 2: the outcome is taken out here only.
         Waited::Done => Joined::Theirs(unsafe { job.take_outcome() }),
     }
 }
 
-/// A forked closure, to be joined if the other one panics.
+/// Joins a forked closure if the other one panics.
 struct Pending<'a, F, R>
 where
     F: FnOnce(Where) -> R,
@@ -161,7 +157,7 @@ where
     /// By value, so that the guard never has to be in memory.
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: of the youngest job: what `a` forked was joined as it unwound.
+        // SAFETY: this job is the youngest: what `a` forked was joined when `a` unwound.
         unsafe { join_in_panic(self.fork, self.job) }
     }
 }
@@ -176,17 +172,19 @@ pub(super) unsafe fn join_in_panic<F, R>(fork: Fork<'_>, job: &StackJob<F, R>)
 where
     F: FnOnce(Where) -> R,
 {
-    // The panic under way came first: what comes of this one is dropped.
-    // SAFETY: the caller's promise.
+    // The panic under way came first, so the outcome of this closure is dropped.
+    // SAFETY: the caller promises that `job` is the youngest.
     if unsafe { fork.owner.pop(job.own_header()) } {
-        // SAFETY: private, so nobody else can reach it; not taken before.
+        // SAFETY: 1: the job was private, so no other thread can reach it. 2: nothing was taken out
+        // before.
         let b = unsafe { job.take_closure() };
         return discard(|| b(Where::Here));
     }
-    // SAFETY: `pop` has just said no.
+    // SAFETY: `pop` has just returned false for this job.
     match unsafe { join_public(fork, job) } {
         Joined::Ours => {
-            // SAFETY: reclaimed or given back.
+            // SAFETY: 1: the job was reclaimed or given back, so no other thread can reach it.
+            // 2: nothing was taken out before.
             let b = unsafe { job.take_closure() };
             discard(|| b(Where::Here));
         }
@@ -194,14 +192,14 @@ where
     }
 }
 
-/// Calls a closure for its effects only, while a panic is under way.
+/// Calls a closure for its effects only, during a panic.
 pub(super) fn discard<R>(closure: impl FnOnce() -> R) {
-    // The result is dropped inside as well: its destructor may panic, too. A
+    // The result is dropped inside of `catch_unwind`, because its destructor may panic, too. A
     // payload whose destructor panics ends the process, as in any unwinding.
     drop(catch_unwind(AssertUnwindSafe(|| drop(closure()))));
 }
 
-/// Both closures, after one another, and both in any case.
+/// Calls both closures, one after the other. The second is called even if the first panics.
 pub(super) fn one_by_one<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce(Where) -> RB) -> (RA, RB) {
     struct Second<F: FnOnce(Where) -> R, R>(Option<F>);
     impl<F: FnOnce(Where) -> R, R> Drop for Second<F, R> {
@@ -228,9 +226,9 @@ where
     RB: Send,
 {
     match install::foreign_pool() {
-        // The closure may have to come back here, from a runtime that is over.
+        // A runtime that has shut down calls the closure on this thread, which has no deque.
         Some(handle) => install::install(&handle, move || {
-            // SAFETY: it goes no further than this call.
+            // SAFETY: the fork is used in this expression only, so it is dropped before the return.
             match unsafe { Fork::current() } {
                 Some(fork) => fork_and_join(fork, a, b),
                 None => one_by_one(a, b),

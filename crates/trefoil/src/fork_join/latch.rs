@@ -1,29 +1,28 @@
-//! What has become of one stolen job: a word per slot of the deque.
+//! The state of one stolen job: a word per slot of the deque.
 
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
 
-/// The thief has the job's result where the owner looks for it.
+/// The thief has run the job, and has written the outcome.
 const DONE: u32 = 1;
-/// The thief did not run the job, and will not.
+/// The thief has given the job back without running it.
 const RETURNED: u32 = 2;
 /// The owner sleeps, or is about to, until the job is settled.
 const ASLEEP: u32 = 4;
-/// The thief has said who it is; its deque's id stands above `ID_SHIFT`.
+/// The thief has stored the id of its deque above `ID_SHIFT`.
 const KNOWN: u32 = 8;
 const ID_SHIFT: u32 = 8;
 
-/// The ids that fit beside the flags.
+/// How many ids fit beside the flags.
 pub(crate) const MAX_IDS: usize = 1 << (u32::BITS - ID_SHIFT);
 
 /// One-shot completion of a stolen job.
 ///
-/// It lives in the victim's deque and not in the job, whose frame is gone as
-/// soon as the owner sees the latch settled: what the thief touches last
-/// outlives both. A latch is 0 for as long as its slot is not stolen.
+/// A latch is a part of the victim's deque and not of the job. The job's frame may be gone as soon
+/// as the owner sees the latch settled, but the thief still touches the latch then. A latch is 0
+/// while its slot is not stolen.
 ///
-/// Written by the thief (`begin`, then `finish` or `give_back`, once each), by
-/// the owner (`fall_asleep`, and `reset` when all is over); RMW only, save for
-/// the reset.
+/// The thief writes it by `begin` and then by `finish` or `give_back`, once each. The owner writes
+/// it by `fall_asleep`, and by `reset` at the end. All writes but the reset are RMWs.
 #[derive(Debug)]
 pub(crate) struct Latch(AtomicU32);
 
@@ -31,13 +30,13 @@ pub(crate) struct Latch(AtomicU32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Progress {
-    /// Claimed by a thief that has not given its name yet.
+    /// A thief has claimed it and has not stored its id yet.
     Claimed,
     /// The thief with this id has it.
     Running(u32),
     /// It has run, and its outcome can be taken.
     Done,
-    /// It has not run, and is the owner's again.
+    /// The thief has given it back, so the owner has to run it.
     Returned,
 }
 
@@ -54,7 +53,7 @@ fn progress(word: u32) -> Progress {
 }
 
 impl Progress {
-    /// Whether the thief is through with the job.
+    /// Whether the thief has run the job or given it back.
     pub(crate) fn is_settled(self) -> bool {
         matches!(self, Progress::Done | Progress::Returned)
     }
@@ -65,43 +64,45 @@ impl Latch {
         Self(AtomicU32::new(0))
     }
 
-    /// The thief gives its name.
+    /// Stores the thief's id.
     pub(super) fn begin(&self, thief: u32) {
-        // Relaxed: a name orders nothing. An RMW, because the owner may have
-        // fallen asleep already.
+        // Relaxed: an id orders nothing. An RMW, because the owner may have set `ASLEEP` already.
         self.0.fetch_or(KNOWN | thief << ID_SHIFT, Relaxed);
     }
 
-    /// The job has run. True if the owner has to be woken.
+    /// Says that the job has run. True if the owner has to be woken.
     #[must_use]
     pub(super) fn finish(&self) -> bool {
-        // Release: pairs with `progress`; the outcome is written. Acquire: the
-        // owner's way to sleep comes before our waking it.
+        // Release: pairs with the Acquire in `progress` and `fall_asleep`; publishes the outcome.
+        // Acquire: pairs with the Release in `fall_asleep`.
         self.0.swap(DONE, AcqRel) & ASLEEP != 0
     }
 
-    /// The job was not run. True if the owner has to be woken.
+    /// Says that the job was given back. True if the owner has to be woken.
     #[must_use]
     pub(super) fn give_back(&self) -> bool {
-        // As in `finish`; what is released is our read of the slot.
+        // Release: pairs with the Acquire in `progress` and `fall_asleep`; the thief's read of the
+        // slot comes before. Acquire: pairs with the Release in `fall_asleep`.
         self.0.swap(RETURNED, AcqRel) & ASLEEP != 0
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        // Acquire: pairs with `finish` and `give_back`.
+        // Acquire: pairs with the Release in `finish` and `give_back`.
         progress(self.0.load(Acquire))
     }
 
-    /// The owner announces its sleep. What it returns may be settled already.
+    /// Says that the owner is about to sleep. The progress that this returns may be settled
+    /// already.
     pub(crate) fn fall_asleep(&self) -> Progress {
-        // Acquire: as in `progress`. Release: pairs with the swaps.
+        // Acquire: pairs with the Release in `finish` and `give_back`, as in `progress`. Release:
+        // pairs with their Acquire.
         progress(self.0.fetch_or(ASLEEP, AcqRel))
     }
 
-    /// For the owner, once the latch is settled.
+    /// Prepares a settled latch for the next theft. The owner calls this.
     pub(super) fn reset(&self) {
         debug_assert!(self.progress().is_settled());
-        // Relaxed: the next thief gets here by way of the next publication.
+        // Relaxed: the next publication of the slot makes this visible to the next thief.
         self.0.store(0, Relaxed);
     }
 }

@@ -1,5 +1,4 @@
-//! The deque, its latches and the sleep of those that wait, in all
-//! interleavings.
+//! The deque, its latches and the sleep of waiting workers, in all interleavings.
 
 use super::deque::{CAPACITY, Deque, Owner, Reclaimed, Share};
 use super::job::Header;
@@ -10,8 +9,7 @@ use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
 
-/// A job that counts its executions, and whose input and output are guarded by
-/// nothing but the protocol.
+/// A job that counts its executions. Only the protocol guards its input and its output.
 #[repr(C)]
 struct Job {
     header: Header,
@@ -20,9 +18,10 @@ struct Job {
     runs: AtomicU32,
 }
 
-// SAFETY: that the cells are not accessed at once is what is tested.
+// SAFETY: the models test that no two threads access a cell at the same time, and loom reports it
+// if they do.
 unsafe impl Sync for Job {}
-// SAFETY: as above.
+// SAFETY: the fields belong to no thread: a job may be accessed wherever the protocol allows it.
 unsafe impl Send for Job {}
 
 impl Job {
@@ -42,7 +41,7 @@ impl Job {
     /// # Safety
     /// `header` is the first field of a live job.
     unsafe fn execute(header: NonNull<Header>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the header is the first field of a live job.
         let this = unsafe { header.cast::<Self>().as_ref() };
         this.run();
     }
@@ -135,7 +134,7 @@ fn two_forks(thieves: usize, give_back: bool) {
             let (outer, inner) = (Job::new(round), Job::new(10 + round));
             // SAFETY: both are joined before they go.
             unsafe { push(owner, &outer) };
-            // SAFETY: as above.
+            // SAFETY: `inner` is joined below, before it is dropped.
             unsafe { push(owner, &inner) };
             join(owner, &inner);
             join(owner, &outer);
@@ -188,7 +187,7 @@ fn two_thieves(at_once: bool) {
                 owner.publish(Share::All);
             }
         } else {
-            // SAFETY: as above.
+            // SAFETY: all are joined below, before they are dropped.
             jobs.iter().for_each(|job| unsafe { push(owner, job) });
         }
         for job in jobs.iter().rev() {

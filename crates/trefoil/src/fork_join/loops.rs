@@ -6,28 +6,32 @@ use crate::context;
 use crate::runtime::{Handle, global_for_forks};
 use std::ops::Range;
 
-/// Something to iterate over that can be cut in two.
+/// A collection of items for a parallel loop: it can be iterated over, and it can be cut in two.
 pub trait Divisible: IntoIterator + Send + Sized {
-    /// How many items there are.
+    /// The number of items.
     fn item_count(&self) -> usize;
 
-    /// The first `count` items, and the others. `count` is at most `item_count`.
+    /// Cuts the items in two: the first `count` items, and the others. The loops call this with a
+    /// `count` of at most [`item_count`](Self::item_count).
+    ///
+    /// # Panics
+    /// It may panic if `count` is greater than that.
     fn cut(self, count: usize) -> (Self, Self);
 
-    /// The least number of items that are worth a fork: 1, if nothing else is
-    /// said.
+    /// The least number of items that are worth a fork: 1 by default.
     fn grain(&self) -> usize {
         1
     }
 
-    /// The same items, in pieces of `items` at least, for loops whose
-    /// iterations are too short to be forked one by one.
+    /// The same items with another [`grain`](Self::grain): a loop divides them into pieces of at
+    /// least `items` items. This is for loops whose iterations are too short to be forked one by
+    /// one. 0 counts as 1.
     fn with_grain(self, items: usize) -> Grained<Self> {
         Grained { inner: self, grain: items.max(1) }
     }
 }
 
-/// What [`Divisible::with_grain`] returns.
+/// Items with a grain: see [`Divisible::with_grain`].
 #[derive(Clone, Debug)]
 pub struct Grained<D> {
     inner: D,
@@ -96,34 +100,34 @@ impl<T: Send> Divisible for &mut [T] {
     }
 }
 
-/// A slice in pieces of equal length: see [`chunks`].
+/// The chunks of a slice: see [`chunks`].
 #[derive(Clone, Debug)]
 pub struct Chunks<'a, T> {
     slice: &'a [T],
     chunk_len: usize,
 }
 
-/// A mutable slice in pieces of equal length: see [`chunks_mut`].
+/// The chunks of a mutable slice: see [`chunks_mut`].
 #[derive(Debug)]
 pub struct ChunksMut<'a, T> {
     slice: &'a mut [T],
     chunk_len: usize,
 }
 
-/// The slice in pieces of `chunk_len` items, the last of which may be shorter.
+/// Divides a slice into chunks of `chunk_len` items. The last chunk may be shorter.
 ///
 /// # Panics
-/// For a length of 0.
+/// If `chunk_len` is 0.
 #[track_caller]
 pub fn chunks<T: Sync>(slice: &[T], chunk_len: usize) -> Chunks<'_, T> {
     assert!(chunk_len > 0, "chunks must not be empty");
     Chunks { slice, chunk_len }
 }
 
-/// As [`chunks`], to be written to.
+/// Divides a slice into mutable chunks of `chunk_len` items. The last chunk may be shorter.
 ///
 /// # Panics
-/// For a length of 0.
+/// If `chunk_len` is 0.
 #[track_caller]
 pub fn chunks_mut<T: Send>(slice: &mut [T], chunk_len: usize) -> ChunksMut<'_, T> {
     assert!(chunk_len > 0, "chunks must not be empty");
@@ -175,12 +179,14 @@ impl<T: Send> Divisible for ChunksMut<'_, T> {
 
 /// Calls `f` for every item, potentially in parallel.
 ///
-/// How finely the items are divided is found out on the way: a few pieces per
-/// worker at first, and more where a piece was stolen, which says that somebody
-/// has nothing to do (the rule is that of rayon's iterators).
+/// The loop decides on the way how finely the items are divided: into a few pieces per worker at
+/// first, and into more pieces after a piece was stolen, because a theft shows that a worker is
+/// idle. The rule is that of rayon's iterators. Where the calls run is as with
+/// [`join`](fn@super::join).
 ///
 /// # Panics
-/// If `f` does; other items may or may not have been served then.
+/// If `f` panics, so does the loop, when all of its forks have ended. `f` may not have been called
+/// for some of the other items.
 ///
 /// ```
 /// use trefoil::fork_join::{chunks_mut, for_each};
@@ -211,15 +217,14 @@ where
     join_where(|| each(left, f, splitter, Where::Here), |place| each(right, f, splitter, place));
 }
 
-/// Maps every item and reduces the results to one, potentially in parallel;
-/// none if there are no items.
+/// Maps every item and reduces the results to one, potentially in parallel. The result is `None` if
+/// there are no items.
 ///
-/// Results are only ever combined with their neighbours, in order: `reduce` has
-/// to be associative, and need not be commutative. The items are divided as by
-/// [`for_each`].
+/// `reduce` combines neighbouring results, in order: it has to be associative, and need not be
+/// commutative. The items are divided as in [`for_each`].
 ///
 /// # Panics
-/// If `map` or `reduce` does.
+/// If `map` or `reduce` panics, so does the loop, when all of its forks have ended.
 ///
 /// ```
 /// use trefoil::fork_join::map_reduce;
@@ -265,15 +270,16 @@ where
     }
 }
 
-/// Says when to divide on, and when to get on with it.
+/// Decides whether items are divided again.
 #[derive(Clone, Copy, Debug)]
 struct Splitter {
-    /// How many pieces this one may still be divided into.
+    /// Into how many pieces these items may still be divided.
     pieces: usize,
 }
 
 impl Splitter {
-    /// Of what is too little to be divided, nobody has to hear.
+    /// Items that are too few to be divided do not ask for the number of workers, which may start
+    /// the process-wide runtime.
     fn new(items: &impl Divisible) -> Self {
         Self { pieces: if is_little(items) { 0 } else { workers() } }
     }
@@ -295,10 +301,10 @@ fn is_little(items: &impl Divisible) -> bool {
     items.item_count() / 2 < items.grain()
 }
 
-/// How many threads this one can hope for.
+/// How many workers there are for a loop on this thread.
 fn workers() -> usize {
     context::with(|context| {
-        // On a foreign thread, the first fork moves to the workers.
+        // On a thread that is no worker, the first fork moves to the workers of this runtime.
         match context.handle() {
             Some(handle) => handle.workers(),
             None => global_for_forks().map_or(1, Handle::workers),

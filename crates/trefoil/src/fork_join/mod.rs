@@ -1,14 +1,19 @@
-//! Fork-join: closures that potentially run in parallel, on the workers that
-//! run the asynchronous tasks.
+//! Fork-join: closures that potentially run in parallel, on the workers that run the asynchronous
+//! tasks.
 //!
-//! [`join`](fn@join) is the primitive: two closures. [`fork_all`](fn@fork_all) takes an array of
-//! them, [`fork_reduce`] one for each number of a range, [`scope`](fn@scope) lets them be spawned
-//! one by one, and [`for_each`] and [`map_reduce`] are loops over ranges and slices. All of them may be called
-//! inside of tasks, where they use the worker that runs the task, and idle ones
-//! beside it; from other threads,
-//! [`Runtime::install`](crate::runtime::Runtime::install) leads to the workers, and
-//! [`Runtime::install_here`](crate::runtime::Runtime::install_here) makes the calling
-//! thread one of them for so long.
+//! | function | forks |
+//! |---|---|
+//! | [`join`](fn@join) | two closures; all others are made of it |
+//! | [`fork_all`](fn@fork_all) | an array of closures |
+//! | [`fork_reduce`] | one call for each number of a range, whose results are combined |
+//! | [`scope`](fn@scope) | closures that are spawned one by one |
+//! | [`for_each`], [`map_reduce`] | the iterations of a loop over a range or a slice |
+//!
+//! All of them may be called inside of tasks, where they use the worker that runs the task and idle
+//! workers. Other threads reach the workers with
+//! [`Runtime::install`](crate::runtime::Runtime::install). Inside of
+//! [`Runtime::install_here`](crate::runtime::Runtime::install_here), the calling thread takes the
+//! place of a worker.
 //!
 //! # Where closures run
 //!
@@ -19,35 +24,41 @@
 //! | in the context of a current-thread runtime | **on the calling thread, one after the other, in order** |
 //! | in no runtime | on the workers of the process-wide one, [`runtime::global`](crate::runtime::global()), which the first fork starts; the caller blocks |
 //!
-//! They also run on the caller, in order, where the runtime they would go to has
-//! shut down, or, in the last case, cannot be started.
+//! They also run on the caller, in order, if the runtime has shut down, or if the process-wide
+//! runtime cannot be started.
 //!
 //! # Tasks meanwhile
 //!
-//! A task that forks for long is not in the way of others: on two workers or
-//! more, what waits for its worker (tasks, timers, what is pinned there) is
-//! served by another thread after some milliseconds, until the fork is over. A
-//! runtime that is for forks alone can do without:
-//! [`Builder::handoff_while_forking`](crate::runtime::Builder::handoff_while_forking).
+//! A task that forks for long does not keep other tasks from running. In a runtime with two workers
+//! or more, another thread serves the tasks and timers of a forking worker after some milliseconds,
+//! and the tasks that are pinned to that worker. A runtime that does nothing but fork can turn this
+//! off: see [`Builder::handoff_while_forking`](crate::runtime::Builder::handoff_while_forking).
 //!
-//! For those who know rayon, [`from_rayon`] says what is called what, and what is
-//! different. How it works inside stands in `README.md` beside this file.
+//! [`from_rayon`] lists the names and the differences for users of rayon. The protocol is described
+//! in `README.md` beside this file.
+//!
+//! # Cancellation
+//!
+//! Forks are synchronous calls: nothing cancels them. The abort of a task that forks has an effect
+//! at the task's next `.await`.
 //!
 //! # Stack
 //!
-//! Closures run on the workers' stacks (but what `install_here` runs itself is on
-//! its caller's, whatever its size), those of std's threads: 2 MiB, unless
-//! `RUST_MIN_STACK` or [`Builder::thread_stack_size`](crate::runtime::Builder::thread_stack_size)
-//! says otherwise. In an optimised build, one level of recursion takes 110 to 210
-//! bytes, `join` and a small function around it together (x86-64; the usual `fib`
-//! has 208): a default stack holds 8,000 levels and more. Without optimisation,
-//! it is 1 to 2 KiB, and so 800 levels and more. A thief begins on an empty
-//! stack. A worker that waits for one, and runs parts of what it waits for, needs
-//! no more levels than the recursion has, and some more bytes for each wait.
+//! Closures run on the workers' stacks, except that `install_here` calls its closure on the
+//! caller's stack. A worker's stack has the default size of `std`'s threads, 2 MiB, unless
+//! `RUST_MIN_STACK` or
+//! [`Builder::thread_stack_size`](crate::runtime::Builder::thread_stack_size) says otherwise.
 //!
-//! Recursion that goes beyond ends the process, as on any thread of std's, where
-//! the system has guard pages: it prints `thread 'trefoil-worker' has overflowed
-//! its stack`, with the name of the thread, and aborts. It cannot be caught.
+//! One level of recursion is a `join` and a small function around it. In an optimised build, it
+//! takes 110 to 210 bytes (on x86-64; the usual `fib` takes 208), so a default stack holds 8,000
+//! levels and more. Without optimisation, it takes 1 to 2 KiB, so a default stack holds 800 levels
+//! and more. A thief begins on an empty stack. A worker that waits for a thief, and runs parts of
+//! what it waits for, needs no more levels than the recursion has, and some more bytes for each
+//! wait.
+//!
+//! A recursion that is too deep ends the process, as on any thread of `std`, if the system has
+//! guard pages: the process prints `thread 'trefoil-worker' has overflowed its stack`, with the
+//! name of the thread, and aborts. The program cannot catch this.
 
 mod deque;
 mod deques;
@@ -79,25 +90,25 @@ use deque::Share;
 use job::Header;
 use std::ptr::NonNull;
 
-/// What a thread needs in order to fork while it is a worker: its deque. The
-/// scheduler it works for is in the thread's context.
+/// The deque of a thread that is a worker, which it needs in order to fork. The thread's context
+/// has the scheduler.
 #[derive(Clone, Copy, Debug)]
 struct Fork<'a> {
     owner: Owner<'a>,
 }
 
 impl<'a> Fork<'a> {
-    /// None on threads that are not workers.
+    /// None on a thread that is not a worker.
     ///
     /// # Safety
-    /// The result is gone before the calling function returns.
+    /// The result is dropped before the calling function returns.
     #[inline(always)]
     unsafe fn current() -> Option<Self> {
         let deque = context::with(Context::fork);
-        // SAFETY: set by `enter_fork` for as long as the lease lives, which is
-        // longer than the frames above its own, of which the caller's is one.
+        // SAFETY: `enter_fork` sets it for as long as the `DequeGuard` lives. The guard's frame
+        // lies below the caller's, and the result is gone before the caller returns.
         let deque = unsafe { deque.as_ref() }?;
-        // SAFETY: the lease is this thread's.
+        // SAFETY: the `DequeGuard` is this thread's, so this thread is the deque's owner.
         Some(Self { owner: unsafe { Owner::new(deque) } })
     }
 
@@ -105,7 +116,7 @@ impl<'a> Fork<'a> {
         self.owner.deque()
     }
 
-    /// Calls `f` with the worker that the thread is.
+    /// Calls `f` with the thread's worker.
     fn with_worker<R>(self, f: impl FnOnce(&WorkerThread) -> R) -> R {
         context::with(|context| f(context.worker().expect("only workers have deques")))
     }
@@ -114,7 +125,7 @@ impl<'a> Fork<'a> {
     /// As for [`Owner::push`].
     #[inline(always)]
     unsafe fn push(self, job: NonNull<Header>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `Owner::push` asks for.
         unsafe { self.owner.push(job) };
         if self.owner.is_starved() {
             self.publish(Share::Half);
@@ -125,16 +136,16 @@ impl<'a> Fork<'a> {
     /// As for [`Owner::push_all`].
     #[inline(always)]
     unsafe fn push_all(self, jobs: impl Iterator<Item = NonNull<Header>>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what `Owner::push_all` asks for.
         unsafe { self.owner.push_all(jobs) };
         if self.owner.is_starved() {
-            // With everything: the caller may not fork again for long, and
-            // there may be as many workers idle as it has jobs.
+            // All jobs: the caller may not fork again for long, and as many workers may be idle as
+            // there are jobs.
             self.publish(Share::All);
         }
     }
 
-    /// Makes jobs public, and has those woken who may want them.
+    /// Publishes private jobs, and wakes workers that may want them.
     #[cold]
     #[inline(never)]
     fn publish(self, share: Share) {
@@ -153,19 +164,19 @@ impl<'a> Fork<'a> {
 
 /// Whether the calling thread has no forks outstanding.
 pub(crate) fn is_joined() -> bool {
-    // SAFETY: gone at the end of this line.
+    // SAFETY: the result is dropped at the end of this statement.
     unsafe { Fork::current() }.is_none_or(|fork| fork.owner.is_empty())
 }
 
 /// The id of the calling thread's deque, if it has one.
 pub(crate) fn deque_id() -> Option<u32> {
-    // SAFETY: gone at the end of this line.
+    // SAFETY: the result is dropped at the end of this statement.
     unsafe { Fork::current() }.map(|fork| fork.deque().id())
 }
 
 impl Stolen<'_> {
-    /// Runs the job on a worker that has nothing else on its stack, or waits
-    /// for what this is a part of.
+    /// Runs the job on a worker whose stack is empty, or on one that waits for a job of which this
+    /// job is a part.
     pub(crate) fn run_apart(self) {
         let _entered = context::mark_entered(context::Entered::Yes);
         context::without_local(|| self.run());

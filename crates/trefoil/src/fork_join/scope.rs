@@ -1,11 +1,10 @@
 //! `scope`: closures that are spawned one by one and borrow from outside.
 //!
-//! A scope keeps its jobs in a list of its own and not in deques, because a
-//! deque is emptied in the order of its owner's frames: a `join` in whose
-//! closure something was spawned would have to run that first, although it may
-//! need what the frames around that `join` hold. So only the scope's own
-//! frame, when it is done with everything else, and workers with nothing on
-//! their stacks run a scope's jobs.
+//! A scope keeps its jobs in a list of its own and not in a deque. A deque is emptied in the order
+//! of its owner's frames, so a `join` whose closure spawned a job would have to run that job first.
+//! But the job may need a lock, say, that the frames around the `join` hold. So a scope's jobs are
+//! only run by the scope's own frame, after its closure has returned, and by workers whose stacks
+//! are empty.
 
 use super::Fork;
 use super::deque::Share;
@@ -25,22 +24,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Where closures that borrow from around [`scope`] are spawned.
+/// Spawns closures that may borrow from outside of the [`scope`].
 pub struct Scope<'scope> {
     state: Arc<State>,
-    /// Invariant: closures take `&Scope<'scope>` and are themselves `'scope`.
+    /// Makes the type invariant in `'scope`: closures take `&Scope<'scope>` and are `'scope`
+    /// themselves.
     _scope: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-/// A spawned closure. Its borrows last for `'scope`, whatever the type says.
+/// A spawned closure. Its borrows last for `'scope`, although the type says otherwise.
 type Job = Box<dyn FnOnce(&Scope<'static>) + Send>;
 
-/// Shared with helpers, which may outlive the scope, when it is empty.
+/// Shared with helpers, which may outlive the scope. It has no jobs by then.
 struct State {
     list: Mutex<List>,
-    /// Of the scope's own thread.
+    /// The parker of the scope's own thread.
     parker: Arc<Parker>,
-    /// Where helpers come from, and how many it has at most.
+    /// The runtime in which helpers are spawned, and how many of them there are at most.
     pool: Option<(Handle, usize)>,
 }
 
@@ -51,25 +51,26 @@ struct List {
     running: usize,
     /// Tasks that take jobs.
     helpers: usize,
-    /// The scope's thread waits, and has to be woken for jobs and for the end.
+    /// The scope's thread waits, and has to be woken for new jobs and for the end.
     owner_waits: bool,
     payload: Option<Payload>,
 }
 
-/// Lets a closure spawn others that may borrow whatever outlives the scope,
-/// and returns when all of them have ended.
+/// Calls a closure that may spawn others, and returns when all of them have ended. The closures may
+/// borrow everything that outlives the scope.
 ///
-/// Spawned closures start when a worker has time for them, and no later than
-/// when the scope's own closure has returned; in what order is not said. Each
-/// costs an allocation: where the closures are known beforehand,
-/// [`join`](fn@super::join) and [`fork_all`](fn@super::fork_all) are cheaper.
+/// A spawned closure starts when a worker has time for it. When the scope's own closure has
+/// returned, the scope runs those that have not started. The order is not specified. Each spawn
+/// costs an allocation: [`join`](fn@super::join) and [`fork_all`](fn@super::fork_all) are cheaper
+/// if the closures are known beforehand.
 ///
-/// Where it runs, and in parallel or not, is as with [`join`](fn@super::join).
-/// While it waits, it runs closures of this scope and nothing else.
+/// Where the closures run, and whether in parallel, is as with [`join`](fn@super::join). While the
+/// scope waits, it runs closures of its own and nothing else.
 ///
 /// # Panics
-/// If a closure panics, its own or a spawned one, so does `scope`, when all
-/// have ended: with its own closure's payload, or else with the first to come.
+/// If a closure panics, the scope's own or a spawned one, `scope` panics when all closures have
+/// ended. The payload is that of the scope's own closure, or else that of the spawned closure that
+/// panicked first.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -89,7 +90,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    // The closure may have to come back here, from a runtime that is over.
+    // A runtime that has shut down calls the closure on this thread.
     match foreign_pool() {
         Some(handle) => install(&handle, || scope_here(f)),
         None => scope_here(f),
@@ -117,14 +118,14 @@ where
     match result {
         Err(payload) => resume_unwind(payload),
         Ok(result) => match payload {
-            // The result is dropped as the panic goes on.
+            // The panic drops the result.
             Some(payload) => resume_unwind(payload),
             None => result,
         },
     }
 }
 
-/// The end of what began with the worker's `enter_scope`.
+/// Ends what the worker's `enter_scope` began.
 fn leave() {
     context::with(|context| {
         if let Some(worker) = context.worker() {
@@ -134,15 +135,17 @@ fn leave() {
 }
 
 impl<'scope> Scope<'scope> {
-    /// Spawns a closure into the scope. It gets the scope, to spawn more.
+    /// Spawns a closure into the scope. The closure gets the scope, so that it can spawn others.
+    ///
+    /// A panic of the closure is rethrown by [`scope`].
     pub fn spawn<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let job: Box<dyn FnOnce(&Scope<'scope>) + Send + 'scope> = Box::new(f);
-        // SAFETY: the two types differ in lifetimes only. The borrows are
-        // valid for as long as the job exists: `scope` does not return, nor
-        // unwind, before every job has been run and dropped (`State::finish`).
+        // SAFETY: the two types differ in lifetimes only. The borrows are valid for as long as the
+        // job exists: `scope` does not return or unwind before every job has run and was dropped
+        // (`State::finish`).
         let job: Job = unsafe { mem::transmute(job) };
         self.state.push(job);
     }
@@ -169,10 +172,10 @@ impl State {
         }
     }
 
-    /// Runs a job that was counted as running when it was taken out.
+    /// Runs a job. It was counted as running when it was taken out of the list.
     fn run(self: &Arc<Self>, job: Job) {
         let scope = Scope { state: Arc::clone(self), _scope: PhantomData };
-        // The payload goes to whoever is in `scope`.
+        // The scope's thread rethrows the payload.
         let result = catch_unwind(AssertUnwindSafe(|| job(&scope)));
         let mut list = self.list.lock();
         list.running -= 1;
@@ -188,18 +191,18 @@ impl State {
         if wakes_owner {
             self.parker.unpark();
         }
-        // Foreign code, so not under the lock, and caught: the scope's thread
-        // must not leave before all have ended.
+        // The drop runs foreign code, so it comes after the release of the lock, and its panic is
+        // caught: the scope's thread must not leave before all jobs have ended.
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(late))) {
             mem::forget(another);
         }
     }
 
-    /// Runs what is left, and waits for what others run.
+    /// Runs the jobs that are left, and waits for those that others run.
     fn finish(self: &Arc<Self>) -> Option<Box<dyn Any + Send>> {
         loop {
             let mut list = self.list.lock();
-            // The newest: what it needs is most likely still in the cache.
+            // The newest job: its data is most likely still in the cache.
             if let Some(job) = list.jobs.pop_back() {
                 list.running += 1;
                 drop(list);
@@ -209,8 +212,8 @@ impl State {
             } else {
                 list.owner_waits = true;
                 drop(list);
-                // What waits below this frame may be done by others meanwhile.
-                // SAFETY: gone at the end of the block.
+                // Other workers may run the jobs of the frames below meanwhile.
+                // SAFETY: the fork is dropped at the end of the block.
                 if let Some(fork) = unsafe { Fork::current() } {
                     fork.publish(Share::All);
                 }
@@ -226,7 +229,7 @@ impl List {
     }
 }
 
-/// The task that runs a scope's jobs on a worker that has time for tasks.
+/// A task that runs a scope's jobs on a worker whose stack is empty.
 struct Helper {
     state: Arc<State>,
 }
@@ -236,7 +239,7 @@ impl Future for Helper {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut list = self.state.list.lock();
-        // The oldest: it has most likely the most to spawn.
+        // The oldest job: it most likely spawns the most.
         let Some(job) = list.jobs.pop_front() else { return Poll::Ready(()) };
         list.running += 1;
         drop(list);
@@ -247,7 +250,7 @@ impl Future for Helper {
         });
         self.state.run(job);
         leave();
-        // One job at a time, so that other tasks are served in between.
+        // One job per poll, so that other tasks run in between.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

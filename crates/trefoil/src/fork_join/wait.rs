@@ -1,29 +1,28 @@
 //! Waiting for a job that was stolen.
 //!
-//! A worker that waits does nothing for others, save for the thief it waits
-//! for: what it takes from there is a part of the very job it waits for, and
-//! so cannot need anything that the waiting frames hold (a lock, say) without
-//! being bound to need it anyway.
+//! A worker that waits only runs jobs that it steals back from its thief. Such a job is a part of
+//! the job that the worker waits for. If it needed something that the waiting frames hold (a lock,
+//! say), the program would hang without the theft, too.
 
 use super::Fork;
 use super::latch::{Latch, Progress};
 use crate::scheduler::multi::WorkerThread;
 
-/// How often a waiting worker looks again before it sleeps. A wait that ends
-/// sooner than a sleeper could be woken should not put it to sleep.
+/// How often a waiting worker checks again before it sleeps. A wait that is shorter than a wake-up
+/// should not put the worker to sleep.
 const SPINS: u32 = 1 << 7;
 
-/// Whose the job is when the wait is over.
+/// How the wait ended.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Waited {
-    /// It has run.
+    /// The thief has run the job.
     Done,
-    /// The thief gave it back: it has to be run here.
+    /// The thief gave the job back: the waiting worker has to run it.
     Returned,
 }
 
-/// Waits until the youngest job of this thread, which is stolen, is settled.
+/// Waits until the latch of this thread's youngest job, which is stolen, is settled.
 #[cold]
 pub(super) fn wait(fork: Fork<'_>, latch: &Latch) -> Waited {
     fork.with_worker(|worker| wait_as(worker, fork, latch))
@@ -37,16 +36,16 @@ fn wait_as(worker: &WorkerThread, fork: Fork<'_>, latch: &Latch) -> Waited {
         let thief = match progress {
             Progress::Done => return Waited::Done,
             Progress::Returned => return Waited::Returned,
-            // The name comes in a moment; then there may be something to do.
+            // The thief stores its id in a moment. This worker can steal back from then on.
             Progress::Claimed => None,
             Progress::Running(thief) => deques.get(thief as usize),
         };
         if let Some(stolen) = thief.and_then(|thief| thief.steal(fork.deque().id())) {
             if latch.progress().is_settled() {
-                // The thief was through with our job, perhaps before we took
-                // this one from it, which then is none of our business. The
-                // claim reads what the thief published after settling the
-                // latch, so if it is not settled now, it was not then.
+                // The thief may have settled our job before it published this one, which is then
+                // unrelated. If the latch is not settled now, it was not settled then: the claim
+                // has read the publication, and the thief settles before it publishes an unrelated
+                // job.
                 stolen.give_back();
             } else {
                 worker.leapfrog(stolen);

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// A future that keeps its output until it is asked for.
+    /// A future that keeps its output until that is taken.
     #[project = Projected]
     #[project_replace = Replaced]
     #[derive(Debug)]
@@ -20,7 +20,7 @@ pub fn maybe_done<F: IntoFuture>(future: F) -> MaybeDone<F::IntoFuture> {
 }
 
 impl<F: Future> MaybeDone<F> {
-    /// Takes the output. Only for macros that have seen it become ready.
+    /// Takes the output. Only the macros call this, when the future is ready.
     pub fn take(self: Pin<&mut Self>) -> F::Output {
         match self.project_replace(MaybeDone::Gone) {
             Replaced::Done { output } => output,

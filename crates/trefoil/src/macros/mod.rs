@@ -4,7 +4,7 @@ mod maybe_done;
 
 #[doc(hidden)]
 pub mod support {
-    //! What the macros' expansions refer to. Not for use by hand.
+    //! What the expansions of the macros refer to. This is not public API.
     pub use super::maybe_done::{MaybeDone, maybe_done};
     pub use std::future::{Future, IntoFuture, poll_fn};
     pub use std::pin::{Pin, pin};
@@ -15,7 +15,7 @@ pub mod support {
         crate::context::random(n)
     }
 
-    /// Pending if the task's budget is used up; spends nothing.
+    /// Pending if the task's budget is used up. This spends nothing.
     pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
         crate::task::coop::poll_proceed(cx).map(drop)
     }
@@ -23,8 +23,8 @@ pub mod support {
 
 /// Pins futures to the stack.
 ///
-/// `pin!(a, b)` shadows the variables by pinned references to them;
-/// `pin! { let a = expression; }` makes them.
+/// `pin!(a, b)` shadows two variables by pinned references to their values.
+/// `pin! { let a = expression; }` declares the variable as well.
 ///
 /// ```
 /// # async fn work() {}
@@ -45,11 +45,14 @@ macro_rules! pin {
     )* };
 }
 
-/// Runs several futures at the same time, within one task, and returns all
-/// their outputs as a tuple.
+/// Runs several futures at the same time, within one task, and returns all their outputs as a
+/// tuple.
 ///
-/// With `biased;` first, they are polled in the order given; otherwise each
-/// poll starts with the next one.
+/// Each poll starts with another future, so that all of them get their share of the task's budget.
+/// With `biased;` before the futures, each poll polls them in the order given.
+///
+/// # Cancellation safety
+/// If the task is aborted, all futures are dropped, and the outputs of those that have finished.
 ///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]
@@ -63,10 +66,15 @@ macro_rules! join {
     ($($input:tt)*) => { $crate::macros::join_internal! { $crate $($input)* } };
 }
 
-/// Runs several futures at the same time, within one task, and returns all
-/// their values as a tuple, or the first error.
+/// Runs several futures at the same time, within one task, and returns all their values as a tuple,
+/// or the first error.
 ///
-/// On an error, the futures that are left are dropped.
+/// On an error, the futures that have not finished are dropped. The order of polls is that of
+/// [`join!`](macro@crate::join).
+///
+/// # Cancellation safety
+/// If the task is aborted, or on an error, all futures are dropped, and the values of those that
+/// have finished.
 ///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]
@@ -81,21 +89,22 @@ macro_rules! try_join {
     ($($input:tt)*) => { $crate::macros::try_join_internal! { $crate $($input)* } };
 }
 
-/// Waits for the first of several futures, drops the others, and runs that
-/// branch's handler.
+/// Waits for the first of several futures, drops the others, and runs the handler of that branch.
 ///
-/// Branches are `pattern = future => handler`, or `pattern = future, if
-/// condition => handler`, which is skipped if the condition is false. The
-/// futures are made in any case. An output that does not match its pattern
-/// disables the branch. If all are disabled, `else => handler` runs; without
-/// it, the macro panics.
+/// A branch is `pattern = future => handler` or `pattern = future, if condition => handler`. A
+/// branch is disabled if its condition is false, or if the output of its future does not match its
+/// pattern. The expression of the future is evaluated in any case. If all branches are disabled,
+/// the handler of `else => handler` runs. There are 64 branches at most.
 ///
-/// Branches are polled from a random one on, or with `biased;` first, in the
-/// order given.
+/// Each poll starts with a random branch. With `biased;` before the branches, each poll polls them
+/// in the order given.
 ///
 /// # Cancellation safety
-/// The futures of branches not taken are dropped where they stand, unless they
-/// are borrowed (`&mut future`).
+/// The futures of the other branches are dropped at the `.await` where they wait. A future that is
+/// borrowed (`&mut future`) is not dropped and can be awaited again.
+///
+/// # Panics
+/// If all branches are disabled and there is no `else`.
 ///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]

@@ -12,10 +12,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of all threads, unless the user has another.
+/// The name of all threads, unless the user has chosen another one.
 const DEFAULT_NAME: &str = "trefoil-worker";
 
-/// Configures and makes a [`Runtime`].
+/// Configures and builds a [`Runtime`].
+///
+/// One builder can build several runtimes.
 ///
 /// ```
 /// # fn main() -> std::io::Result<()> {
@@ -48,12 +50,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For a runtime whose tasks run on the thread that is in `block_on`.
+    /// A builder for a runtime whose tasks run on the thread that is in
+    /// [`block_on`](Runtime::block_on).
     pub fn new_current_thread() -> Self {
         Self::new(false)
     }
 
-    /// For a runtime with worker threads.
+    /// A builder for a runtime with worker threads.
     pub fn new_multi_thread() -> Self {
         Self::new(true)
     }
@@ -84,45 +87,47 @@ impl Builder {
         }
     }
 
-    /// Enables timers, and whatever else a runtime may have later.
+    /// Enables timers, and all other drivers that later versions may have.
     pub fn enable_all(&mut self) -> &mut Self {
         self.enable_time()
     }
 
-    /// Enables timers: without this, making one panics. They cost nothing until
-    /// they are used.
+    /// Enables timers: without this, [`sleep`](crate::time::sleep) and its like panic. Timers cost
+    /// nothing until they are used.
     pub fn enable_time(&mut self) -> &mut Self {
         self.has_time = true;
         self
     }
 
-    /// How many workers a multi-thread runtime has: by default, one per core
-    /// that the process may use.
+    /// The number of workers of a multi-thread runtime. It has no effect on a current-thread
+    /// runtime.
+    ///
+    /// The default is the environment variable `TREFOIL_WORKER_THREADS`, if that is a number
+    /// greater than 0, or else the number of CPUs that the process may use.
     ///
     /// # Panics
-    /// For 0.
+    /// If `n` is 0.
     #[track_caller]
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
-        assert!(n > 0, "Worker threads cannot be set to 0");
+        assert!(n > 0, "`worker_threads` must be 1 or more");
         self.worker_threads = Some(n);
         self
     }
 
-    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` names
-    /// for it: workers are counted from 0, and CPUs are the system's. By
-    /// default, the system moves workers as it likes.
+    /// Pins each worker of a multi-thread runtime to the CPUs that `cpus` returns for it. Workers
+    /// are counted from 0, and the numbers of the CPUs are the system's. By default, workers are
+    /// not pinned.
     ///
-    /// A thread that takes over a worker's place, as when a task
-    /// [blocks in place](crate::task::block_in_place), is pinned like the one
-    /// before. All other threads of the runtime may run wherever the thread
-    /// that builds it may, and so may the one that gave its place away. But a
-    /// thread that a task starts by itself inherits the CPUs of the task's
-    /// worker.
+    /// A thread that becomes a worker later is pinned like the thread before it: this happens when
+    /// a task [blocks in place](crate::task::block_in_place), for example. The thread that was the
+    /// worker before is unpinned. Unpinned threads of the runtime may use the same CPUs as the
+    /// thread that has built the runtime. A thread that is started by a task inherits the CPUs of
+    /// the task's worker.
     ///
-    /// `build` returns an error
-    /// - of kind `InvalidInput` for a CPU that the calling thread may not use,
-    ///   for a worker without any CPU, and for a current-thread runtime, which
-    ///   has no workers of its own,
+    /// # Errors
+    /// [`build`](Builder::build) then returns an error
+    /// - of kind `InvalidInput` if the calling thread may not use one of the CPUs, if a worker has
+    ///   no CPU, or if the runtime is a current-thread one, which has no workers of its own,
     /// - of kind `Unsupported` on systems other than Linux.
     ///
     /// ```no_run
@@ -152,46 +157,46 @@ impl Builder {
         self
     }
 
-    /// How many threads blocking tasks may have at a time: 512 by default.
-    /// More tasks than that wait.
+    /// The greatest number of threads that run blocking tasks at the same time: 512 by default.
+    /// Workers do not count. Further blocking tasks wait in a queue without limit.
     ///
     /// # Panics
-    /// For 0.
+    /// If `n` is 0.
     #[track_caller]
     pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
-        assert!(n > 0, "Max blocking threads cannot be set to 0");
+        assert!(n > 0, "`max_blocking_threads` must be 1 or more");
         self.max_blocking_threads = n;
         self
     }
 
-    /// How long a thread of the blocking pool waits for more before it ends:
-    /// ten seconds by default.
+    /// How long an idle thread of the blocking pool waits for another closure before it ends: ten
+    /// seconds by default.
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.thread_keep_alive = duration;
         self
     }
 
-    /// The name of the runtime itself.
+    /// The name of the runtime itself, which [`Handle::name`] returns. By default, it has none.
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The name of all threads, but for the one that looks after busy workers,
-    /// which is `trefoil-monitor`.
+    /// The name of the runtime's threads: `trefoil-worker` by default. The thread that watches busy
+    /// workers is always called `trefoil-monitor`.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name_fn(move || name.clone())
     }
 
-    /// A function for the names of threads. Where it panics, the thread gets
-    /// the default name.
+    /// A function that is called for the name of each new thread. If it panics, the thread gets the
+    /// default name.
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
     {
-        // It is called where a thread has to be started to keep a promise, and
-        // a core, or an entry in somebody's count, would be lost on the way.
+        // It is called where a thread has to be started to keep a promise. A panic would lose a
+        // worker's state there, or an entry in the count of threads.
         self.thread_name = Arc::new(move || {
             catch_unwind(AssertUnwindSafe(&f)).unwrap_or_else(|payload| {
                 discard(payload);
@@ -201,76 +206,76 @@ impl Builder {
         self
     }
 
-    /// The size of the threads' stacks, in bytes.
+    /// The size of the threads' stacks in bytes. The default is that of `std`: 2 MiB, unless the
+    /// environment variable `RUST_MIN_STACK` says otherwise.
     pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
         self.thread_stack_bytes = Some(bytes);
         self
     }
 
-    /// Runs `f` on each new thread, before its first task.
+    /// Calls `f` on each new thread of the runtime, before the thread's first task.
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_start = hook(f);
         self
     }
 
-    /// Runs `f` on each thread that ends, after its last task, and before the
-    /// drop of the runtime returns. Tasks that are left at the runtime's end may
-    /// be dropped after it.
+    /// Calls `f` on each thread of the runtime that ends, after the thread's last task and before
+    /// the drop of the runtime returns. Tasks that are left when the runtime shuts down may be
+    /// dropped later than this call.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_stop = hook(f);
         self
     }
 
-    /// Runs `f` on a worker just before it goes to sleep.
+    /// Calls `f` on a worker just before the worker goes to sleep.
     pub fn on_thread_park<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_park = hook(f);
         self
     }
 
-    /// Runs `f` on a worker just after it has woken.
+    /// Calls `f` on a worker just after the worker has woken.
     pub fn on_thread_unpark<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.hooks.thread_unpark = hook(f);
         self
     }
 
-    /// Polls between two looks at timers and messages from other threads.
+    /// The number of polls after which a worker checks its timers and the messages of other
+    /// threads: 61 by default.
     ///
     /// # Panics
-    /// For 0.
+    /// If `polls` is 0.
     #[track_caller]
     pub fn event_interval(&mut self, polls: u32) -> &mut Self {
-        assert!(polls > 0, "event_interval must be greater than 0");
+        assert!(polls > 0, "`event_interval` must be 1 or more");
         self.knobs.event_interval = polls;
         self
     }
 
-    /// Polls between two looks at the shared queue, at most, while a worker has
-    /// other work. Long polls make it look more often.
+    /// The greatest number of polls after which a busy worker takes tasks from the shared queue: 61
+    /// by default. A worker whose polls are long does so more often.
     ///
     /// # Panics
-    /// For 0.
+    /// If `polls` is 0.
     #[track_caller]
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
-        assert!(polls > 0, "global_queue_interval must be greater than 0");
+        assert!(polls > 0, "`global_queue_interval` must be 1 or more");
         self.knobs.global_queue_interval = polls;
         self
     }
 
-    /// How long a worker without work goes on looking for some before it
-    /// sleeps, in rounds through the other workers' queues. More rounds find
-    /// work sooner, and burn more of the processor for nothing.
+    /// How often a worker without work searches the queues of all other workers before it sleeps.
+    /// More rounds find work sooner, and use more CPU time in vain.
     pub fn search_rounds(&mut self, rounds: u32) -> &mut Self {
         self.knobs.search_rounds = rounds;
         self
     }
 
-    /// Has every worker measure for how long the tasks that it polls have waited
-    /// since they could run: see
+    /// Makes every worker measure how long a task that is ready waits for its poll: see
     /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`].
     ///
-    /// Each poll then reads the clock twice, each wake-up once, and tasks are
-    /// three words longer. Runtimes that measure nothing pay nothing for it. The
-    /// time is the system's, even in a runtime whose clock is paused.
+    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
+    /// more words of memory. A runtime that measures nothing pays nothing. The time is the
+    /// system's, even if the runtime's clock is paused.
     ///
     /// ```
     /// use std::time::Duration;
@@ -301,8 +306,8 @@ impl Builder {
         self
     }
 
-    /// How the histogram of schedule latencies is divided, if there is one. By
-    /// default, it is a [`LogHistogram`](super::LogHistogram) with its defaults.
+    /// The buckets of the histogram of schedule latencies, if there is one. The default is a
+    /// [`LogHistogram`](super::LogHistogram) with its defaults.
     pub fn metrics_schedule_latency_histogram_configuration(
         &mut self,
         configuration: HistogramConfiguration,
@@ -311,9 +316,9 @@ impl Builder {
         self
     }
 
-    /// Has every worker measure how long its polls take: see
-    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. It costs what
-    /// schedule latencies do, and both together cost no more.
+    /// Makes every worker measure how long its polls take: see
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. This costs as much as schedule
+    /// latencies do, and both together cost no more than one of them.
     ///
     /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]: super::RuntimeMetrics::poll_time_histogram_bucket_count
     pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
@@ -321,8 +326,8 @@ impl Builder {
         self
     }
 
-    /// How the histogram of poll times is divided, if there is one. By default,
-    /// it is a [`LogHistogram`](super::LogHistogram) with its defaults.
+    /// The buckets of the histogram of poll times, if there is one. The default is a
+    /// [`LogHistogram`](super::LogHistogram) with its defaults.
     pub fn metrics_poll_time_histogram_configuration(
         &mut self,
         configuration: HistogramConfiguration,
@@ -331,57 +336,64 @@ impl Builder {
         self
     }
 
-    /// Whether workers that [fork](crate::fork_join) for long lend their tasks
-    /// and timers to another thread meanwhile: they do by default.
+    /// Whether a worker that [forks](crate::fork_join) for long hands its state off: `true` by
+    /// default.
     ///
-    /// Without this, what only that worker may run (its pinned tasks, its
-    /// timers) waits until the fork is over, and so does what is queued there
-    /// or comes from outside, unless another worker has time for it. In return,
-    /// forking makes no threads. It is for pools that do nothing but fork: what
-    /// it saves is one exchange for each task that forks and each stolen
-    /// closure, none for the forks within, and a thread that looks every 2 ms
-    /// while any worker forks.
+    /// A worker's state is its queue, its timers and the tasks that are pinned to it. A worker that
+    /// forks offers its state to other threads, and reclaims it when the fork has ended. A monitor
+    /// thread looks at the workers every 2 ms. If a worker has been forking since the last look, if
+    /// work waits in its state, and if no other worker has time for that work, then the monitor
+    /// retakes the state and hands it off to another thread, which is the worker from then on.
     ///
-    /// A current-thread runtime has nobody to lend to.
-    pub fn handoff_while_forking(&mut self, lends: bool) -> &mut Self {
-        self.knobs.hands_off_while_forking = lends;
+    /// With `false`, a worker keeps its state. Its pinned tasks and its timers then wait until the
+    /// fork has ended. Other tasks wait until then, too, unless another worker has time for them.
+    /// In return, forking starts no threads. This is meant for runtimes that do nothing but fork.
+    /// It saves one atomic exchange for each task that forks and for each stolen closure, but
+    /// nothing for the forks inside of them, and it saves the monitor's wake-ups.
+    ///
+    /// It has no effect on a current-thread runtime, whose forks are plain calls, or on a runtime
+    /// with one worker.
+    pub fn handoff_while_forking(&mut self, hands_off: bool) -> &mut Self {
+        self.knobs.hands_off_while_forking = hands_off;
         self
     }
 
-    /// Starts the runtime's clock paused: see [`time::pause`](crate::time::pause).
+    /// Starts the runtime with a paused clock: see [`time::pause`](crate::time::pause). Only a
+    /// current-thread runtime can do so.
     #[cfg(feature = "test-util")]
     pub fn start_paused(&mut self, start_paused: bool) -> &mut Self {
         self.start_paused = start_paused;
         self
     }
 
-    /// Makes a runtime whose tasks need not be `Send`: see [`LocalRuntime`].
+    /// Builds a runtime whose tasks need not be `Send`: see [`LocalRuntime`].
     ///
     /// # Errors
-    /// As [`build`](Builder::build).
+    /// Those of [`build`](Builder::build).
     ///
     /// # Panics
-    /// For a multi-thread runtime.
+    /// If the builder is for a multi-thread runtime.
     #[track_caller]
     pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
-        assert!(!self.is_multi, "Only current_thread is supported when building a LocalRuntime");
+        assert!(!self.is_multi, "`build_local` needs `Builder::new_current_thread`");
         self.build().map(LocalRuntime::from_runtime)
     }
 
-    /// Makes the runtime, and starts its workers.
+    /// Builds the runtime and starts its workers.
     ///
     /// # Errors
-    /// The system had no threads to give, or does not let them be pinned as
+    /// If the system cannot start the worker threads, or if they cannot be pinned as
     /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics
-    /// For a multi-thread runtime with a paused clock: time can only jump when
-    /// a single thread knows that nothing else is going on.
+    /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
+    /// else is left to do, and only a single thread knows that.
     #[track_caller]
     pub fn build(&mut self) -> io::Result<Runtime> {
         assert!(
             !(self.is_multi && self.start_paused),
-            "`start_paused` requires the `current_thread` runtime flavor"
+            "`start_paused` needs `Builder::new_current_thread`: only a single thread knows when \
+             nothing else is left to do"
         );
         let histograms = Histograms {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
@@ -427,8 +439,7 @@ impl Builder {
     }
 }
 
-/// One per core that the process may use, unless `TREFOIL_WORKER_THREADS` says
-/// otherwise.
+/// One worker per CPU that the process may use, unless `TREFOIL_WORKER_THREADS` says otherwise.
 fn default_workers() -> usize {
     let asked = std::env::var("TREFOIL_WORKER_THREADS").ok().and_then(|n| n.parse().ok());
     asked

@@ -1,9 +1,8 @@
 //! Coming from tokio: what is the same, and all that is different.
 //!
-//! Names, signatures and documented semantics are tokio's, so most programs are
-//! ported by changing the name of the crate. The list of
-//! [differences](self#differences) is meant to be complete; it is of tokio 1.54.
-//! Most of it is asked of both in `tests/beside_tokio.rs`.
+//! Names, signatures and documented semantics are tokio's, so most programs that need no I/O are
+//! ported by changing the name of the crate. The list of [differences](self#differences) is meant
+//! to be complete; it is of tokio 1.54. `tests/beside_tokio.rs` tries most of it with both crates.
 //!
 //! ```
 //! macro_rules! answer {
@@ -30,13 +29,13 @@
 //!
 //! # The same
 //!
-//! - `spawn` starts a task at once; dropping its handle lets it run on; a panic
-//!   stays in it, and is in its `JoinError`.
-//! - `abort` drops the task where it waits. One whose output is there keeps it.
-//! - Tasks that are spawned into a runtime that is over, or a `LocalSet` that was
-//!   dropped, are cancelled.
-//! - `block_in_place` only calls its closure outside of a runtime and on blocking
-//!   threads. It panics in a current-thread runtime.
+//! - `spawn` starts a task even if nobody awaits its handle. A task whose handle is dropped runs
+//!   on. A panic stays in its task and is returned in the `JoinError`.
+//! - `abort` drops a task at the `.await` where it waits. A task that has ended keeps its output.
+//! - A task that is spawned into a runtime that has shut down, or into a `LocalSet` that was
+//!   dropped, is cancelled.
+//! - Outside of a runtime and on blocking threads, `block_in_place` only calls its closure. It
+//!   panics in a current-thread runtime.
 //! - `block_on`, and the drop of a runtime, panic in asynchronous code;
 //!   `shutdown_background` does not. The drop waits for blocking closures that
 //!   have started.
@@ -47,18 +46,18 @@
 //!
 //! # Differences
 //!
-//! **What there is not**
+//! **What is missing**
 //!
-//! - I/O: `net`, `io`, `fs`, `process` and `signal`; so no `enable_io`.
-//! - Of `sync`, all but `oneshot` and `Notify`. tokio's own work here, for they
-//!   need wakers only; but see *Budget*.
+//! - I/O: `net`, `io`, `fs`, `process` and `signal`, and so `enable_io`.
+//! - Of `sync`, everything but `oneshot` and `Notify`. The types of `tokio::sync` work here,
+//!   because all they need is wakers; but see *Budget*.
 //! - Of `runtime::Builder`: `unhandled_panic`, `disable_lifo_slot`, `rng_seed`,
 //!   `enable_alt_timer`, `enable_eager_driver_handoff`,
 //!   `enable_sharded_blocking_queue`, and the hooks `on_task_spawn`,
-//!   `on_task_terminate`, `on_before_task_poll` and `on_after_task_poll`. Of
-//!   hooks, there are those of threads.
-//! - `task::Builder`, and so names of tasks; `tracing`; dumps of tasks. A
-//!   [`Handle::dump`](super::Handle::dump) is of the scheduler.
+//!   `on_task_terminate`, `on_before_task_poll` and `on_after_task_poll`. The hooks of threads are
+//!   there.
+//! - `task::Builder`, and so names of tasks; `tracing`; dumps of tasks.
+//!   [`Handle::dump`](super::Handle::dump) shows the scheduler's state.
 //! - Of metrics: `worker_mean_poll_time`, `worker_noop_count`,
 //!   `worker_local_schedule_count`, `worker_thread_id`, `remote_schedule_count`,
 //!   `budget_forced_yield_count`, and those of I/O. The others need no
@@ -66,28 +65,27 @@
 //!
 //! **Context**
 //!
-//! - `EnterGuard`s in the wrong order are a panic in both. Here the runtime is
-//!   left all the same, and the current one is that of the newest guard that is
-//!   left; with tokio, the thread stays in a runtime for good.
-//! - An `EnterGuard` that outlives the `block_on` it was made in, or is leaked
-//!   there, makes tokio's `block_on` panic. Here it stays in force.
-//! - `LocalEnterGuard`s may be dropped in any order: again, the newest that is left
-//!   counts. tokio's put back what they found, which may be a set that was left.
-//! - A `block_on` within a `block_on`, by `block_in_place`, leaves the outer one
-//!   its wake-ups. With tokio the outer one may wait forever.
+//! - Both panic if `EnterGuard`s are dropped in the wrong order. Here the dropped guard has no
+//!   effect any more, and the current runtime is that of the newest guard. With tokio, the thread
+//!   stays in a runtime for good.
+//! - tokio's `block_on` panics if an `EnterGuard` that was made inside of it outlives it or is
+//!   leaked. Here the guard keeps its effect.
+//! - `LocalEnterGuard`s may be dropped in any order, and the newest one counts. tokio's guards
+//!   restore the set that they found, whose own guard may have been dropped meanwhile.
+//! - A `block_on` inside of another one, by `block_in_place`, leaves the outer one its wake-ups.
+//!   With tokio, the outer one may wait forever.
 //!
 //! **Tasks**
 //!
-//! - A future that has panicked is dropped when the panic was caught, so
-//!   [`thread::panicking`](std::thread::panicking) is false in its destructor;
-//!   true with tokio. What an `async` block holds is dropped by the panic, in
-//!   both.
+//! - A future that panics is dropped after the panic was caught, so
+//!   [`thread::panicking`](std::thread::panicking) is false in its destructor. With tokio it is
+//!   true. In both, the panic itself drops the variables of an `async` block.
 //! - [`spawn_pinned`](crate::task::spawn_pinned) keeps a task on one worker.
 //!
 //! **Budget**
 //!
-//! - tokio's channels and locks spend no budget here. A task that receives from
-//!   one that is never empty keeps its worker, unless it calls
+//! - tokio's channels and locks spend no budget here. A task that receives from a channel that is
+//!   never empty keeps its worker, unless it calls
 //!   [`consume_budget`](crate::task::consume_budget), or wraps the future in
 //!   [`cooperative`](crate::task::coop::cooperative()).
 //!
@@ -102,15 +100,16 @@
 //! **Threads and names**
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`.
-//! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. Where
-//!   tokio panics because it is no number or 0, it is ignored here.
+//! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
+//!   number is ignored; tokio panics.
 //! - A runtime may have an empty name; tokio panics.
-//! - The `global_queue_depth` of a current-thread runtime is 0: what other threads
-//!   have sent is not counted.
+//! - The `global_queue_depth` of a current-thread runtime is 0: tasks that other threads have
+//!   scheduled do not count.
+//! - The texts of panics and errors are not tokio's.
 //!
 //! **More than tokio has**
 //!
-//! - Fork-join on the same workers: [`mod@crate::fork_join`]. With it comes a
-//!   process-wide runtime for forks outside of any, [`global`](super::global()),
-//!   which is no context: `spawn` outside of a runtime panics in both.
+//! - Fork-join on the same workers: [`mod@crate::fork_join`]. Forks outside of any runtime go to a
+//!   process-wide one, [`global`](super::global()). `spawn` outside of a runtime still panics, as
+//!   with tokio.
 //! - Workers that are [pinned](super::Builder::worker_affinity) to CPUs.

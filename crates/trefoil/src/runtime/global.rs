@@ -1,30 +1,28 @@
-//! The runtime for those who are in none.
+//! The process-wide runtime, for forks outside of any other runtime.
 
 use super::{Builder, Handle, Runtime};
 use std::io;
 use std::sync::OnceLock;
 
-/// The process-wide runtime, which is started by the first call.
+/// The process-wide runtime. The first call starts it, and so does the first fork outside of any
+/// runtime.
 ///
-/// It is where [`fork_join`](mod@crate::fork_join) takes the closures that are
-/// forked outside of any runtime. It is a multi-thread runtime with timers and
-/// all of [`Builder`]'s defaults: one worker per core that the process may use,
-/// unless `TREFOIL_WORKER_THREADS` says otherwise when it starts. Its
-/// [name](Handle::name) is `global`, and its threads are called
-/// `trefoil-global`.
+/// Closures that are [forked](mod@crate::fork_join) outside of any runtime run on its workers. It
+/// is a multi-thread runtime with timers and with all defaults of [`Builder`]: one worker per CPU
+/// that the process may use, unless `TREFOIL_WORKER_THREADS` says otherwise when it starts. Its
+/// [name](Handle::name) is `global`, and its threads are called `trefoil-global`.
 ///
-/// It is never shut down. When the process ends, its threads end with it,
-/// wherever they are, and what its tasks hold is not dropped. It is not the
-/// *current* runtime of any thread but its own: [`spawn`](crate::spawn) outside
-/// of a runtime panics as ever, and this handle spawns.
+/// It is never shut down. When the process ends, its threads end at any point of their code, and
+/// its tasks are not dropped. It is the *current* runtime of its own threads only: outside of a
+/// runtime,
+/// [`spawn`](crate::spawn) still panics, and this handle's [`spawn`](Handle::spawn) does not.
 ///
-/// A program that wants other settings builds a runtime and works in that; then
-/// this one is never started.
+/// A program that needs other settings builds a runtime of its own and works inside of that. This
+/// one is then never started.
 ///
 /// # Errors
-/// The system had no threads to give at the first call. Later calls do not try
-/// again, and forks outside of a runtime then run on their caller, one after the
-/// other.
+/// If the system could not start the threads at the first call. Later calls do not try again. Forks
+/// outside of a runtime then run on their callers, one closure after the other.
 ///
 /// ```
 /// # fn main() -> std::io::Result<()> {
@@ -42,12 +40,12 @@ pub fn global() -> io::Result<&'static Handle> {
     };
     match GLOBAL.get_or_init(start) {
         Ok(runtime) => Ok(runtime.handle()),
-        // The one that is kept cannot be given away.
+        // The stored error cannot be cloned.
         Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
     }
 }
 
-/// As [`global`], for forks. None in a model, which has no process.
+/// As [`global`], for forks. None in a loom model, which has no statics that outlive it.
 pub(crate) fn global_for_forks() -> Option<&'static Handle> {
     if cfg!(loom) { None } else { global().ok() }
 }

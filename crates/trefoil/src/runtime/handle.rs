@@ -8,8 +8,10 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-/// A handle to a runtime: spawns into it from anywhere, and does not keep it
-/// from shutting down.
+/// A handle to a runtime, for any thread.
+///
+/// A clone is cheap. A handle does not keep the runtime from shutting down. In a runtime that has
+/// shut down, tasks that are spawned are cancelled, and forks run on their callers.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) scheduler: Scheduler,
@@ -17,7 +19,7 @@ pub struct Handle {
 
 /// Keeps a runtime the current one of its thread: see [`Handle::enter`].
 ///
-/// It stays on its thread:
+/// It cannot be sent to another thread:
 ///
 /// ```compile_fail,E0277
 /// fn is_send(_: impl Send) {}
@@ -28,33 +30,33 @@ pub struct Handle {
 #[must_use = "the context is left again when the guard is dropped"]
 pub struct EnterGuard<'a> {
     _guard: context::HandleGuard,
-    /// Of a `LocalRuntime`.
+    /// Present in the guards of a `LocalRuntime`.
     _local: Option<LocalEnterGuard>,
     _handle: std::marker::PhantomData<&'a Handle>,
-    /// Guards belong to their thread.
+    /// A guard belongs to its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
-/// There is no runtime: see [`Handle::try_current`].
+/// The thread is in no runtime: see [`Handle::try_current`].
 #[derive(Debug)]
 pub struct TryCurrentError(());
 
 impl TryCurrentError {
-    /// Whether the reason is that the thread is in no runtime. It is the only
-    /// one, save that the thread may be on its way out.
+    /// Whether the reason is that the thread is in no runtime. This is always true.
     pub fn is_missing_context(&self) -> bool {
         true
     }
 
-    /// Whether the thread's locals are gone. Ours never are.
+    /// Whether the reason is that the thread's locals have been destroyed. This is always false:
+    /// those of this crate have no destructors.
     pub fn is_thread_local_destroyed(&self) -> bool {
         false
     }
 }
 
-/// The text of all panics and errors for lack of a runtime.
-pub(crate) const NO_RUNTIME: &str =
-    "there is no reactor running, must be called from the context of a Trefoil runtime";
+/// The text of all panics and errors that say that the thread is in no runtime.
+pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in \
+                                     `block_on`, or enter a runtime with `Handle::enter`";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,11 +96,11 @@ impl fmt::Display for Dump {
 }
 
 impl Handle {
-    /// The runtime that the caller is in: as a task, a blocking task, in
-    /// `block_on`, or under a guard of [`Handle::enter`].
+    /// The current runtime of the thread: a thread is in a runtime inside of a task, a blocking
+    /// task and `block_on`, and under a guard of [`Handle::enter`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// If the thread is in no runtime.
     #[track_caller]
     pub fn current() -> Self {
         match Self::try_current() {
@@ -107,26 +109,24 @@ impl Handle {
         }
     }
 
-    /// As [`Handle::current`].
+    /// The current runtime of the thread, as [`Handle::current`].
     ///
     /// # Errors
-    /// Outside of a runtime.
+    /// If the thread is in no runtime.
     pub fn try_current() -> Result<Self, TryCurrentError> {
         context::current_handle().ok_or(TryCurrentError(()))
     }
 
-    /// Makes this the current runtime of the thread, so that `spawn` and its
-    /// like find it, until the guard is dropped.
+    /// Makes this the current runtime of the thread, which `spawn` and its like use, until the
+    /// guard is dropped.
     ///
-    /// The current runtime is that of the newest guard that is left. A guard
-    /// that is leaked stays in force for as long as its thread lives. One that
-    /// is held across an `.await` is in force between the polls, too, for all
-    /// that runs on the thread.
+    /// The current runtime is that of the newest guard. A leaked guard has an effect for as long as
+    /// its thread lives. A guard that is held across an `.await` also has an effect between the
+    /// polls, on everything that runs on the thread.
     ///
     /// # Panics
-    /// Guards must be dropped in the reverse order of their making; the drop of
-    /// one that is not panics, unless a panic is under way already. The runtime
-    /// is left all the same.
+    /// The drop of a guard panics if the thread has a newer guard, except during another panic. The
+    /// dropped guard has no effect any more in either case.
     pub fn enter(&self) -> EnterGuard<'_> {
         self.enter_with(None)
     }
@@ -140,8 +140,11 @@ impl Handle {
         }
     }
 
-    /// Spawns a task into the runtime. It starts at once, whether or not the
-    /// handle is awaited. In a runtime that has shut down it is cancelled.
+    /// Spawns a task into the runtime. The task starts even if nobody awaits the handle. If the
+    /// runtime has shut down, the task is cancelled.
+    ///
+    /// # Cancellation safety
+    /// The task runs on when its handle is dropped.
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -151,11 +154,15 @@ impl Handle {
         self.spawn_with(future, None)
     }
 
-    /// Spawns a task that runs on one worker only, and so keeps that worker's
-    /// caches. Workers are counted from 0 and taken modulo their number.
+    /// Spawns a task that runs on one worker only, and so in that worker's caches. Workers are
+    /// counted from 0, and `worker` is taken modulo their number.
     ///
-    /// It still has to be `Send`, for it is made on one thread and runs on
-    /// another. While its worker is held up by another task, it waits.
+    /// The future still has to be `Send`, because the task is made on one thread and runs on
+    /// another. The task waits while another task keeps its worker busy. If the runtime has shut
+    /// down, the task is cancelled.
+    ///
+    /// # Cancellation safety
+    /// The task runs on when its handle is dropped.
     #[track_caller]
     pub fn spawn_pinned<F>(&self, worker: usize, future: F) -> JoinHandle<F::Output>
     where
@@ -195,13 +202,15 @@ impl Handle {
         }
     }
 
-    /// Runs a closure that may block on a thread meant for that. In a runtime
-    /// that has shut down it is cancelled.
+    /// Runs a closure that may block on a thread of the blocking pool. If the runtime has shut
+    /// down, the closure is cancelled.
     ///
-    /// Aborting it has an effect only until it starts: nobody can stop a thread.
+    /// # Cancellation safety
+    /// The closure runs on when its handle is dropped. An abort cancels it only if it has not
+    /// started, because a thread cannot be stopped.
     ///
     /// # Panics
-    /// If the system has no thread to give and none is there.
+    /// If the pool has no thread and the system cannot start one.
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -211,28 +220,30 @@ impl Handle {
         blocking::spawn(self, f)
     }
 
-    /// Runs a future on the calling thread, with this runtime as its context,
-    /// until it is done.
+    /// Runs a future on the calling thread to its end, with this runtime as its context, and
+    /// returns its output.
     ///
-    /// With a multi-thread runtime, its workers run the tasks meanwhile. The
-    /// tasks of a single-threaded one only go on while some thread is in
+    /// This call polls nothing but the future. The workers of a multi-thread runtime run the tasks
+    /// meanwhile. The tasks of a current-thread runtime only run while a thread is in
     /// [`Runtime::block_on`](super::Runtime::block_on).
     ///
     /// # Panics
-    /// From within asynchronous code, and with the future's own panics.
+    /// In asynchronous code, where the thread must not block; and with the future's own panic.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         crate::scheduler::block_on::block_on(self, future)
     }
 
-    /// Runs a closure on one of the runtime's workers, where it can
-    /// [`join`](crate::fork_join::join) at its cheapest, and blocks the calling
-    /// thread until it is done.
+    /// Runs a closure on one of the runtime's workers, where a fork such as
+    /// [`join`](fn@crate::fork_join::join) is cheapest, and blocks the calling thread until the
+    /// closure has returned.
     ///
-    /// On a worker of this runtime, and with a current-thread runtime, it is
-    /// simply called. So it is when the runtime has shut down. A worker of
-    /// another runtime blocks like any other thread: two runtimes with all
-    /// their workers in `install` into one another wait forever.
+    /// The closure is called on the calling thread, and in that thread's context, if the thread is
+    /// a worker of this runtime, if the runtime is a current-thread one, or if the runtime has shut
+    /// down.
+    ///
+    /// A worker of another runtime blocks like any other thread. If all workers of two runtimes are
+    /// in `install` of the other runtime, all of them wait forever.
     ///
     /// # Panics
     /// With the closure's own panic.
@@ -244,31 +255,33 @@ impl Handle {
         crate::fork_join::install(self, f)
     }
 
-    /// Runs a closure on the calling thread, which takes the place of a worker
-    /// that sleeps: as [`install`](Self::install), without handing anything
-    /// over, which is two wake-ups of threads. This pays for forks of less than
-    /// a millisecond; longer ones gain nothing by it.
+    /// Runs a closure on the calling thread in the place of a sleeping worker.
     ///
-    /// What the closure forks is taken by the other workers. The one whose
-    /// place is taken sleeps on, so that no more threads compute than there are
-    /// workers. It wakes for its timers and for tasks that are pinned to it, and,
-    /// with two workers or more, for other tasks if all workers are busy for
-    /// some milliseconds. With one worker, or with
-    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all others are
-    /// busy, other tasks wait until the closure is done, or calls
-    /// [`block_in_place`](crate::task::block_in_place), which gives the place back
-    /// for good. The end of the runtime does not wait for it.
+    /// This is [`install`](Self::install) without the two wake-ups of threads that moving the
+    /// closure costs. It pays for computations of less than a millisecond; longer ones gain
+    /// nothing.
     ///
-    /// The closure has the calling thread's stack and thread-locals:
+    /// Other workers may take what the closure forks. The worker whose place is taken stays asleep,
+    /// so that no more threads compute than there are workers. It wakes for its timers and for
+    /// tasks that are pinned to it. In a runtime with two workers or more, it also wakes for other
+    /// tasks if all workers are busy for some milliseconds. In a runtime with one worker, other
+    /// tasks wait until the closure has returned; so they do with
+    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all workers
+    /// are busy. A call of [`block_in_place`](crate::task::block_in_place) in the closure ends that
+    /// wait: it gives the place back for good. The shutdown of the runtime does not wait for the
+    /// closure.
+    ///
+    /// The closure has the stack and the thread-locals of the calling thread.
     /// [`thread_stack_size`](super::Builder::thread_stack_size),
     /// [`worker_affinity`](super::Builder::worker_affinity) and
-    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it,
-    /// and no worker counts the time as its own.
+    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it, and the time does
+    /// not count as any worker's.
     ///
-    /// It is the same as `install` if no worker sleeps; on workers of this or
-    /// another runtime, inside of a [`LocalSet`](crate::task::LocalSet) and on
-    /// threads that drive a current-thread runtime; and if more than 64 threads
-    /// do this, or block, at the same time.
+    /// It is the same as `install`
+    /// - if no worker sleeps,
+    /// - on a worker of this or another runtime, inside of a [`LocalSet`](crate::task::LocalSet),
+    ///   and on a thread that drives a current-thread runtime,
+    /// - if more than 64 threads are in this function or block in place at the same time.
     ///
     /// # Panics
     /// With the closure's own panic.
@@ -298,7 +311,7 @@ impl Handle {
         }
     }
 
-    /// The runtime's id.
+    /// The runtime's id, which no other runtime of the process has.
     pub fn id(&self) -> super::Id {
         self.common().id
     }
@@ -308,12 +321,13 @@ impl Handle {
         self.common().name.as_deref()
     }
 
-    /// The runtime's counters.
+    /// A view of the runtime's counters.
     pub fn metrics(&self) -> RuntimeMetrics {
         RuntimeMetrics::new(self.clone())
     }
 
-    /// The scheduler's state, to be looked at when something seems to hang.
+    /// The state of the scheduler as text, for people who look for the reason of a hang. The format
+    /// may change in any release.
     pub fn dump(&self) -> impl fmt::Display {
         Dump(self.clone())
     }
@@ -325,7 +339,7 @@ impl Handle {
         }
     }
 
-    /// Whether tasks are to know since when they wait.
+    /// Whether tasks record since when they have been waiting.
     pub(crate) fn is_measured(&self) -> bool {
         self.common().is_measured
     }
@@ -334,7 +348,7 @@ impl Handle {
         self.common().clock.clone()
     }
 
-    /// The queue for timers first polled on a thread that drives none.
+    /// The queue for timers whose first poll is on a thread that drives no timers.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.foreign_timers(),
@@ -349,7 +363,7 @@ impl Handle {
         }
     }
 
-    /// Threads of the pool that are workers.
+    /// How many threads of the blocking pool are workers.
     pub(crate) fn worker_threads(&self) -> usize {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.workers(),

@@ -5,10 +5,10 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The finest division: buckets whose width is a 1024th of their start.
+/// At the finest precision, the width of a bucket is a 1024th of its start.
 const PRECISION_MAX: u32 = 10;
 
-/// How a histogram divides durations into buckets.
+/// The buckets of a histogram of durations. Durations are counted in whole nanoseconds.
 ///
 /// ```
 /// use std::time::Duration;
@@ -16,7 +16,7 @@ const PRECISION_MAX: u32 = 10;
 ///
 /// // A hundred buckets of 10 µs.
 /// let even = HistogramConfiguration::linear(Duration::from_micros(10), 100);
-/// // Buckets that grow with what they hold, none wider than an eighth of it.
+/// // Buckets that grow, none wider than an eighth of its start.
 /// let log = HistogramConfiguration::log(
 ///     LogHistogram::builder()
 ///         .min_value(Duration::from_micros(1))
@@ -37,18 +37,22 @@ enum Scale {
 }
 
 impl HistogramConfiguration {
-    /// Buckets of one width. The last one also holds all that is longer.
+    /// Buckets of equal width. The last one also counts all longer durations.
     ///
     /// # Panics
-    /// For a width or a number of 0.
+    /// If the width or the number of buckets is 0.
     #[track_caller]
     pub fn linear(bucket_width: Duration, num_buckets: usize) -> Self {
-        assert!(!bucket_width.is_zero(), "a bucket's width must be greater than 0");
+        assert!(!bucket_width.is_zero(), "a bucket must be wider than 0 ns");
         assert!(num_buckets > 0, "a histogram has at least one bucket");
         Self { scale: Scale::Linear { width_ns: to_ns(bucket_width), buckets: num_buckets } }
     }
 
-    /// Buckets that are the wider the longer the durations that they hold.
+    /// Buckets whose width grows with the durations that they count.
+    ///
+    /// # Panics
+    /// Given a [`LogHistogramBuilder`], in the cases in which its
+    /// [`build`](LogHistogramBuilder::build) does.
     pub fn log(configuration: impl Into<LogHistogram>) -> Self {
         Self { scale: Scale::Log(configuration.into()) }
     }
@@ -93,22 +97,22 @@ impl Default for HistogramConfiguration {
     }
 }
 
-/// A scale on which each power of two is divided evenly: see
+/// A scale that divides each power of two into buckets of equal width: see
 /// [`HistogramConfiguration::log`].
 ///
-/// The default reaches from 100 ns to a minute, with buckets that are at most
-/// a quarter as wide as where they start.
+/// The default reaches from 100 ns to a minute, and the width of a bucket is at most a quarter of
+/// its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogHistogram {
-    /// Each power of two has so many steps, as a power of two.
+    /// Each power of two has `2^precision` steps.
     precision: u32,
-    /// The step that the first bucket ends with. What comes before is in it.
+    /// The last step of the first bucket, which also holds all steps before.
     below: usize,
     buckets: usize,
 }
 
 impl LogHistogram {
-    /// Settings for one that is not the default.
+    /// A builder, which starts with the default's settings.
     pub fn builder() -> LogHistogramBuilder {
         LogHistogramBuilder {
             precision: 2,
@@ -124,7 +128,7 @@ impl Default for LogHistogram {
     }
 }
 
-/// Makes a [`LogHistogram`].
+/// Configures and builds a [`LogHistogram`].
 #[derive(Clone, Copy, Debug)]
 pub struct LogHistogramBuilder {
     precision: u32,
@@ -133,16 +137,17 @@ pub struct LogHistogramBuilder {
 }
 
 impl LogHistogramBuilder {
-    /// How wide a bucket may be, as a fraction of where it starts: 0.25 by
-    /// default. The width is rounded down to a power of two, and is a 1024th
-    /// at least.
+    /// The greatest width of a bucket, as a fraction of its start: 0.25 by default. The fraction is
+    /// rounded down to a power of two, and is a 1024th at least.
     ///
     /// # Panics
-    /// Unless it is between 0 and 1.
+    /// If `max_error` is not between 0 and 1.
     #[track_caller]
     pub fn max_error(mut self, max_error: f64) -> Self {
-        assert!(max_error > 0.0, "max_error must be greater than 0");
-        assert!(max_error < 1.0, "max_error must be less than 1");
+        assert!(
+            max_error > 0.0 && max_error < 1.0,
+            "`max_error` is {max_error}, and must lie between 0 and 1"
+        );
         let is_fine = |precision: &u32| 1.0 / f64::from(1u32 << precision) <= max_error;
         self.precision = (0..PRECISION_MAX).find(is_fine).unwrap_or(PRECISION_MAX);
         self
@@ -151,39 +156,42 @@ impl LogHistogramBuilder {
     /// Divides each power of two into `2^precision` buckets.
     ///
     /// # Panics
-    /// For more than 10.
+    /// If `precision` is greater than 10.
     #[track_caller]
     pub fn precision_exact(mut self, precision: u32) -> Self {
-        assert!(precision <= PRECISION_MAX, "precision must be at most {PRECISION_MAX}");
+        assert!(
+            precision <= PRECISION_MAX,
+            "`precision` is {precision}, and {PRECISION_MAX} at most"
+        );
         self.precision = precision;
         self
     }
 
-    /// Where the second bucket starts, or a little later than it does: shorter
-    /// durations are all in the first.
+    /// The least duration that is told from shorter ones: 100 ns by default. Shorter durations are
+    /// all in the first bucket, which ends at this duration or a little before.
     pub fn min_value(mut self, duration: Duration) -> Self {
         self.min_value = duration;
         self
     }
 
-    /// A duration of the last bucket, which also holds all that is longer.
+    /// A duration of the last bucket, which also counts all longer durations: a minute by default.
     ///
     /// # Panics
-    /// For 0.
+    /// If `duration` is 0.
     #[track_caller]
     pub fn max_value(mut self, duration: Duration) -> Self {
-        assert!(!duration.is_zero(), "max_value must be greater than 0");
+        assert!(!duration.is_zero(), "`max_value` must be longer than 0 ns");
         self.max_value = duration;
         self
     }
 
-    /// As [`build`](Self::build), with a limit to the number of buckets.
+    /// Builds the scale, as [`build`](Self::build), if it has no more than `max_buckets` buckets.
     ///
     /// # Errors
-    /// It would take more buckets than that.
+    /// If the scale would have more buckets than that.
     ///
     /// # Panics
-    /// As `build`.
+    /// If `min_value` is not less than `max_value`.
     #[track_caller]
     pub fn max_buckets(
         &self,
@@ -198,14 +206,17 @@ impl LogHistogramBuilder {
         Ok(histogram)
     }
 
-    /// Makes the scale.
+    /// Builds the scale.
     ///
     /// # Panics
-    /// Unless `min_value` is less than `max_value`.
+    /// If `min_value` is not less than `max_value`.
     #[track_caller]
     pub fn build(&self) -> LogHistogram {
         let (min, max) = (self.min_value, self.max_value);
-        assert!(min < max, "min_value ({min:?}) must be less than max_value ({max:?})");
+        assert!(
+            min < max,
+            "`min_value` is {min:?}, and `max_value` {max:?} is no longer than that"
+        );
         let precision = self.precision;
         let below = step_of(to_ns(min), precision).saturating_sub(1);
         let last = step_of(to_ns(max), precision);
@@ -220,13 +231,13 @@ impl From<LogHistogramBuilder> for LogHistogram {
     }
 }
 
-/// A histogram that cannot be: see [`LogHistogramBuilder::max_buckets`].
+/// The settings contradict one another: see [`LogHistogramBuilder::max_buckets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidHistogramConfiguration {
-    /// It would take more buckets than it may have.
+    /// The histogram would have more buckets than it may have.
     TooManyBuckets {
-        /// How many it would take.
+        /// The number of buckets that the settings need.
         required_bucket_count: usize,
     },
 }
@@ -240,13 +251,13 @@ impl fmt::Display for InvalidHistogramConfiguration {
 
 impl std::error::Error for InvalidHistogramConfiguration {}
 
-/// 584 years and more are as good as that.
+/// Nanoseconds; 584 years for all longer durations.
 fn to_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// On a scale from 0 to the greatest number whose steps are 1 wide at first,
-/// and twice as wide from each power of two on, from `2^(precision + 1)`.
+/// The step of a duration. The steps are 1 ns wide at first. From `2^(precision + 1)` on, they are
+/// twice as wide after each power of two.
 fn step_of(ns: u64, precision: u32) -> usize {
     let doublings = ns.max(1).ilog2().saturating_sub(precision);
     ((doublings as usize) << precision) + (ns >> doublings) as usize
@@ -272,8 +283,8 @@ impl Histogram {
     }
 
     fn record(&self, duration: Duration) {
-        // Relaxed: statistics. An RMW, because a thread whose core was taken in
-        // the middle of a poll records that poll beside the core's new thread.
+        // Relaxed: statistics. An RMW, because two threads may record for one worker: a thread
+        // whose state was retaken during a poll records that poll when it ends.
         self.counts[self.configuration.bucket_of(to_ns(duration))].fetch_add(1, Relaxed);
     }
 

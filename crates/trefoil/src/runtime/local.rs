@@ -4,28 +4,31 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-/// Options for [`Builder::build_local`]; none so far.
+/// Options for [`Builder::build_local`]. There are none so far.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LocalOptions {}
 
-/// A single-threaded runtime that stays on its thread, so that its tasks need
-/// not be `Send`.
+/// A current-thread runtime that stays on its thread, so that its tasks need not be `Send`.
 ///
-/// [`spawn_local`](crate::task::spawn_local) works everywhere in it. It is a
-/// current-thread [`Runtime`] with a [`LocalSet`] of its own.
+/// It is a current-thread [`Runtime`] with a [`LocalSet`] of its own, so
+/// [`spawn_local`](crate::task::spawn_local) works everywhere inside of it. The drop first drops
+/// the local tasks and then shuts the runtime down, as the drop of a [`Runtime`] does.
+///
+/// # Panics
+/// The drop panics in asynchronous code, because it waits.
 #[derive(Debug)]
 pub struct LocalRuntime {
-    /// Gone once the drop has begun.
+    /// None once the drop or a shutdown has begun.
     set: Option<LocalSet>,
     runtime: Runtime,
 }
 
 impl LocalRuntime {
-    /// A runtime with timers.
+    /// Makes a runtime with timers.
     ///
     /// # Errors
-    /// None at present.
+    /// None at present: no thread is started.
     pub fn new() -> io::Result<Self> {
         Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
     }
@@ -42,13 +45,17 @@ impl LocalRuntime {
         self.set.as_ref().expect("it is taken on drop only")
     }
 
-    /// A handle that can be given away. What is spawned through it has to be
-    /// `Send`.
+    /// A handle to this runtime, which can be sent to other threads. What is spawned through the
+    /// handle has to be `Send`.
     pub fn handle(&self) -> &Handle {
         self.runtime.handle()
     }
 
-    /// Spawns a task that need not be `Send`.
+    /// Spawns a task that need not be `Send`. The task runs while the thread is in
+    /// [`block_on`](Self::block_on).
+    ///
+    /// # Cancellation safety
+    /// The task runs on when its handle is dropped.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -58,7 +65,11 @@ impl LocalRuntime {
         self.set().spawn_local(future)
     }
 
-    /// As [`Handle::spawn_blocking`].
+    /// Runs a closure that may block on a thread of the blocking pool: see
+    /// [`Handle::spawn_blocking`].
+    ///
+    /// # Panics
+    /// If the pool has no thread and the system cannot start one.
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -68,31 +79,42 @@ impl LocalRuntime {
         self.runtime.spawn_blocking(f)
     }
 
-    /// As [`Runtime::block_on`], for local tasks as well.
+    /// Runs a future to its end on this thread, and the local tasks with it: see
+    /// [`Runtime::block_on`].
+    ///
+    /// # Panics
+    /// In asynchronous code, where the thread must not block; and with the future's own panic.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _set = self.set().enter();
         self.set().block_on(&self.runtime, future)
     }
 
-    /// As [`Handle::metrics`]. Local tasks count as those of worker 0.
+    /// The runtime's counters: see [`RuntimeMetrics`]. Polls of local tasks count for worker 0.
     pub fn metrics(&self) -> RuntimeMetrics {
         self.runtime.metrics()
     }
 
-    /// As [`Handle::enter`]; and `spawn_local` spawns into this runtime.
+    /// Makes this the current runtime of the thread until the guard is dropped: see
+    /// [`Handle::enter`].
+    /// [`spawn_local`](crate::task::spawn_local) then spawns into this runtime.
     pub fn enter(&self) -> EnterGuard<'_> {
         self.runtime.handle().enter_with(Some(self.set().enter()))
     }
 
-    /// As [`Runtime::shutdown_timeout`].
+    /// Drops the local tasks, shuts the runtime down and waits for its threads, for `duration` at
+    /// most: see [`Runtime::shutdown_timeout`].
+    ///
+    /// # Panics
+    /// In asynchronous code, because it waits; not if `duration` is zero.
     #[track_caller]
     pub fn shutdown_timeout(mut self, duration: Duration) {
         self.drop_set();
         self.runtime.shut_down(Some(duration));
     }
 
-    /// As [`Runtime::shutdown_background`].
+    /// Drops the local tasks and shuts the runtime down without waiting for its threads: see
+    /// [`Runtime::shutdown_background`].
     pub fn shutdown_background(self) {
         self.shutdown_timeout(Duration::ZERO);
     }

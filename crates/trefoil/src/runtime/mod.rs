@@ -1,11 +1,11 @@
 //! Runtimes: what drives tasks, timers and blocking closures.
 //!
-//! A [`Runtime`] has one of two schedulers. The *multi-thread* one keeps a run
-//! queue per worker thread, and workers without work take from others. The
-//! *current-thread* one runs everything on the thread that is in
-//! [`Runtime::block_on`], and pays for no synchronisation with anyone.
+//! A [`Runtime`] has one of two schedulers. The *multi-thread* scheduler has worker threads, each
+//! with a run queue of its own, and a worker without tasks steals from the others. The
+//! *current-thread* scheduler runs all tasks on the thread that is in [`Runtime::block_on`], and
+//! pays for no synchronisation between threads.
 //!
-//! For those who know tokio, [`from_tokio`] says what is different.
+//! [`from_tokio`] lists the differences for users of tokio.
 
 mod builder;
 pub mod from_tokio;
@@ -41,29 +41,30 @@ use std::time::Duration;
 
 /// A running scheduler, its blocking pool and its timers.
 ///
-/// Dropping it shuts it down: tasks are dropped at their next `.await`, and the
-/// drop waits for the threads, those of blocking tasks that have started
-/// included. [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`]
-/// bound that wait.
+/// The drop shuts the runtime down. Each task is dropped at the `.await` where it waits, or at the
+/// next one that it reaches. Blocking tasks that have not started are cancelled. The drop then
+/// waits for all threads of the runtime, and so for blocking tasks that have started.
+/// [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`] limit that wait.
 ///
 /// # Panics
-/// The drop waits, so it panics in asynchronous code (unless a panic is under
-/// way already, when the runtime is left to end by itself).
+/// The drop panics in asynchronous code, because it waits. During another panic it does not panic
+/// but shuts down without waiting.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
-    /// Nothing is left to do on drop.
+    /// The shutdown has begun, so the drop has nothing to do.
     is_over: bool,
 }
 
-/// Names a runtime, or a [`LocalSet`](crate::task::LocalSet): unique among all of
-/// the process.
+/// The id of a runtime or of a [`LocalSet`](crate::task::LocalSet). No two of a process have the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
 impl Id {
     pub(crate) fn next() -> Self {
-        // Never loom's: it orders nothing. Relaxed: only uniqueness matters.
+        // Not loom's, whose statics end with each execution. Relaxed: the counter orders nothing,
+        // and only uniqueness matters.
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let id = NEXT.fetch_add(1, crate::primitives::atomic::Relaxed);
         Self(NonZeroU64::new(id).expect("2^64 runtimes"))
@@ -76,7 +77,7 @@ impl fmt::Display for Id {
     }
 }
 
-// Panics leave none of these half done: no critical section runs foreign code.
+// A panic leaves none of these in an inconsistent state: no critical section runs foreign code.
 impl UnwindSafe for Runtime {}
 impl RefUnwindSafe for Runtime {}
 impl UnwindSafe for Handle {}
@@ -85,10 +86,11 @@ impl UnwindSafe for Builder {}
 impl RefUnwindSafe for Builder {}
 
 impl Runtime {
-    /// A multi-thread runtime with one worker per core.
+    /// Makes a multi-thread runtime with timers and with all defaults of [`Builder`]: one worker
+    /// per CPU that the process may use.
     ///
     /// # Errors
-    /// The system had no threads to give.
+    /// If the system cannot start the worker threads.
     pub fn new() -> io::Result<Runtime> {
         Builder::new_multi_thread().enable_all().build()
     }
@@ -98,12 +100,12 @@ impl Runtime {
         Self { handle, is_over: false }
     }
 
-    /// A handle that can be given away.
+    /// A handle to this runtime, which can be cloned and sent to other threads.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// As [`Handle::spawn`].
+    /// Spawns a task into the runtime: see [`Handle::spawn`].
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -113,7 +115,7 @@ impl Runtime {
         self.handle.spawn(future)
     }
 
-    /// As [`Handle::spawn_pinned`].
+    /// Spawns a task that runs on one worker only: see [`Handle::spawn_pinned`].
     #[track_caller]
     pub fn spawn_pinned<F>(&self, worker: usize, future: F) -> JoinHandle<F::Output>
     where
@@ -123,7 +125,11 @@ impl Runtime {
         self.handle.spawn_pinned(worker, future)
     }
 
-    /// As [`Handle::spawn_blocking`].
+    /// Runs a closure that may block on a thread of the blocking pool: see
+    /// [`Handle::spawn_blocking`].
+    ///
+    /// # Panics
+    /// If the pool has no thread and the system cannot start one.
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -133,7 +139,11 @@ impl Runtime {
         self.handle.spawn_blocking(f)
     }
 
-    /// As [`Handle::install`].
+    /// Runs a closure on one of the runtime's workers and waits for its end: see
+    /// [`Handle::install`].
+    ///
+    /// # Panics
+    /// With the closure's own panic.
     pub fn install<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -142,7 +152,11 @@ impl Runtime {
         self.handle.install(f)
     }
 
-    /// As [`Handle::install_here`].
+    /// Runs a closure on the calling thread in the place of a sleeping worker: see
+    /// [`Handle::install_here`].
+    ///
+    /// # Panics
+    /// With the closure's own panic.
     pub fn install_here<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -151,15 +165,15 @@ impl Runtime {
         self.handle.install_here(f)
     }
 
-    /// Runs a future on the calling thread until it is done, with this runtime
-    /// as its context.
+    /// Runs a future on the calling thread to its end, with this runtime as its context, and
+    /// returns its output.
     ///
-    /// In a single-threaded runtime, this is what drives all the tasks, too. If
-    /// several threads call it, one of them drives, and the others wait for
-    /// their futures until it is their turn.
+    /// In a current-thread runtime, this call also runs all tasks. If several threads call it at
+    /// the same time, one of them runs the tasks. When that thread returns, another one continues.
+    /// Each of them polls its own future meanwhile.
     ///
     /// # Panics
-    /// From within asynchronous code, and with the future's own panics.
+    /// In asynchronous code, where the thread must not block; and with the future's own panic.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         match &self.handle.scheduler {
@@ -168,27 +182,30 @@ impl Runtime {
         }
     }
 
-    /// As [`Handle::enter`].
+    /// Makes this the current runtime of the thread until the guard is dropped: see
+    /// [`Handle::enter`].
     pub fn enter(&self) -> EnterGuard<'_> {
         self.handle.enter()
     }
 
-    /// As [`Handle::metrics`].
+    /// The runtime's counters: see [`RuntimeMetrics`].
     pub fn metrics(&self) -> RuntimeMetrics {
         self.handle.metrics()
     }
 
-    /// Shuts down, and waits for so long at most. Threads that are still in a
-    /// blocking closure, or in a task's poll, are left to end by themselves.
+    /// Shuts the runtime down and waits for its threads, for `duration` at most.
+    ///
+    /// After that time, a thread that is still inside of a blocking closure or of a task's poll is
+    /// left alone, and ends when the closure or the poll returns.
     ///
     /// # Panics
-    /// In asynchronous code, because it waits.
+    /// In asynchronous code, because it waits; not if `duration` is zero.
     #[track_caller]
     pub fn shutdown_timeout(mut self, duration: Duration) {
         self.shut_down(Some(duration));
     }
 
-    /// Shuts down without waiting. This works in asynchronous code as well.
+    /// Shuts the runtime down without waiting for its threads. Asynchronous code may call this.
     pub fn shutdown_background(mut self) {
         self.shut_down(Some(Duration::ZERO));
     }
@@ -214,8 +231,8 @@ impl Runtime {
                 return;
             }
             panic!(
-                "Cannot drop a runtime in a context where blocking is not allowed. This happens \
-                 when a runtime is dropped from within an asynchronous context."
+                "a runtime was dropped in asynchronous code, which must not wait for the runtime's \
+                 threads: call `shutdown_background`, or drop it inside of `spawn_blocking`"
             );
         }
         if let Scheduler::Multi(shared) = &self.handle.scheduler

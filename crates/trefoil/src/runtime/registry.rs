@@ -1,7 +1,7 @@
-//! The runtimes of the process, for those who know one by its id only.
+//! The runtimes of the process, found by their ids.
 //!
-//! A timer that is polled outside of its runtime finds it here. This is the slow
-//! path of something rare, so one lock for all of the process does.
+//! A timer that is polled outside of its runtime finds the runtime here. This is the slow path of
+//! something rare, so one lock for the whole process is enough.
 
 use super::{Handle, Id};
 use crate::scheduler::{Scheduler, current, multi};
@@ -15,16 +15,17 @@ enum WeakHandle {
     Current(Weak<current::Shared>),
 }
 
-/// Never loom's, which has no statics that outlive a model: no model depends on
-/// it, and nothing that loom would have to see happens under the lock.
+/// Not loom's lock: loom has no statics that outlive a model. No model depends on this one, and
+/// nothing that loom has to see happens while it is held.
 static RUNTIMES: Mutex<BTreeMap<NonZeroU64, WeakHandle>> = Mutex::new(BTreeMap::new());
 
 fn runtimes() -> MutexGuard<'static, BTreeMap<NonZeroU64, WeakHandle>> {
-    // No critical section leaves the map half done.
+    // A panic cannot leave the map in an inconsistent state: each critical section is one
+    // operation.
     RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a runtime known, until `leave`.
+/// Adds a runtime, until `leave`.
 pub(super) fn enter(handle: &Handle) {
     let weak = match &handle.scheduler {
         Scheduler::Multi(shared) => WeakHandle::Multi(Arc::downgrade(shared)),
@@ -33,14 +34,14 @@ pub(super) fn enter(handle: &Handle) {
     runtimes().insert(handle.id().0, weak);
 }
 
-/// The runtime is told to shut down.
+/// Removes a runtime whose shutdown begins.
 pub(super) fn leave(id: Id) {
     runtimes().remove(&id.0);
 }
 
-/// A runtime that has not been told to shut down.
+/// Finds a runtime whose shutdown has not begun.
 pub(crate) fn find(id: Id) -> Option<Handle> {
-    // The lock ends before the handle may be dropped, and the runtime with it.
+    // The lock is released before the caller can drop the handle, and the runtime with it.
     let scheduler = match runtimes().get(&id.0)? {
         WeakHandle::Multi(shared) => Scheduler::Multi(shared.upgrade()?),
         WeakHandle::Current(shared) => Scheduler::Current(shared.upgrade()?),

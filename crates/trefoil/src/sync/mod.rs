@@ -1,4 +1,7 @@
-//! Synchronisation between tasks.
+//! Synchronisation between tasks: a channel for one value, and a signal.
+//!
+//! There are no other channels, locks or semaphores yet. Those of other crates work in tasks,
+//! because all they need of a runtime is wakers.
 
 mod notify;
 pub mod oneshot;

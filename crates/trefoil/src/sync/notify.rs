@@ -1,4 +1,4 @@
-//! Wakes tasks that wait for something to have happened.
+//! `Notify`: a signal for waiting tasks.
 
 use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
 use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
@@ -15,48 +15,47 @@ use std::task::{Context, Poll, Waker, ready};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Nobody waits, and no permit is stored.
+/// No task waits, and no permit is stored.
 const EMPTY: usize = 0;
-/// Somebody waits: the list is not empty. Entered and left under the lock.
+/// Tasks wait: the list is not empty. This state is entered and left while the lock is held.
 const WAITING: usize = 1;
 /// A permit is stored.
 const PERMIT: usize = 2;
 const STATE: usize = 0b11;
-/// Above the state: how often `notify_waiters` was called.
+/// The unit of the counter above the state, which counts calls of `notify_waiters`.
 const CALL: usize = 0b100;
 
-/// Tells one task, or all that wait, that something has happened.
+/// Tells one waiting task, or all of them, that something has happened.
 ///
-/// It works like a semaphore with at most one permit: [`notify_one`] hands the
-/// permit to the task that has waited the longest, or stores it if nobody
-/// waits; [`notified`] takes it or waits for it. [`notify_waiters`] wakes
-/// everyone who waits, and stores nothing.
+/// It works like a semaphore with at most one permit. [`notify_one`] gives a permit to the task
+/// that has waited the longest, or stores the permit if no task waits. [`notified`] takes the
+/// stored permit or waits for one. [`notify_waiters`] wakes all waiting tasks and stores nothing.
 ///
 /// [`notify_one`]: Notify::notify_one
 /// [`notify_waiters`]: Notify::notify_waiters
 /// [`notified`]: Notify::notified
 pub struct Notify {
-    /// The state and the number of calls of `notify_waiters`. Both only change
-    /// under the lock while somebody waits.
+    /// The state and the number of calls of `notify_waiters`. While tasks wait, both only change
+    /// under the lock.
     word: AtomicUsize,
     waiters: Mutex<Waiters>,
 }
 
-/// Those who wait, the longest-waiting at the tail.
+/// The list of waiters. The one that has waited the longest is at the tail.
 #[derive(Debug, Default)]
 struct Waiters {
     head: Option<NonNull<Waiter>>,
     tail: Option<NonNull<Waiter>>,
 }
 
-// SAFETY: the pointers are to waiters that take themselves off, under the
-// lock, before they go; and a waiter's waker is `Send`.
+// SAFETY: the pointers are to waiters that remove themselves under the lock before they are
+// dropped, and a waiter's waker is `Send`.
 unsafe impl Send for Waiters {}
 
 struct Waiter {
     /// Guarded by the lock.
     node: UnsafeCell<Node>,
-    /// What it was woken by. Written under the lock, once.
+    /// What woke the waiter. It is written once, under the lock.
     notification: AtomicU32,
     _pinned: PhantomPinned,
 }
@@ -77,7 +76,7 @@ impl UnwindSafe for Notify {}
 impl RefUnwindSafe for Notify {}
 
 impl Notify {
-    /// Without a permit.
+    /// A signal without a permit.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self {
@@ -86,13 +85,13 @@ impl Notify {
         }
     }
 
-    /// Without a permit.
+    /// A signal without a permit.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { word: AtomicUsize::new(EMPTY), waiters: Mutex::default() }
     }
 
-    /// As [`Notify::new`], for statics.
+    /// A signal without a permit, as [`Notify::new`], for statics.
     #[cfg(not(loom))]
     pub const fn const_new() -> Self {
         Self::new()
@@ -100,18 +99,23 @@ impl Notify {
 
     /// Waits for a notification.
     ///
-    /// Calls of [`notify_waiters`](Notify::notify_waiters) count from the
-    /// creation of the future, those of [`notify_one`](Notify::notify_one) from
-    /// its first poll, or [`enable`](Notified::enable).
+    /// The future sees calls of [`notify_waiters`](Notify::notify_waiters) from its creation on. It
+    /// has a place in the queue for [`notify_one`](Notify::notify_one) from its first poll on, or
+    /// from
+    /// [`enable`](Notified::enable) on.
     ///
     /// # Cancellation safety
-    /// Dropping the future gives up the place in the queue. A permit that it
-    /// was given already goes to the next.
+    /// A future that is dropped loses its place in the queue. If it has been given a permit, the
+    /// permit goes to the next waiter.
     pub fn notified(&self) -> Notified<'_> {
         Notified { notify: self, wait: Wait::new(self) }
     }
 
-    /// As [`Notify::notified`], without borrowing.
+    /// Waits for a notification, as [`Notify::notified`]. The future owns the signal instead of
+    /// borrowing it.
+    ///
+    /// # Cancellation safety
+    /// That of [`Notify::notified`].
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         let wait = Wait::new(&self);
         OwnedNotified { notify: self, wait }
@@ -128,8 +132,8 @@ impl Notify {
     }
 
     fn notify(&self, which: u32) {
-        // SeqCst, here and in all of this file's changes of `word`: one order
-        // for permits and waiters; see `Wait::poll` for who relies on it.
+        // SeqCst, here and in all of this file's changes of `word`: there is one order of permits
+        // and waiters, on which `Wait::begin` relies.
         let mut seen = self.word.load(SeqCst);
         while seen & STATE != WAITING {
             let next = (seen & !STATE) | PERMIT;
@@ -147,8 +151,8 @@ impl Notify {
     fn notify_locked(&self, mut waiters: MutexGuard<'_, Waiters>, which: u32) -> Option<Waker> {
         let popped = if which == ONE_NEWEST { waiters.head } else { waiters.tail };
         let Some(waiter) = popped else {
-            // The last one has gone in the meantime. Without the lock nobody
-            // begins to wait, but permits may come and go.
+            // The last waiter has left in the meantime. No other one can begin to wait without the
+            // lock, but permits may come and go.
             let mut seen = self.word.load(SeqCst);
             loop {
                 let next = (seen & !STATE) | PERMIT;
@@ -158,10 +162,11 @@ impl Notify {
                 }
             }
         };
-        // SAFETY: it is on the list, whose lock is held.
+        // SAFETY: the waiter is on the list, whose lock is held.
         let waker = unsafe { waiters.remove(waiter) };
-        // The last touch: its owner may free it from here on.
-        // SAFETY: it was on the list, and cannot go without the lock or this.
+        // This is the last access: the waiter's owner may free it from here on.
+        // SAFETY: the waiter was on the list. Its owner does not free it without the lock or this
+        // notification.
         unsafe { waiter.as_ref() }.set(which);
         if waiters.head.is_none() {
             self.leave_waiting();
@@ -169,9 +174,9 @@ impl Notify {
         waker
     }
 
-    /// The list has become empty. Called under the lock.
+    /// Says that the list is empty. The caller holds the lock.
     fn leave_waiting(&self) {
-        // Only the lock's holder changes the word while it says `WAITING`.
+        // While the word says `WAITING`, only the thread that holds the lock changes it.
         let seen = self.word.load(SeqCst);
         if seen & STATE == WAITING {
             self.word.store((seen & !STATE) | EMPTY, SeqCst);
@@ -181,17 +186,18 @@ impl Notify {
     /// Wakes all tasks that wait. Stores no permit.
     pub fn notify_waiters(&self) {
         let mut waiters = self.waiters.lock();
-        // Those who were created before this call, and wait after it, find the
-        // number changed.
+        // A future that was created before this call and begins to wait after it finds the number
+        // changed.
         let seen = self.word.fetch_add(CALL, SeqCst);
         if seen & STATE != WAITING {
             return;
         }
         let mut wakers = Vec::new();
         while let Some(waiter) = waiters.tail {
-            // SAFETY: it is on the list, whose lock is held.
+            // SAFETY: the waiter is on the list, whose lock is held.
             wakers.extend(unsafe { waiters.remove(waiter) });
-            // SAFETY: as in `notify_locked`.
+            // SAFETY: the waiter was on the list. Its owner does not free it without the lock or
+            // this notification.
             unsafe { waiter.as_ref() }.set(ALL);
         }
         self.leave_waiting();
@@ -204,42 +210,42 @@ impl Notify {
 
 impl Waiter {
     fn set(&self, notification: u32) {
-        // Release: pairs with `get`.
+        // Release: pairs with the Acquire in `get`.
         self.notification.store(notification, Release);
     }
 
     fn get(&self) -> u32 {
-        // Acquire: what came before the notification is visible, and the
-        // notifier does not touch the waiter any more.
+        // Acquire: pairs with the Release in `set`. What came before the notification is visible,
+        // and the notifier's accesses to the waiter are over.
         self.notification.load(Acquire)
     }
 }
 
 /// # Safety
-/// `waiter` is live, the lock of its list is held, and `f` reaches no other
-/// reference to the node.
+/// 1. `waiter` is live.
+/// 2. The lock of its list is held, and `f` makes no other reference to the node.
 unsafe fn with_node<R>(waiter: NonNull<Waiter>, f: impl FnOnce(&mut Node) -> R) -> R {
-    // SAFETY: the caller's promise.
+    // SAFETY: the waiter is live by 1.
     let waiter = unsafe { waiter.as_ref() };
     waiter.node.with_mut(|node| {
-        // SAFETY: the caller's promise.
+        // SAFETY: by 2, there is no other reference to the node.
         f(unsafe { &mut *node })
     })
 }
 
 impl Waiters {
     /// # Safety
-    /// `waiter` is live, on no list, and takes itself off before it goes.
+    /// `waiter` is live and on no list, and it removes itself before it is dropped.
     unsafe fn push(&mut self, waiter: NonNull<Waiter>, waker: Waker) {
         let head = self.head.replace(waiter);
-        // SAFETY: the caller's promise; `&mut self` is the lock.
+        // SAFETY: 1: the caller promises it. 2: `&mut self` comes from the lock.
         unsafe {
             with_node(waiter, |node| {
                 *node = Node { prev: None, next: head, waker: Some(waker) };
             });
         }
         match head {
-            // SAFETY: what is on the list is live.
+            // SAFETY: 1: a waiter on the list is live. 2: `&mut self` comes from the lock.
             Some(head) => unsafe { with_node(head, |node| node.prev = Some(waiter)) },
             None => self.tail = Some(waiter),
         }
@@ -248,15 +254,16 @@ impl Waiters {
     /// # Safety
     /// `waiter` is on this list.
     unsafe fn remove(&mut self, waiter: NonNull<Waiter>) -> Option<Waker> {
-        // SAFETY: the caller's promise; `&mut self` is the lock.
+        // SAFETY: 1: the caller promises that it is on the list. 2: `&mut self` comes from the
+        // lock.
         let node = unsafe { with_node(waiter, std::mem::take) };
         match node.prev {
-            // SAFETY: what is on the list is live.
+            // SAFETY: 1: a waiter on the list is live. 2: `&mut self` comes from the lock.
             Some(prev) => unsafe { with_node(prev, |prev| prev.next = node.next) },
             None => self.head = node.next,
         }
         match node.next {
-            // SAFETY: what is on the list is live.
+            // SAFETY: 1: a waiter on the list is live. 2: `&mut self` comes from the lock.
             Some(next) => unsafe { with_node(next, |next| next.prev = node.prev) },
             None => self.tail = node.prev,
         }
@@ -264,10 +271,10 @@ impl Waiters {
     }
 }
 
-/// One wait, of a borrowing or an owning future.
+/// One wait, inside of a future that borrows the signal or owns it.
 struct Wait {
     phase: Phase,
-    /// Calls of `notify_waiters` when the future was made.
+    /// The number of calls of `notify_waiters` when the future was made.
     calls: usize,
     waiter: Waiter,
 }
@@ -275,7 +282,7 @@ struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     New,
-    /// The waiter is on the list, or was notified.
+    /// The waiter is on the list or was notified.
     Waiting,
     Done,
 }
@@ -293,28 +300,30 @@ impl Wait {
         }
     }
 
-    /// Without a waker, only takes the place in the queue.
+    /// Polls for a notification. Without a waker, this only takes a place in the queue.
     ///
     /// # Safety
-    /// `self` is pinned, and `end` is called before it goes.
+    /// `self` is pinned, and `end` is called before it is dropped.
     unsafe fn poll(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
         match self.phase {
             Phase::Done => Poll::Ready(()),
             Phase::New => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises what `begin` asks for.
                 unsafe { self.begin(notify, waker) }
             }
             Phase::Waiting => {
-                // SAFETY: the waiter was put on this list.
+                // SAFETY: in this phase, `begin` has put the waiter on the list of `notify`.
                 unsafe { self.go_on(notify, waker) }
             }
         }
     }
 
+    /// The first poll.
+    ///
     /// # Safety
-    /// As for `poll`.
+    /// `self` is pinned, and `end` is called before it is dropped.
     unsafe fn begin(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
-        // The fast way, for a permit.
+        // The fast path takes a permit without the lock.
         let seen = notify.word.load(SeqCst);
         if seen & STATE == PERMIT && self.calls == seen & !STATE {
             let next = (seen & !STATE) | EMPTY;
@@ -323,8 +332,8 @@ impl Wait {
                 return Poll::Ready(());
             }
         }
-        // Cloned before the lock is taken: it may run anything. With no waker
-        // yet, any will do to hold the place.
+        // The clone comes before the lock, because it may run any code. Without a waker, a waker
+        // that does nothing keeps the place.
         let waker = waker.map_or_else(|| Waker::noop().clone(), Waker::clone);
         let mut waiters = notify.waiters.lock();
         let mut seen = notify.word.load(SeqCst);
@@ -333,8 +342,8 @@ impl Wait {
                 self.phase = Phase::Done;
                 return Poll::Ready(());
             }
-            // With the lock held, only permits can change the word: either ours
-            // is seen here, or its giver sees `WAITING`, and waits for the lock.
+            // While the lock is held, only permits change the word. Either a permit is seen here,
+            // or the thread that gives it sees `WAITING` and waits for the lock.
             let next = match seen & STATE {
                 WAITING => break,
                 PERMIT => EMPTY,
@@ -349,12 +358,15 @@ impl Wait {
                 Err(now) => seen = now,
             }
         }
-        // SAFETY: the caller's promise; it is on no list yet.
+        // SAFETY: the waiter is pinned and so stays live, it is new and so on no list, and `end`
+        // removes it.
         unsafe { waiters.push(NonNull::from(&self.waiter), waker) };
         self.phase = Phase::Waiting;
         Poll::Pending
     }
 
+    /// A later poll.
+    ///
     /// # Safety
     /// The waiter was put on the list of `notify`.
     unsafe fn go_on(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
@@ -363,7 +375,8 @@ impl Wait {
             let new = waker.clone();
             let _waiters = notify.waiters.lock();
             if self.waiter.get() == NONE {
-                // SAFETY: it is on the list, whose lock is held.
+                // SAFETY: 1: the waiter is a part of `self`. 2: it is still on the list, whose lock
+                // is held.
                 let old = unsafe {
                     with_node(NonNull::from(&self.waiter), |node| node.waker.replace(new))
                 };
@@ -376,7 +389,7 @@ impl Wait {
         Poll::Ready(())
     }
 
-    /// The future goes.
+    /// The future is dropped.
     fn end(&mut self, notify: &Notify) {
         if std::mem::replace(&mut self.phase, Phase::Done) != Phase::Waiting {
             return;
@@ -384,7 +397,7 @@ impl Wait {
         let mut waiters = notify.waiters.lock();
         match self.waiter.get() {
             NONE => {
-                // SAFETY: it is on the list, whose lock is held.
+                // SAFETY: a waiter without a notification is still on the list, whose lock is held.
                 let waker = unsafe { waiters.remove(NonNull::from(&self.waiter)) };
                 if waiters.head.is_none() {
                     notify.leave_waiting();
@@ -394,7 +407,8 @@ impl Wait {
             }
             ALL => {}
             one => {
-                // It was given a permit and did not use it: on to the next.
+                // The waiter was given a permit and did not use it, so the permit goes to the next
+                // one.
                 if let Some(waker) = notify.notify_locked(waiters, one) {
                     waker.wake();
                 }
@@ -417,22 +431,23 @@ pub struct OwnedNotified {
     wait: Wait,
 }
 
-// The same for both; a trait would have to be public.
+// A macro implements both futures, because a trait would have to be public.
 macro_rules! notified {
     ($type:ty) => {
-        // SAFETY: the waiter's node is guarded by the lock of its list, and
-        // holds a `Waker`, which is `Send`.
+        // SAFETY: the lock of the list guards the waiter's node, which holds a `Waker`, which is
+        // `Send`.
         unsafe impl Send for $type {}
-        // SAFETY: through a shared reference nothing can be reached.
+        // SAFETY: a shared reference gives access to nothing but the phase, which only `&mut self`
+        // changes.
         unsafe impl Sync for $type {}
 
         impl $type {
-            /// Takes a place in the queue before the first poll. True if there
-            /// is a notification already, which the next poll returns.
+            /// Takes a place in the queue without a poll. True if there is a notification already:
+            /// the next poll then returns at once.
             pub fn enable(self: Pin<&mut Self>) -> bool {
                 // SAFETY: nothing is moved out of the pinned value.
                 let this = unsafe { self.get_unchecked_mut() };
-                // SAFETY: it is pinned, and `drop` calls `end`.
+                // SAFETY: the future is pinned, and its `drop` calls `end`.
                 unsafe { this.wait.poll(&this.notify, None) }.is_ready()
             }
         }
@@ -444,7 +459,7 @@ macro_rules! notified {
                 let budget = ready!(coop::poll_proceed(cx));
                 // SAFETY: nothing is moved out of the pinned value.
                 let this = unsafe { self.get_unchecked_mut() };
-                // SAFETY: it is pinned, and `drop` calls `end`.
+                // SAFETY: the future is pinned, and its `drop` calls `end`.
                 ready!(unsafe { this.wait.poll(&this.notify, Some(cx.waker())) });
                 budget.made_progress();
                 Poll::Ready(())

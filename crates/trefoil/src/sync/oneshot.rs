@@ -1,4 +1,4 @@
-//! A channel for one value.
+//! A channel for one value, between two tasks or threads.
 
 use crate::context;
 use crate::primitives::UnsafeCell;
@@ -16,53 +16,65 @@ use error::{RecvError, TryRecvError};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// The sender is done: the value is there, or never will be. Set by the
-/// sender, unless `CLOSED` is; after that, the value is the receiver's.
+/// The sender has sent the value or was dropped. The sender sets this, unless `CLOSED` is set. From
+/// then on, the value's cell is the receiver's.
 const DONE: u32 = 1;
-/// The receiver takes no value that is not there yet. Set by the receiver. If
-/// `DONE` is not set by then, it never will be, and the value is the sender's.
+/// The receiver takes no value that has not been sent. The receiver sets this. If `DONE` is not set
+/// by then, it is never set, and the value's cell stays the sender's.
 const CLOSED: u32 = 1 << 1;
-/// The receiver's waker is in its cell. Changed by the receiver; the sender
-/// reads the cell if it sees this when it sets `DONE`.
+/// The receiver's waker is in its cell. The receiver changes this. The sender reads the cell if it
+/// sees this when it sets `DONE`.
 const RECEIVER_WAITS: u32 = 1 << 2;
-/// The sender's waker is in its cell. Changed by the sender; the receiver
-/// reads the cell if it sees this when it sets `CLOSED`.
+/// The sender's waker is in its cell. The sender changes this. The receiver reads the cell if it
+/// sees this when it sets `CLOSED`.
 const SENDER_WAITS: u32 = 1 << 3;
 
 struct Shared<T> {
-    /// RMW only; all `AcqRel`, so that each bit hands over the cells it speaks
-    /// of.
+    /// Only changed by RMWs. All of them are `AcqRel`, so that each bit hands over the cells that
+    /// it stands for.
     state: AtomicU32,
     value: UnsafeCell<Option<T>>,
     receiver: UnsafeCell<Option<Waker>>,
     sender: UnsafeCell<Option<Waker>>,
 }
 
-// SAFETY: the value goes from one thread to another, for which `T: Send` is
-// enough; the cells are handed over by the bits of `state`.
+// SAFETY: whichever thread drops this drops the value, for which `T: Send` is enough; wakers are
+// `Send`.
 unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: the bits of `state` give each cell to one thread at a time. The value moves from one
+// thread to another and is never shared, so `T: Send` is enough; wakers are `Sync`.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// Sends the value.
 ///
-/// Dropping it without sending makes the receiver return an error.
+/// The receiver gets an error if the sender is dropped without sending.
 pub struct Sender<T> {
     shared: Option<Arc<Shared<T>>>,
 }
 
-/// Receives the value, as a future.
+/// Receives the value: a future that returns it, or an error if the sender was dropped without
+/// sending.
 ///
 /// # Cancellation safety
-/// `&mut receiver` can be awaited in a `select!`: the value is not lost.
+/// No value is lost if `&mut receiver` is awaited, in a `select!` for example. A value that was
+/// sent is dropped with the receiver.
 ///
 /// # Panics
-/// When polled after it has returned.
+/// If it is polled after it has returned.
 pub struct Receiver<T> {
     shared: Option<Arc<Shared<T>>>,
 }
 
 /// Makes a channel for one value.
+///
+/// ```
+/// # #[trefoil::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (sender, receiver) = trefoil::sync::oneshot::channel();
+/// trefoil::spawn(async move { sender.send(42) });
+/// assert_eq!(receiver.await, Ok(42));
+/// # }
+/// ```
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         state: AtomicU32::new(0),
@@ -75,13 +87,13 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 
 impl<T> Shared<T> {
     fn load(&self) -> u32 {
-        // Acquire: pairs with the AcqRel of whoever set the bits.
+        // Acquire: pairs with the AcqRel of the other side's changes.
         self.state.load(Acquire)
     }
 
-    /// The sender is done. False if the receiver has closed before.
+    /// Sets `DONE`. False if the receiver has set `CLOSED` before.
     fn finish(&self) -> bool {
-        // Were both bits set whatever came first, nobody could tell any more
+        // A CAS and not a `fetch_or`: if both bits could be set in either order, they would not say
         // whose the value is.
         let mut before = self.load();
         loop {
@@ -106,14 +118,14 @@ impl<T> Shared<T> {
     }
 
     /// # Safety
-    /// The caller owns the value's cell: the receiver, once it has seen `DONE`;
-    /// the sender, as long as it has not set that.
+    /// The value's cell is the caller's: the receiver's when it has seen `DONE`, and the sender's
+    /// while it has not set that.
     unsafe fn take(&self) -> Option<T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the cell is its own.
         self.value.with_mut(|value| unsafe { Option::take(&mut *value) })
     }
 
-    /// The receiver will take nothing.
+    /// Sets `CLOSED`, and returns the state before.
     fn close(&self) -> u32 {
         let before = self.state.fetch_or(CLOSED, AcqRel);
         if before & (DONE | CLOSED) == 0 && before & SENDER_WAITS != 0 {
@@ -128,11 +140,11 @@ impl<T> Shared<T> {
         before
     }
 
-    /// Waits for a bit that the other side sets.
+    /// Waits for the bit `end`, which the other side sets.
     ///
     /// # Safety
-    /// The caller is the only one to wait through this cell, whose bit is
-    /// `waits`, and the other side leaves it alone until it sets `end`.
+    /// Only the caller waits with this cell, whose bit is `waits`. The other side does not access
+    /// the cell before it sets `end`.
     unsafe fn wait(
         &self,
         cell: &UnsafeCell<Option<Waker>>,
@@ -146,7 +158,7 @@ impl<T> Shared<T> {
         }
         if seen & waits != 0 {
             let is_same = cell.with(|old| {
-                // SAFETY: only this side writes to it.
+                // SAFETY: only this side writes to the cell.
                 unsafe { &*old }.as_ref().is_some_and(|old| old.will_wake(waker))
             });
             if is_same {
@@ -154,13 +166,13 @@ impl<T> Shared<T> {
             }
             let before = self.state.fetch_and(!waits, AcqRel);
             if before & end != 0 {
-                // The other side may be reading the cell: leave it as it is.
+                // The other side may be reading the cell, so it stays as it is.
                 self.state.fetch_or(waits, AcqRel);
                 return Poll::Ready(());
             }
         }
         cell.with_mut(|cell| {
-            // SAFETY: with `waits` clear, the other side does not look.
+            // SAFETY: while `waits` is clear, the other side does not access the cell.
             unsafe { *cell = Some(waker.clone()) }
         });
         if self.state.fetch_or(waits, AcqRel) & end != 0 {
@@ -171,10 +183,10 @@ impl<T> Shared<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends the value. Never waits.
+    /// Sends the value, without waiting.
     ///
     /// # Errors
-    /// The value, if the receiver is gone or closed.
+    /// Returns the value if the receiver was dropped or closed.
     pub fn send(mut self, value: T) -> Result<(), T> {
         let shared = self.shared.take().expect("a sender sends once");
         shared.value.with_mut(|cell| {
@@ -184,31 +196,33 @@ impl<T> Sender<T> {
         if shared.finish() {
             return Ok(());
         }
-        // SAFETY: it was closed before it was done.
+        // SAFETY: `DONE` was not set, so the cell is still the sender's.
         match unsafe { shared.take() } {
             Some(value) => Err(value),
             None => unreachable!("a closed receiver takes nothing"),
         }
     }
 
-    /// Waits until the receiver is gone or closed.
+    /// Waits until the receiver is dropped or closed.
     ///
     /// # Cancellation safety
-    /// Yes.
+    /// Nothing is lost if the future is dropped: it can be made again.
     pub async fn closed(&mut self) {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// Whether the receiver is gone or closed.
+    /// Whether the receiver was dropped or closed.
     pub fn is_closed(&self) -> bool {
         self.shared().load() & CLOSED != 0
     }
 
-    /// Polls whether the receiver is gone or closed.
+    /// Polls whether the receiver was dropped or closed. If not, the task of `cx` is woken when it
+    /// is.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let budget = ready!(coop::poll_proceed(cx));
         let shared = self.shared();
-        // SAFETY: the sender's cell, and there is one sender.
+        // SAFETY: this is the sender's cell, there is one sender, and the receiver accesses the
+        // cell only when it sets `CLOSED`.
         ready!(unsafe { shared.wait(&shared.sender, SENDER_WAITS, CLOSED, cx.waker()) });
         budget.made_progress();
         Poll::Ready(())
@@ -228,37 +242,38 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Keeps the sender from sending. What was sent before can be received.
+    /// Keeps the sender from sending. A value that was sent before can still be received.
     pub fn close(&mut self) {
         if let Some(shared) = &self.shared {
             shared.close();
         }
     }
 
-    /// Whether it has returned, successfully or not.
+    /// Whether the receiver has returned the value or an error.
     pub fn is_terminated(&self) -> bool {
         self.shared.is_none()
     }
 
-    /// Whether there is nothing to be received at the moment.
+    /// Whether there is no value to receive at the moment.
     pub fn is_empty(&self) -> bool {
         let Some(shared) = &self.shared else { return true };
         if shared.load() & DONE == 0 {
             return true;
         }
-        // SAFETY: `DONE` makes the cell the receiver's.
+        // SAFETY: `DONE` is set, so the cell is the receiver's.
         shared.value.with(|value| unsafe { &*value }.is_none())
     }
 
-    /// Takes the value if it is there.
+    /// Takes the value if it has been sent.
     ///
     /// # Errors
-    /// It is not there, or never will be.
+    /// [`Empty`](TryRecvError::Empty) if no value was sent yet, and
+    /// [`Closed`](TryRecvError::Closed) if none will be sent any more.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let Some(shared) = &self.shared else { return Err(TryRecvError::Closed) };
         let seen = shared.load();
         if seen & DONE != 0 {
-            // SAFETY: `DONE` makes the cell the receiver's.
+            // SAFETY: `DONE` is set, so the cell is the receiver's.
             let value = unsafe { shared.take() };
             self.shared = None;
             return value.ok_or(TryRecvError::Closed);
@@ -270,13 +285,13 @@ impl<T> Receiver<T> {
         Err(TryRecvError::Empty)
     }
 
-    /// Waits for the value, blocking the thread.
+    /// Blocks the thread until the value is sent.
     ///
     /// # Errors
-    /// The sender was dropped without sending.
+    /// If the sender is dropped without sending.
     ///
     /// # Panics
-    /// In asynchronous code.
+    /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
         let _entered = context::enter_blocking_section();
@@ -289,17 +304,19 @@ impl<T> Future for Receiver<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
-        let shared = self.shared.as_ref().expect("called after complete");
+        let shared =
+            self.shared.as_ref().expect("a oneshot receiver was polled after it had returned");
         if shared.load() & (DONE | CLOSED) != CLOSED {
-            // SAFETY: the receiver's cell, and there is one receiver.
+            // SAFETY: this is the receiver's cell, there is one receiver, and the sender accesses
+            // the cell only when it sets `DONE`.
             ready!(unsafe { shared.wait(&shared.receiver, RECEIVER_WAITS, DONE, cx.waker()) });
         }
         budget.made_progress();
         let value = if shared.load() & DONE != 0 {
-            // SAFETY: `DONE` makes the cell the receiver's.
+            // SAFETY: `DONE` is set, so the cell is the receiver's.
             unsafe { shared.take() }
         } else {
-            // Closed before anything was sent.
+            // The receiver was closed before a value was sent.
             None
         };
         self.shared = None;
@@ -311,7 +328,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let Some(shared) = &self.shared else { return };
         if shared.close() & DONE != 0 {
-            // SAFETY: `DONE` makes the cell the receiver's.
+            // SAFETY: `DONE` is set, so the cell is the receiver's.
             drop(unsafe { shared.take() });
         }
     }
@@ -330,7 +347,7 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 pub mod error {
-    //! What can go wrong with a oneshot channel.
+    //! The errors of a oneshot channel.
 
     use std::error::Error;
     use std::fmt;
@@ -339,18 +356,18 @@ pub mod error {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RecvError(pub(super) ());
 
-    /// There is nothing to take.
+    /// There is no value to take.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum TryRecvError {
-        /// Nothing was sent yet.
+        /// No value was sent yet.
         Empty,
-        /// Nothing will be sent any more.
+        /// No value will be sent any more.
         Closed,
     }
 
     impl fmt::Display for RecvError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("channel closed")
+            f.write_str("the sender was dropped without sending a value")
         }
     }
 
@@ -359,8 +376,8 @@ pub mod error {
     impl fmt::Display for TryRecvError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(match self {
-                Self::Empty => "channel empty",
-                Self::Closed => "channel closed",
+                Self::Empty => "no value was sent yet",
+                Self::Closed => "no value will be sent any more",
             })
         }
     }

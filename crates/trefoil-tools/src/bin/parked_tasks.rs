@@ -1,5 +1,7 @@
 //! What rest costs: a million parked tasks, and an idle runtime.
 //!
+//! `cargo run --release -p trefoil-tools --bin parked_tasks`
+//!
 //! Prints the resident memory of a million tasks at rest, and the processor
 //! time that the runtime then uses in a second. Both have a limit, and the
 //! program fails beyond it.

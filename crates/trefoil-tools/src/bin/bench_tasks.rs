@@ -1,6 +1,6 @@
 //! Trefoil against tokio, row by row, interleaved in one process.
 //!
-//! `cargo run --release -p trefoil --example bench -- [filter] [--rounds N]`
+//! `cargo run --release -p trefoil-tools --bin bench_tasks -- [filter] [--rounds N]`
 //!
 //! Prints the medians in ns per operation and the ratio trefoil / tokio. For
 //! steering only: races with more contenders and honest statistics are run by

@@ -1,7 +1,8 @@
 //! Random fork trees with panics, locks, blocking legs, scopes and loops, mixed
 //! with storms of tasks, on runtimes of all sizes that come and go.
 //!
-//! `cargo run --release -p trefoil --example stress_fork -- [--seconds N] [--seed N] [--workers W]`
+//! `cargo run --release -p trefoil-tools --bin stress_forks -- [--seconds N] [--seed N]
+//! [--workers W]`
 //!
 //! Every tree's result and every panic is accounted for, and a watchdog aborts
 //! the process when nothing moves any more.
@@ -156,9 +157,9 @@ fn check(world: &World, seed: u64, depth: u64) {
 
 fn round(rng: &mut Rng, workers: Option<usize>) {
     let workers = workers.unwrap_or([1, 2, 2, 3, 8, 64][rng.below(6) as usize]);
-    let lends = rng.below(3) > 0;
+    let hands_off = rng.below(3) > 0;
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).handoff_while_forking(lends).enable_all();
+    builder.worker_threads(workers).handoff_while_forking(hands_off).enable_all();
     let runtime = builder.build().unwrap();
     let world = Arc::new(World { lock: Mutex::new(0) });
     let seeds: Vec<u64> = (0..20).map(|_| rng.next()).collect();

@@ -1,12 +1,12 @@
 //! Trefoil's fork-join against rayon's and chili's, row by row, interleaved in
 //! one process.
 //!
-//! `cargo run --release -p trefoil --example bench_fork -- [--fib N] [--skynet LEVELS]
+//! `cargo run --release -p trefoil-tools --bin bench_forks -- [--fib N] [--skynet LEVELS]
 //! [--rounds N] [--workers N]`
 //!
-//! Prints medians and minima in ns per fork with the ratios trefoil / other, and
-//! trefoil / plain calls as a floor. `--only N` runs `fib` on N
-//! workers, or by plain calls for 0, and nothing else, to be counted by callgrind. For steering only.
+//! Prints medians and minima in ns per fork with the ratios trefoil / other, and trefoil / plain
+//! calls as a floor. `--only N` runs `fib` on N workers, or by plain calls for 0, and nothing else:
+//! callgrind counts that. The figures are for steering only: palio runs the races.
 
 use std::hint::black_box;
 use std::time::Instant;

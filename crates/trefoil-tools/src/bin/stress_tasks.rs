@@ -1,6 +1,6 @@
 //! Storms of everything at once, with counts checked.
 //!
-//! `cargo run --release -p trefoil --example stress -- --seconds N [--workers W]`
+//! `cargo run --release -p trefoil-tools --bin stress_tasks -- [--seconds N] [--workers W]`
 //!
 //! Each round makes a runtime (single-threaded, or with 1, 2, 3, 8 or 64
 //! workers, unless `--workers` says which; 0 is single-threaded), runs a storm
@@ -234,7 +234,7 @@ fn main() {
         match (word.as_str(), number) {
             ("--seconds", Some(n)) => seconds = n,
             ("--workers", Some(n)) => workers = Some(n as usize),
-            _ => panic!("usage: stress [--seconds N] [--workers W]"),
+            _ => panic!("usage: stress_tasks [--seconds N] [--workers W]"),
         }
     }
     let progress = Arc::new(AtomicU64::new(0));

@@ -1,0 +1,48 @@
+//! What the tests share. Each file of tests is a program of its own, and uses a part of this.
+#![allow(dead_code, reason = "no program of tests uses all of it")]
+
+use std::sync::Barrier;
+use std::thread::{self, ThreadId};
+use trefoil::fork_join::join;
+use trefoil::runtime::{Builder, Runtime};
+
+/// A runtime with so many workers, and with timers.
+pub(crate) fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// A current-thread runtime with timers.
+pub(crate) fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A current-thread runtime, and one with each of these numbers of workers.
+pub(crate) fn current_and_multi<const N: usize>(workers: [usize; N]) -> Vec<Runtime> {
+    std::iter::once(current_thread()).chain(workers.map(multi)).collect()
+}
+
+/// Runs a test body outside of any runtime, on workers, and on a thread that has entered a runtime.
+pub(crate) fn everywhere(body: impl Fn() + Sync) {
+    body();
+    for workers in [1, 2, 3, 16] {
+        let runtime = multi(workers);
+        runtime.install(&body);
+        let _guard = runtime.enter();
+        body();
+    }
+}
+
+/// Lets one closure wait for the other to start, which proves that they run at the same time.
+pub(crate) fn meet(barrier: &Barrier) -> ThreadId {
+    barrier.wait();
+    thread::current().id()
+}
+
+/// A fork for each addition.
+pub(crate) fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}

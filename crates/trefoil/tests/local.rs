@@ -7,6 +7,7 @@ use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 use support::{current_and_multi, current_thread};
+use trefoil::runtime::Builder;
 use trefoil::runtime::{LocalRuntime, Runtime};
 use trefoil::sync::{Notify, oneshot};
 use trefoil::task::{self, JoinSet, LocalSet};

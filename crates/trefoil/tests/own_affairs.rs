@@ -193,38 +193,56 @@ fn the_waker_of_a_joiner_blocks() {
     }
 }
 
+/// A runtime whose hooks call `act`; how many threads it started, and how often
+/// `act` was called, when it is over.
+fn with_hooks(workers: usize, act: fn()) -> (usize, usize) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let hook = |calls: &Arc<AtomicUsize>| {
+        let calls = calls.clone();
+        move || {
+            act();
+            calls.fetch_add(1, SeqCst);
+        }
+    };
+    let threads = Arc::new(AtomicUsize::new(0));
+    let started = threads.clone();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .on_thread_start(move || {
+            started.fetch_add(1, SeqCst);
+            act();
+        })
+        .on_thread_park(hook(&calls))
+        .on_thread_unpark(hook(&calls))
+        .on_thread_stop(hook(&calls))
+        .build()
+        .unwrap();
+    for _ in 0..20 {
+        still_works(&runtime);
+    }
+    drop(runtime);
+    (threads.load(SeqCst), calls.load(SeqCst))
+}
+
 #[test]
 fn hooks_block() {
     for workers in [1, 2, 3] {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let hook = |calls: &Arc<AtomicUsize>| {
-            let calls = calls.clone();
-            move || {
-                task::block_in_place(|| calls.fetch_add(1, SeqCst));
-                assert_eq!(fork_join::join(|| 1, || 2), (1, 2));
-            }
-        };
-        let threads = Arc::new(AtomicUsize::new(0));
-        let started = threads.clone();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(workers)
-            .enable_all()
-            .on_thread_start(move || {
-                started.fetch_add(1, SeqCst);
-                assert_eq!(fork_join::join(|| 1, || 2), (1, 2));
-            })
-            .on_thread_park(hook(&calls))
-            .on_thread_unpark(hook(&calls))
-            .on_thread_stop(hook(&calls))
-            .build()
-            .unwrap();
-        for _ in 0..20 {
-            still_works(&runtime);
-        }
-        drop(runtime);
-        assert!(calls.load(SeqCst) > 0);
+        let (threads, calls) = with_hooks(workers, || task::block_in_place(|| ()));
+        assert!(calls > 0);
         // A hook is no reason to give a worker away.
-        assert_eq!(threads.load(SeqCst), workers);
+        assert_eq!(threads, workers);
+    }
+}
+
+/// What a hook forks may be stolen, and a thread be replaced while it runs that.
+#[test]
+fn hooks_fork() {
+    for workers in [1, 2, 3] {
+        let (threads, calls) =
+            with_hooks(workers, || assert_eq!(fork_join::join(|| 1, || 2), (1, 2)));
+        assert!(calls > 0);
+        assert!(threads >= workers);
     }
 }
 

@@ -45,6 +45,15 @@ impl<T: Linked> Fifo<T> {
         self.len += 1;
     }
 
+    pub(crate) fn push_front(&mut self, value: T) {
+        let link = value.into_link();
+        // SAFETY: it came from the value, which this list owns now.
+        unsafe { link::set_next(link, self.head) };
+        self.head = Some(link);
+        self.tail.get_or_insert(link);
+        self.len += 1;
+    }
+
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let link = self.head?;

@@ -231,13 +231,17 @@ impl Pool {
         handle.common().unpin();
         let mut state = self.state.lock();
         state.on_its_way = false;
-        if let Some(body) = state.bodies.pop_front() {
-            let need = state.need_one(&self.config);
-            drop(state);
-            let _ = self.meet(handle, need);
+        let body = state.bodies.pop_front();
+        // Before the hook, which may take long, or wait for other threads. One
+        // closure is what this thread was started for.
+        let own = usize::from(body.is_none());
+        let has_more = state.bodies.len() + state.queue.len() > own;
+        let need = if has_more { state.need_one(&self.config) } else { Need::Nothing };
+        drop(state);
+        let _ = self.meet(handle, need);
+        if let Some(body) = body {
             body(true);
         } else {
-            drop(state);
             let _handle = context::enter_handle(handle.clone());
             self.config.hooks.thread_start();
         }
@@ -289,7 +293,16 @@ impl Pool {
         // on this thread.
         let need = state.need_one(&self.config);
         drop(state);
-        let _ = self.meet(handle, need);
+        if self.meet(handle, need).is_err() {
+            // There is no other thread to be had, so this one does it, although
+            // its hook has run.
+            let mut state = self.state.lock();
+            if state.threads == 0 && state.has_work() {
+                state.threads += 1;
+                drop(state);
+                return self.serve(handle);
+            }
+        }
         self.gone.notify_all();
     }
 

@@ -36,6 +36,28 @@ struct Noted {
     waker: Option<Waker>,
 }
 
+impl Board {
+    /// A member that may have ended. If there is none, `waker` is woken for the
+    /// next one.
+    fn next_ended(&self, waker: &Waker) -> Option<usize> {
+        let mut state = self.state.lock();
+        let index = state.ended.pop_front();
+        if index.is_some() || state.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            return index;
+        }
+        drop(state);
+        // Clone and drop are foreign code, and so not under the lock.
+        let new = waker.clone();
+        let mut state = self.state.lock();
+        let old = state.waker.replace(new);
+        // It may have been noted in between, and have woken the old waker.
+        let index = state.ended.pop_front();
+        drop(state);
+        drop(old);
+        index
+    }
+}
+
 struct MemberWaker {
     index: usize,
     board: Arc<Board>,
@@ -217,21 +239,7 @@ impl<T: 'static> JoinSet<T> {
         }
         let budget = ready!(coop::poll_proceed(cx));
         loop {
-            let index = {
-                let mut state = self.board.state.lock();
-                match state.ended.pop_front() {
-                    Some(index) => index,
-                    None => {
-                        let old = match &state.waker {
-                            Some(old) if old.will_wake(cx.waker()) => None,
-                            _ => state.waker.replace(cx.waker().clone()),
-                        };
-                        drop(state);
-                        drop(old);
-                        return Poll::Pending;
-                    }
-                }
-            };
+            let Some(index) = self.board.next_ended(cx.waker()) else { return Poll::Pending };
             if let Some(result) = self.take_if_ended(index) {
                 budget.made_progress();
                 return Poll::Ready(Some(result));

@@ -43,21 +43,11 @@ pub(super) struct Handoff {
 
 /// The state can be taken.
 const AVAILABLE: u64 = 1;
-/// As in `Holds`.
+/// It has pinned tasks, which cannot be seen from outside.
 const HAS_PINNED: u64 = 2;
-const HAS_TASKS: u64 = 4;
 /// Its thread blocks.
-const BLOCKS: u64 = 8;
-const NUMBER: u64 = 16;
-
-/// What of a state on offer cannot be seen from outside.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Holds {
-    /// Pinned tasks that are ready to run.
-    pub(super) pinned: bool,
-    /// Tasks, ready or not, beside the one that runs.
-    pub(super) tasks: bool,
-}
+const BLOCKS: u64 = 4;
+const NUMBER: u64 = 8;
 
 // SAFETY: the pointer is owned by whoever takes it out, and a state is `Send`.
 unsafe impl Send for Handoff {}
@@ -71,10 +61,6 @@ pub(super) struct Offer(u64);
 impl Offer {
     pub(super) fn has_pinned(self) -> bool {
         self.0 & HAS_PINNED != 0
-    }
-
-    pub(super) fn has_tasks(self) -> bool {
-        self.0 & HAS_TASKS != 0
     }
 
     /// Whether the thread blocks, and does not compute.
@@ -100,7 +86,7 @@ impl Handoff {
     pub(super) unsafe fn offer(
         &self,
         state: *mut WorkerState,
-        holds: Holds,
+        has_pinned: bool,
         blocks: bool,
     ) -> Offer {
         self.state.with_mut(|cell| {
@@ -112,8 +98,7 @@ impl Handoff {
         let number = (self.word.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
         let word = number
             | AVAILABLE
-            | if holds.pinned { HAS_PINNED } else { 0 }
-            | if holds.tasks { HAS_TASKS } else { 0 }
+            | if has_pinned { HAS_PINNED } else { 0 }
             | if blocks { BLOCKS } else { 0 };
         // Release: pairs with `take`. Acquire: for the fence.
         self.word.swap(word, AcqRel);
@@ -199,7 +184,7 @@ mod loom_tests {
                 is_used.store(false, Relaxed);
             };
             // SAFETY: nobody else has it.
-            let first = unsafe { handoff.offer(state, Holds::default(), true) };
+            let first = unsafe { handoff.offer(state, false, true) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
                 loom::thread::spawn(move || {
@@ -207,7 +192,7 @@ mod loom_tests {
                     let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
                     // SAFETY: just taken.
-                    let second = unsafe { handoff.offer(state, Holds::default(), false) };
+                    let second = unsafe { handoff.offer(state, false, false) };
                     assert_ne!(first, second);
                     let state = handoff.take(second).expect("nobody else knows this offer");
                     use_it(&is_used);
@@ -244,7 +229,7 @@ mod loom_tests {
             };
             // As in `begin_blocking`.
             // SAFETY: a state that does not exist has no other owner.
-            let offer = unsafe { handoff.offer(ptr::null_mut(), Holds::default(), true) };
+            let offer = unsafe { handoff.offer(ptr::null_mut(), false, true) };
             let is_ours = inbox.load(Relaxed) && handoff.take(offer).is_some();
             let is_theirs = sender.join().unwrap();
             assert!(is_ours != is_theirs, "{is_ours} {is_theirs}");
@@ -303,8 +288,7 @@ mod loom_tests {
             let mut offer = None;
             let asleep = model.idle.sleep(0, false, || {
                 // SAFETY: a state that does not exist has no other owner.
-                offer =
-                    Some(unsafe { model.handoff.offer(ptr::null_mut(), Holds::default(), true) });
+                offer = Some(unsafe { model.handoff.offer(ptr::null_mut(), false, true) });
             });
             let mut is_owner = false;
             if asleep == Asleep::LookAgain {

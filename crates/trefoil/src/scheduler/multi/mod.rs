@@ -183,6 +183,12 @@ impl Shared {
     #[inline]
     pub(crate) fn spawn(self: &Arc<Self>, task: Runnable) {
         let rejected = context::with(|context| {
+            // Whatever is spawned at the end would have to be found and cancelled
+            // by those who leave, and there might be no end to it.
+            if self.is_shut_down() {
+                self.common.tasks_elsewhere.spawned.add_shared(1);
+                return Err(task);
+            }
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
                 Some(worker) => {
                     worker.count_spawn();
@@ -343,7 +349,7 @@ impl Shared {
         for (worker, remote) in self.remotes.iter().enumerate() {
             self.unpark_worker(worker as u32);
             // A fork may wait for what one of the worker's tasks holds.
-            if let Some(offer) = remote.handoff.available().filter(|offer| offer.has_tasks()) {
+            if let Some(offer) = remote.handoff.available().filter(|offer| !offer.blocks()) {
                 self.retake_from_fork(worker as u32, offer);
             }
         }

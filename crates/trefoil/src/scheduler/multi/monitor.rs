@@ -299,14 +299,27 @@ impl Shared {
         }
         // With one worker, the slot is the worker's own, and nobody could run
         // what is in it.
-        if self.workers() > 1
-            && let Some(task) = remote.lifo.take()
-            && let Err(task) = self.inject_first(task)
-        {
-            // The runtime is over.
-            task.cancel(&super::Nowhere);
+        if self.workers() > 1 && !remote.lifo.is_empty() {
+            self.empty_slot_of(remote);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
+    }
+
+    #[cold]
+    fn empty_slot_of(&self, remote: &Remote) {
+        let Some(shared) = self.this.upgrade() else { return };
+        // With a task in its hands, the monitor is one of the scheduler's threads:
+        // the last one to leave cancels what it finds, and it must find the task.
+        // SeqCst: once per task that a long poll holds up.
+        let join = |threads: usize| (threads > 0).then(|| threads + 1);
+        if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
+            return;
+        }
+        if let Some(task) = remote.lifo.take() {
+            let queued = self.inject_first(task);
+            debug_assert!(queued.is_ok(), "closed before this thread has left");
+        }
+        shared.retire(None);
     }
 
     /// Fires the worker's overdue timers. Returns when to look again.
@@ -331,7 +344,6 @@ impl Shared {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::scheduler::multi::handoff::Holds;
     use std::ptr;
 
     /// The store-buffering pattern of `ensure` and `rest`, about something that `make` makes
@@ -367,7 +379,7 @@ mod loom_tests {
     fn loom_an_offer_is_not_slept_through() {
         let offer = |handoff: &Handoff| {
             // SAFETY: a state that does not exist has no other owner.
-            let _ = unsafe { handoff.offer(ptr::null_mut(), Holds::default(), false) };
+            let _ = unsafe { handoff.offer(ptr::null_mut(), false, false) };
         };
         one_sees_the_other(offer, |handoff| handoff.available().is_some());
     }

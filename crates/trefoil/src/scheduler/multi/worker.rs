@@ -13,7 +13,6 @@ mod turns;
 
 pub(crate) use guest::work_here;
 
-use super::handoff::Holds;
 use super::monitor::PERIOD;
 use super::{Offer, Remote, Shared, handle};
 use crate::context::{self, Entered};
@@ -128,13 +127,6 @@ impl WorkerState {
         self.pinned.borrow().len() > 0
     }
 
-    /// What of this cannot be seen from outside.
-    fn holds(&self) -> Holds {
-        // But the one that runs.
-        let running = usize::from(context::with(|context| context.task.get()).is_some());
-        Holds { pinned: self.has_pinned(), tasks: self.tasks.len() > running }
-    }
-
     /// Hands over the tasks that only this worker may run.
     pub(super) fn take_pinned(&self) -> Fifo<Runnable> {
         self.pinned.take()
@@ -172,12 +164,14 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
         let owner = deque.as_ref().map(|deque| deque.owner());
         context::enter_worker(&worker, || {
             context::enter_fork(owner, || {
+                worker.wake_up();
                 if is_new {
+                    // A hook may take long: it is no search that others may rely on.
+                    worker.end_search();
                     // As a worker: what a hook forks would wait for one
                     // elsewhere, and there may be no other.
                     shared.common.hooks.thread_start();
                 }
-                worker.wake_up();
                 worker.work();
                 worker.abort_tasks();
             });
@@ -249,6 +243,15 @@ impl WorkerThread {
         }
     }
 
+    /// Ends this worker's search, if it counts as a searcher.
+    fn end_search(&self) {
+        if let Some(state) = self.state()
+            && state.searching.get()
+        {
+            self.found_work(state);
+        }
+    }
+
     /// The timers that this thread fires.
     #[inline]
     pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
@@ -279,8 +282,8 @@ impl WorkerThread {
 
     fn work(&self) {
         while let Some(state) = self.state() {
-            let tick = state.turns.advance();
-            if tick % self.shared.knobs.event_interval == 0 && !self.maintain(state) {
+            state.turns.advance();
+            if state.turns.is_for_maintenance() && !self.maintain(state) {
                 return;
             }
             if let Some(task) = self.next(state) {
@@ -438,7 +441,11 @@ impl WorkerThread {
         self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(state);
         self.reap(state);
-        self.fire_timers(state);
+        let has_more = self.fire_timers(state);
+        // What is due, or moves down the wheel, does so in parts. The next part
+        // comes after one poll, so that tasks go in between.
+        let interval = self.shared.knobs.event_interval;
+        state.turns.maintained(if has_more { 1 } else { interval });
         true
     }
 

@@ -3,6 +3,10 @@
 use super::*;
 use crate::primitives::atomic::Relaxed;
 
+/// How often deferred wakers are woken when a worker leaves: one may defer itself
+/// again, without end.
+const DEFERRED_ROUNDS: u32 = 3;
+
 impl WorkerThread {
     /// Whether what runs on this thread can continue without the state. A task of
     /// this scheduler can, and is put on the list as if it had rested. A stolen job
@@ -49,7 +53,17 @@ impl WorkerThread {
         self.notify_pending(state);
         state.forked.set(false);
         let shared = &*self.shared;
-        let (index, holds) = (state.index, state.holds());
+        if self.remote(state).handoff.has_forkers() {
+            // This worker is only there for tasks, so it must not be chosen for
+            // jobs, as a sleeper may be. Another thread becomes it at once.
+            shared.threads.fetch_add(1, SeqCst);
+            shared.common.unpin();
+            if let Some(state) = self.take_state() {
+                shared.hand_to_pool(state);
+            }
+            return;
+        }
+        let (index, has_pinned) = (state.index, state.has_pinned());
         // The state and this thread, which has a task in its hands, may be two
         // from here on.
         shared.threads.fetch_add(1, SeqCst);
@@ -61,7 +75,7 @@ impl WorkerThread {
             let state = self.state.replace(ptr::null_mut());
             // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.
-            offer = Some(unsafe { remote.handoff.offer(state, holds, true) });
+            offer = Some(unsafe { remote.handoff.offer(state, has_pinned, true) });
         });
         self.offered.set(offer.map(|offer| (index, offer)));
         // What blocks may compute as well, and must not do so on the worker's CPU.
@@ -69,7 +83,7 @@ impl WorkerThread {
         shared.monitor.ensure(&self.shared);
         // Behind the fence in `offer`: either this sees what came for the
         // worker, or whoever sent it sees the offer (`Shared::unpark_worker`).
-        let is_wanted = holds.pinned || !remote.inbox.is_empty() || shared.is_shut_down();
+        let is_wanted = has_pinned || !remote.inbox.is_empty() || shared.is_shut_down();
         if is_wanted {
             shared.unpark_worker(index);
         } else if asleep == Asleep::LookAgain {
@@ -92,27 +106,27 @@ impl WorkerThread {
         self.wake_up();
         let Some(state) = self.state() else { return };
         self.shared.common.pin_worker(state.index);
-        if state.searching.get() {
-            // It was chosen to search, but continues what it was doing.
-            self.found_work(state);
-        }
+        // It may have been chosen to search, but continues what it was doing.
+        self.end_search();
     }
 
     /// At the runtime's end: cancels this worker's tasks, queued and at rest.
-    /// Another thread may block for as long as one of them holds something, and
+    /// Another thread may block for as long as one of them has_pinned something, and
     /// would never leave. The last thread to leave cancels what is left.
     pub(super) fn abort_tasks(&self) {
         if self.state().is_none() {
             return;
         }
         task::abort_all(self);
+        let mut deferred_rounds = DEFERRED_ROUNDS;
         // A destructor may give the state away, and with it the rest of this.
+        // There is an end to it: spawns are refused by now.
         while let Some(state) = self.state() {
             state.turns.advance();
             let task = self.next(state).or_else(|| self.take_injected(state));
             match task {
                 Some(task) => task.cancel(self),
-                None if self.wake_deferred(state) => {}
+                None if deferred_rounds > 0 && self.wake_deferred(state) => deferred_rounds -= 1,
                 None => return,
             }
         }

@@ -48,15 +48,15 @@ impl WorkerThread {
         if !is_able || context::is_in_local() || !self.can_offer() {
             return;
         }
-        let (index, holds, remote) = (state.index, state.holds(), self.remote(state));
+        let (index, has_pinned, remote) = (state.index, state.has_pinned(), self.remote(state));
         let state = self.state.replace(ptr::null_mut());
         // SAFETY: this thread's state, which it gives up, and no reference to
         // which is used any more.
-        let offer = unsafe { remote.handoff.offer(state, holds, false) };
+        let offer = unsafe { remote.handoff.offer(state, has_pinned, false) };
         self.offered.set(Some((index, offer)));
         // Behind the fence in `offer`: either this sees that the runtime ends,
         // or `Shared::shut_down` sees the offer.
-        if self.shared.is_shut_down() && offer.has_tasks() {
+        if self.shared.is_shut_down() {
             self.shared.retake_from_fork(index, offer);
         }
         self.shared.monitor.ensure(&self.shared);

@@ -36,6 +36,8 @@ pub(super) struct Turns {
     tick: Cell<u32>,
     /// The turn at which the shared queue is due for a look.
     look_at: Cell<u32>,
+    /// The turn at which timers and the like are due for a look.
+    maintain_at: Cell<u32>,
     /// When a batch was last taken from there, and at which turn.
     took: Cell<Instant>,
     took_at: Cell<u32>,
@@ -62,6 +64,7 @@ impl Turns {
         Self {
             tick: Cell::new(0),
             look_at: Cell::new(0),
+            maintain_at: Cell::new(0),
             took: Cell::new(Instant::now()),
             took_at: Cell::new(0),
             streak: Cell::new(0),
@@ -87,6 +90,16 @@ impl Turns {
     #[inline(always)]
     pub(super) fn is_for_pinned(&self) -> bool {
         self.tick.get().is_multiple_of(PINNED_EVERY)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_for_maintenance(&self) -> bool {
+        self.tick.get().wrapping_sub(self.maintain_at.get()) as i32 >= 0
+    }
+
+    /// The next maintenance comes after so many polls.
+    pub(super) fn maintained(&self, next: u32) {
+        self.maintain_at.set(self.tick.get().wrapping_add(next));
     }
 
     #[inline(always)]

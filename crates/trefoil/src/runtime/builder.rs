@@ -239,8 +239,9 @@ impl Builder {
         self
     }
 
-    /// The number of polls after which a worker checks its timers and the messages of other
-    /// threads: 61 by default.
+    /// The number of polls after which a worker does its periodic work, such as waking what was
+    /// deferred: 61 by default. A current-thread runtime looks at its timers then; a worker looks
+    /// at them every 8 polls.
     ///
     /// # Panics
     /// If `polls` is 0.

@@ -38,9 +38,16 @@ pub(crate) fn shared(p: u64) -> u64 {
 }
 
 /// "A timer that is due, with *k* due before it, and *m* moves of timers down
-/// the wheel until then: fired within 61·(*k*/64 + *m*/192 + 1) polls." Timers
+/// the wheel until then: fired within 8 + *k*/64 + *m*/192 + 2 polls." Timers
 /// for less than 16 ms are moved once, and their slots come up before.
 pub(crate) fn timer(k: u64) -> u64 {
+    let m = k + 64;
+    8 + k / 64 + m / 192 + 2
+}
+
+/// The same of the scheduler of the current thread, "timers are looked at as
+/// often" as the inbox: every 61 polls.
+pub(crate) fn timer_of_current_thread(k: u64) -> u64 {
     let m = k + 64;
     61 * (k / 64 + m / 192 + 1)
 }

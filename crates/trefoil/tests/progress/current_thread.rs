@@ -204,7 +204,7 @@ fn timers_and_deferred_wakers() {
             };
             spawn(victim).await.unwrap()
         });
-        worst.add(seen, crate::bounds::timer(k), k);
+        worst.add(seen, crate::bounds::timer_of_current_thread(k), k);
     }
     worst.report("current thread, timers");
 }

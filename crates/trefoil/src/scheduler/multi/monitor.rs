@@ -42,7 +42,7 @@ pub(super) const PERIOD: Duration = Duration::from_millis(2);
 
 /// A timer that is overdue by so much is fired by the monitor: a worker that is
 /// not in a long poll has fired it by then.
-const GRACE: Duration = Duration::from_micros(500);
+const GRACE: Duration = Duration::from_millis(1);
 
 /// Looks in vain after which the monitor sleeps.
 const QUIET_LOOKS: u32 = 50;

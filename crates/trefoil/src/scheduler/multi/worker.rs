@@ -283,8 +283,12 @@ impl WorkerThread {
     fn work(&self) {
         while let Some(state) = self.state() {
             state.turns.advance();
-            if state.turns.is_for_maintenance() && !self.maintain(state) {
+            let interval = self.shared.knobs.event_interval;
+            if state.turns.is_for_maintenance(interval) && !self.maintain(state) {
                 return;
+            }
+            if state.turns.is_for_timers() {
+                state.turns.fired(self.fire_timers(state));
             }
             if let Some(task) = self.next(state) {
                 self.about_to_poll(state);
@@ -366,10 +370,10 @@ impl WorkerThread {
 
     /// Takes what is due from the shared queue.
     fn look_at_injector(&self, state: &WorkerState) -> Option<Runnable> {
-        let task = self.take_injected(state);
-        let queued = if task.is_some() { self.remote(state).ring.len() } else { 0 };
-        state.turns.looked(queued, self.shared.knobs.global_queue_interval);
-        task
+        let task = self.take_injected(state)?;
+        let queued = self.remote(state).ring.len();
+        state.turns.took_injected(queued, self.shared.knobs.global_queue_interval);
+        Some(task)
     }
 
     /// Takes the oldest task of the ring, and notifies what is left there if
@@ -441,11 +445,6 @@ impl WorkerThread {
         self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(state);
         self.reap(state);
-        let has_more = self.fire_timers(state);
-        // What is due, or moves down the wheel, does so in parts. The next part
-        // comes after one poll, so that tasks go in between.
-        let interval = self.shared.knobs.event_interval;
-        state.turns.maintained(if has_more { 1 } else { interval });
         true
     }
 

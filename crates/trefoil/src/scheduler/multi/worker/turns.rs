@@ -19,8 +19,12 @@ const JOINER_REST: u8 = 4;
 /// One poll in so many is a pinned task's, if there is one.
 const PINNED_EVERY: u32 = 4;
 
-/// The shared queue is not looked at more often than every so many polls.
+/// After tasks were taken from the shared queue, it is not looked at for so many
+/// polls.
 const LOOK_EVERY: u32 = 8;
+
+/// The timers are looked at every so many polls.
+const TIMERS_EVERY: u32 = 8;
 
 /// How many tasks a worker takes from the shared queue at a time, at most, and
 /// at least if there are so many: beside tasks of its own, as many of average
@@ -36,8 +40,8 @@ pub(super) struct Turns {
     tick: Cell<u32>,
     /// The turn at which the shared queue is due for a look.
     look_at: Cell<u32>,
-    /// The turn at which timers and the like are due for a look.
-    maintain_at: Cell<u32>,
+    /// The turn at which the timers are due for a look.
+    timers_at: Cell<u32>,
     /// When a batch was last taken from there, and at which turn.
     took: Cell<Instant>,
     took_at: Cell<u32>,
@@ -64,7 +68,7 @@ impl Turns {
         Self {
             tick: Cell::new(0),
             look_at: Cell::new(0),
-            maintain_at: Cell::new(0),
+            timers_at: Cell::new(0),
             took: Cell::new(Instant::now()),
             took_at: Cell::new(0),
             streak: Cell::new(0),
@@ -92,14 +96,23 @@ impl Turns {
         self.tick.get().is_multiple_of(PINNED_EVERY)
     }
 
+    /// Whether periodic work is due, every so many polls.
     #[inline(always)]
-    pub(super) fn is_for_maintenance(&self) -> bool {
-        self.tick.get().wrapping_sub(self.maintain_at.get()) as i32 >= 0
+    pub(super) fn is_for_maintenance(&self, interval: u32) -> bool {
+        self.tick.get().is_multiple_of(interval)
     }
 
-    /// The next maintenance comes after so many polls.
-    pub(super) fn maintained(&self, next: u32) {
-        self.maintain_at.set(self.tick.get().wrapping_add(next));
+    #[inline(always)]
+    pub(super) fn is_for_timers(&self) -> bool {
+        self.tick.get().wrapping_sub(self.timers_at.get()) as i32 >= 0
+    }
+
+    /// The timers were looked at. What is due, or moves down the wheel, does so in
+    /// parts. If there is more, the next part comes after one poll, so that tasks
+    /// go in between.
+    pub(super) fn fired(&self, has_more: bool) {
+        let wait = if has_more { 1 } else { TIMERS_EVERY };
+        self.timers_at.set(self.tick.get().wrapping_add(wait));
     }
 
     #[inline(always)]
@@ -107,10 +120,10 @@ impl Turns {
         self.tick.get().wrapping_sub(self.look_at.get()) as i32 >= 0
     }
 
-    /// The shared queue was looked at, and the ring holds so much now. The next
-    /// look comes when that had its turn, and after `most` polls at the latest.
+    /// Tasks were taken from the shared queue, and the ring holds so much now. The
+    /// next look comes when that had its turn, and after `most` polls at the latest.
     #[inline]
-    pub(super) fn looked(&self, queued: usize, most: u32) {
+    pub(super) fn took_injected(&self, queued: usize, most: u32) {
         let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
         self.look_at.set(self.tick.get().wrapping_add(wait));
     }
@@ -234,9 +247,10 @@ mod tests {
     #[test]
     fn the_shared_queue_is_due_within_its_interval() {
         let turns = Turns::new();
+        assert!(turns.is_for_injector(), "as long as nothing was taken");
         for (queued, most, expected) in [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3)] {
             turns.advance();
-            turns.looked(queued, most);
+            turns.took_injected(queued, most);
             let mut waited = 0;
             while !turns.is_for_injector() {
                 turns.advance();

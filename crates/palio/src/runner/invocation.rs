@@ -196,7 +196,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// The exit status of the contract for "I do not do this".
-const STATUS_UNSUPPORTED: i32 = 3;
+pub(super) const STATUS_UNSUPPORTED: i32 = 3;
 
 fn verdict(
     failure: Option<&Failure>,

@@ -138,6 +138,7 @@ impl Selection<'_> {
             ops: task.ops,
             work: task.work,
             elapsed_ns_min: workload.elapsed_ns_min,
+            statistic: workload.statistic,
             reference,
             predictions: workload.predictions.clone(),
             cells,

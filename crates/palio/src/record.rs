@@ -2,10 +2,12 @@
 //!
 //! This is what the store keeps, what a bundle carries, and what a report is made from.
 
+use palio_protocol::distribution::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::report::model::{Machine, Outcome};
+use crate::stats::Statistic;
 use crate::workload::{Claim, Settings};
 
 /// One suite raced on one machine.
@@ -87,6 +89,9 @@ pub struct RaceRecord {
     pub ops: u64,
     pub work: Option<u64>,
     pub elapsed_ns_min: Option<u64>,
+    /// What is ranked instead of the time, where the workload consists of events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistic: Option<Statistic>,
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
     pub predictions: Vec<Claim>,
@@ -163,6 +168,45 @@ pub struct SampleRecord {
     pub work: Option<u64>,
     pub user_us: Option<u64>,
     pub sys_us: Option<u64>,
+    /// Of its events, if the contender reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DistributionRecord>,
+}
+
+/// The events of one sample, summarised by the contender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DistributionRecord {
+    pub events: u64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+}
+
+impl From<Distribution> for DistributionRecord {
+    fn from(from: Distribution) -> Self {
+        let Distribution { events, p50_ns, p99_ns, p999_ns, max_ns } = from;
+        Self { events, p50_ns, p99_ns, p999_ns, max_ns }
+    }
+}
+
+impl From<DistributionRecord> for Distribution {
+    fn from(from: DistributionRecord) -> Self {
+        let DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns } = from;
+        Self { events, p50_ns, p99_ns, p999_ns, max_ns }
+    }
+}
+
+impl SampleRecord {
+    /// The number that is ranked, in ns: the time of an iteration, or the statistic of the sample's events; `None` if
+    /// it has none.
+    pub fn value_ns(&self, statistic: Option<Statistic>) -> Option<f64> {
+        match statistic {
+            None => Some(self.elapsed_ns as f64 / f64::from(self.batch)),
+            Some(statistic) => Some(statistic.in_sample(&self.distribution?.into()) as f64),
+        }
+    }
 }
 
 impl RunRecord {
@@ -189,8 +233,8 @@ impl CellRecord {
         label
     }
 
-    /// The measured samples of completed race invocations, as (block, ns per iteration), in the order of execution.
-    pub fn measured(&self) -> impl Iterator<Item = (u32, f64)> {
+    /// The measured samples of completed race invocations with their blocks, in the order of execution.
+    pub fn measured(&self) -> impl Iterator<Item = (u32, &SampleRecord)> {
         self.invocations
             .iter()
             .filter(|invocation| invocation.outcome == Outcome::Ok)
@@ -200,7 +244,7 @@ impl CellRecord {
                     .samples
                     .iter()
                     .filter(|sample| !sample.warm_up)
-                    .map(move |sample| (block, sample.elapsed_ns as f64 / f64::from(sample.batch)))
+                    .map(move |sample| (block, sample))
             })
     }
 }

@@ -63,6 +63,8 @@ impl<T> Future for Join<T> {
 
 impl<S: Scheduler> AsyncRuntime for Trefoil<S> {
     const DRIVEN_BY_BLOCK_ON: bool = S::DRIVEN_BY_BLOCK_ON;
+    // Neither has it where the only worker is the thread in `block_on`: nobody could take over.
+    const HAS_BLOCK_IN_PLACE: bool = !S::DRIVEN_BY_BLOCK_ON;
 
     type Handle = Handle;
     type Join<T: Send + 'static> = Join<T>;
@@ -117,6 +119,10 @@ impl<S: Scheduler> AsyncRuntime for Trefoil<S> {
         F: FnOnce() -> T + Send + 'static,
     {
         Join(trefoil::task::spawn_blocking(work))
+    }
+
+    fn block_in_place<T>(work: impl FnOnce() -> T) -> T {
+        trefoil::task::block_in_place(work)
     }
 
     async fn join_caught<T: Send + 'static>(join: Join<T>) -> Option<T> {

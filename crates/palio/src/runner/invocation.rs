@@ -150,7 +150,20 @@ impl<'a> Conversation<'a> {
                 sample.elapsed_ns
             ));
         }
-        None
+        self.check_events(sample)
+    }
+
+    /// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
+    fn check_events(&self, sample: &Sample) -> Option<String> {
+        let statistic = self.race.statistic?;
+        match sample.distribution {
+            None => Some(format!("it reported no distribution, and the {statistic} is ranked")),
+            Some(distribution) if distribution.events != sample.ops => Some(format!(
+                "it reported {} events, and did {} {}s",
+                distribution.events, sample.ops, self.race.unit
+            )),
+            Some(_) => None,
+        }
     }
 
     fn keep(&mut self, sample: Sample, batch: u32, warm_up: bool) {
@@ -163,6 +176,7 @@ impl<'a> Conversation<'a> {
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
+            distribution: sample.distribution.map(Into::into),
         });
     }
 
@@ -287,6 +301,8 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
+/// For a maximum, which grows with the number of events: whoever is fast must not be asked for more of them.
+const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
 /// A first iteration longer than so many budgets, and than a second, settles it: a sample is one iteration.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
@@ -295,6 +311,9 @@ const LONG_NS_MIN: f64 = 1e9;
 ///
 /// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples fill the budget, but
 /// are at least 3 (1 when one alone overruns the budget) and at most 100; a tenth as many, at least 1, warm up.
+///
+/// Where a statistic of events is ranked, a batch is one iteration, which the catalogue has made long enough; where it
+/// is the maximum, everybody takes the same number of samples.
 ///
 /// An iteration much longer than the budget is not repeated: there are cells in which each takes a minute.
 pub fn pilot(
@@ -311,14 +330,18 @@ pub fn pilot(
     let mut schedule = None;
     let first = conversation.run(1, 1, true);
     if let Some(&[first_ns]) = first.as_deref() {
-        schedule = settled(first_ns, limits.budget_ms);
+        schedule = match race.statistic {
+            Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
+            _ => settled(first_ns, limits.budget_ms),
+        };
+        let batch_max = if race.statistic.is_some() { 1 } else { BATCH_MAX };
         let mut batch = 1_u32;
         // The first iterations of a process are slow; a few rounds settle on its pace.
         while schedule.is_none()
             && let Some(times) = conversation.run(2, batch, true)
         {
             let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(BATCH_MAX)) as u32;
+            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(batch_max)) as u32;
             let enough = enough.max(1).next_power_of_two();
             if enough <= batch {
                 schedule = Some(fixed(iteration_ns, enough, limits.budget_ms));

@@ -314,7 +314,8 @@ fn wipe(entry: &mut Entry, outcome: Outcome, detail: &str) {
     entry.sample_ns.clear();
     entry.sample_block.clear();
     entry.samples = 0;
-    (entry.median_ns, entry.min_ns, entry.max_ns) = (None, None, None);
+    (entry.value_ns, entry.median_ns) = (None, None);
+    (entry.min_ns, entry.max_ns) = (None, None);
     (entry.user_us, entry.sys_us, entry.cpu_percent, entry.max_rss_kib) = (None, None, None, None);
     (entry.voluntary_switches, entry.involuntary_switches) = (None, None);
     (entry.rank, entry.ratio_to_best, entry.ratio_to_reference) = (None, None, None);
@@ -632,6 +633,7 @@ impl Spec {
             scope: if course.workload == "many_timers" { "cold" } else { "steady" }.into(),
             answer: "196418".into(),
             ops: course.ops,
+            statistic: None,
             reference: None,
             noise_floor: None,
             entries: entries.collect(),
@@ -683,9 +685,11 @@ impl Spec {
             detail: None,
             stderr: None,
             rank: None,
+            value_ns: Some(median),
             median_ns: Some(median),
             min_ns: Some(sorted[0]),
             max_ns: Some(sorted[sorted.len() - 1]),
+            distribution: None,
             ratio_to_best: None,
             ratio_to_reference: None,
             user_us: Some((median * busy * 0.94 / 1e3 * 10.0).round() / 10.0),

@@ -117,9 +117,10 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
                 value.map_or_else(|| format!("{mark}?"), |ns| format!("{mark}{ns:.0}"))
             })
             .collect();
-        let what = race
-            .statistic
-            .map_or_else(|| "ns per iteration".to_owned(), |name| format!("{name} of each sample, ns"));
+        let what = race.statistic.map_or_else(
+            || "ns per iteration".to_owned(),
+            |name| format!("{name} of each sample, ns"),
+        );
         lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
     }
     if let Some(schedule) = cell.schedule {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::contender::Kind;
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord};
 use crate::report::model::{
-    Contender, Distribution, Entry, Interval, NoiseFloor, Prediction, Race, Report, Run, Total, Verdict,
-    VerdictWord,
+    Contender, Distribution, Entry, Interval, NoiseFloor, Prediction, Race, Report, Run, Total,
+    Verdict, VerdictWord,
 };
 use crate::stats::{
     self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Statistic, Summary, Totals,
@@ -147,7 +147,8 @@ struct MeasuredRace<'a> {
 
 impl<'a> MeasuredRace<'a> {
     fn of(race: &'a RaceRecord) -> Self {
-        let cells: Vec<_> = race.cells.iter().map(|cell| MeasuredCell::of(cell, race.statistic)).collect();
+        let cells: Vec<_> =
+            race.cells.iter().map(|cell| MeasuredCell::of(cell, race.statistic)).collect();
         let mut chosen: Vec<usize> = Vec::new();
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.cell.shadow) {
             match chosen

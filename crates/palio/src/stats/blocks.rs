@@ -60,9 +60,7 @@ impl BlockTimes {
     ) -> Result<Self, InvalidSamples> {
         match statistic {
             None => Self::from_samples(invocations),
-            Some(statistic) => {
-                Self::located(invocations, |samples| statistic.location_ns(samples))
-            }
+            Some(statistic) => Self::located(invocations, |samples| statistic.location_ns(samples)),
         }
     }
 

@@ -15,8 +15,8 @@ pub use bundle::{export, import, schema as bundle_schema};
 pub use lease::Lease;
 
 use crate::record::{
-    CellRecord, DistributionRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, RunRecord, SampleRecord,
-    Schedule,
+    CellRecord, DistributionRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources,
+    RunRecord, SampleRecord, Schedule,
 };
 
 /// An open database.
@@ -414,7 +414,8 @@ impl Store {
                 work: number(5)?,
                 user_us: number(6)?,
                 sys_us: number(7)?,
-                distribution: match (number(8)?, number(9)?, number(10)?, number(11)?, number(12)?) {
+                distribution: match (number(8)?, number(9)?, number(10)?, number(11)?, number(12)?)
+                {
                     (Some(events), Some(p50_ns), Some(p99_ns), Some(p999_ns), Some(max_ns)) => {
                         Some(DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns })
                     }

@@ -99,8 +99,7 @@ pub(super) fn prepare_flood_gap<R: AsyncRuntime>(request: &mut Request) -> Resul
         poll: micros(request, "poll_us")?,
     };
     let gap = Gap::new();
-    let beside =
-        Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
+    let beside = Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
     Ok(Work::measured(move |gaps_ns| {
         let handle = beside.runtime().handle();
         for _ in 0..rounds {

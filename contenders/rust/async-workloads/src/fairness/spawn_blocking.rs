@@ -82,8 +82,7 @@ pub(super) fn prepare_beside<R: AsyncRuntime>(request: &mut Request) -> Result<W
     let (batches, closures) = (request.param("batches")?, request.param("closures")?);
     let block = micros(request, "block_us")?;
     let gap = Gap::new();
-    let beside =
-        Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
+    let beside = Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
     Ok(Work::measured(move |gaps_ns| {
         let root = gaps::<R>(Arc::clone(&gap), batches, closures, block);
         let longest_ns = beside.runtime().run(root);

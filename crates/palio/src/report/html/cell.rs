@@ -203,7 +203,8 @@ fn figure(out: &mut String, race: &Race, entry: &Entry, depth: Depth) {
     let n = units::count(all.len() as u64);
     let log = if matches!(height.scale, Scale::Log(_)) { " Logarithmic scale." } else { "" };
     let part = 100.0 / DOTS as f64;
-    let of = race.statistic.as_ref().map_or(String::new(), |name| format!(" Of each sample: {name}."));
+    let of =
+        race.statistic.as_ref().map_or(String::new(), |name| format!(" Of each sample: {name}."));
     put!(
         out,
         "</svg><figcaption>Left: {blocks_told}. Right: {DOTS} dots, each {part} % of {n} samples.{of}{log}</figcaption></figure>"

@@ -9,6 +9,7 @@ use palio_protocol::message::{Answer, Command, Sample};
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule};
 use crate::runner::excerpt::shown;
 use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
+use crate::stats::Statistic;
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
@@ -150,20 +151,7 @@ impl<'a> Conversation<'a> {
                 sample.elapsed_ns
             ));
         }
-        self.check_events(sample)
-    }
-
-    /// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
-    fn check_events(&self, sample: &Sample) -> Option<String> {
-        let statistic = self.race.statistic?;
-        match sample.distribution {
-            None => Some(format!("it reported no distribution, and the {statistic} is ranked")),
-            Some(distribution) if distribution.events != sample.ops => Some(format!(
-                "it reported {} events, and did {} {}s",
-                distribution.events, sample.ops, self.race.unit
-            )),
-            Some(_) => None,
-        }
+        missing_events(race.statistic?, &race.unit, sample)
     }
 
     fn keep(&mut self, sample: Sample, batch: u32, warm_up: bool) {
@@ -206,6 +194,18 @@ impl<'a> Conversation<'a> {
             resources: ending.resources,
             samples: self.samples,
         }
+    }
+}
+
+/// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
+fn missing_events(statistic: Statistic, unit: &str, sample: &Sample) -> Option<String> {
+    match sample.distribution {
+        None => Some(format!("it reported no distribution, and the {statistic} is ranked")),
+        Some(distribution) if distribution.events != sample.ops => Some(format!(
+            "it reported {} events, and did {} {unit}s",
+            distribution.events, sample.ops
+        )),
+        Some(_) => None,
     }
 }
 
@@ -384,6 +384,21 @@ mod tests {
         assert_eq!(at(6e7, 1), Schedule { warm_ups: 1, samples: 3, batch: 1 });
         assert_eq!(at(2e8, 1), Schedule { warm_ups: 1, samples: 1, batch: 1 });
         assert_eq!(at(10.0, 131_072).samples, 76);
+    }
+
+    #[test]
+    fn whoever_leaves_out_an_event_is_wrong() {
+        let line = "sample elapsed_ns=9 ops=3 answer=3 work=- user_us=- sys_us=-";
+        let missing = |end: &str| {
+            let Ok(Answer::Sample(sample)) = format!("{line}{end}").parse() else {
+                panic!("a sample");
+            };
+            missing_events(Statistic::P99, "wake-up", &sample)
+        };
+        assert_eq!(missing(" events=3 p50_ns=1 p99_ns=1 p999_ns=1 max_ns=1"), None);
+        let fewer = missing(" events=2 p50_ns=1 p99_ns=1 p999_ns=1 max_ns=1").unwrap();
+        assert_eq!(fewer, "it reported 2 events, and did 3 wake-ups");
+        assert!(missing("").unwrap().contains("the p99 is ranked"));
     }
 
     #[test]

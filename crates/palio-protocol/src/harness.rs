@@ -75,10 +75,13 @@ pub struct Iteration {
 /// The work of one workload, ready to be iterated.
 pub struct Work(Kind);
 
+/// Appends what each event of an iteration took.
+type Measured = Box<dyn FnMut(&mut Vec<u64>) -> Iteration>;
+
 enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
     Staged(Box<dyn Staged>),
-    Measured(Box<dyn FnMut(&mut Vec<u64>) -> Iteration>),
+    Measured(Measured),
     Given { answer: String, ops: u64, work: Option<u64>, events_ns: Vec<u64> },
 }
 

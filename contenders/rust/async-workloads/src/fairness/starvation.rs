@@ -115,6 +115,11 @@ impl<R: AsyncRuntime> Arena<R> {
         R::spawn_detached_from_outside(&handle, unleash::<R>(adversary, threads, flag.clone()));
         Self { _stop: StopOnDrop(flag), gap, _runtime: runtime }
     }
+
+    /// Not the field: a closure that used it would capture it alone, and the runtime would end at once.
+    fn gap(&self) -> &Gap {
+        &self.gap
+    }
 }
 
 pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
@@ -124,9 +129,9 @@ pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Re
     let arena = Arena::<R>::start(adversary, request.threads);
     Ok(Work::measured(move |gaps_ns| {
         for _ in 0..rounds {
-            arena.gap.begin();
+            arena.gap().begin();
             thread::sleep(window);
-            gaps_ns.push(arena.gap.end_when_polled());
+            gaps_ns.push(arena.gap().end_when_polled());
         }
         counted(rounds)
     }))
@@ -141,8 +146,8 @@ mod tests {
     fn the_victim_is_polled_beside_every_adversary() {
         for adversary in ["chain", "pair", "timers", "flood"] {
             let arena = Arena::<TestRuntime>::start(adversary, 1);
-            arena.gap.begin();
-            assert!(arena.gap.end_when_polled() > 0, "{adversary}");
+            arena.gap().begin();
+            assert!(arena.gap().end_when_polled() > 0, "{adversary}");
         }
     }
 }

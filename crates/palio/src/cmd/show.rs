@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::project::open_store;
 use super::{Places, say};
-use crate::record::{CellRecord, RaceRecord, SampleRecord};
+use crate::record::{CellRecord, RaceRecord};
 use crate::stats::Summary;
 use crate::suggest::nearest;
 use crate::workload::settings_text;
@@ -94,7 +94,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .samples
             .iter()
             .filter(|sample| !sample.warm_up)
-            .map(SampleRecord::iteration_ns)
+            .filter_map(|sample| sample.value_ns(race.statistic))
             .collect();
         let summary = match Summary::of(&measured) {
             Ok(summary) => format!(
@@ -112,10 +112,15 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .iter()
             .map(|sample| {
                 let mark = if sample.warm_up { "~" } else { "" };
-                format!("{mark}{:.0}", sample.iteration_ns())
+                let value = sample.value_ns(race.statistic);
+                value.map_or_else(|| format!("{mark}?"), |ns| format!("{mark}{ns:.0}"))
             })
             .collect();
-        lines.push(format!("    ns per iteration (~ warm-up): {}", each.join(" ")));
+        let what = race.statistic.map_or_else(
+            || "ns per iteration".to_owned(),
+            |name| format!("{name} of each sample, ns"),
+        );
+        lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
     }
     if let Some(schedule) = cell.schedule {
         let command = crate::report::summary::shell_line(&cell.command);

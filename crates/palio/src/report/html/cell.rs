@@ -6,7 +6,7 @@ use super::Depth;
 use super::markup::{esc, put};
 use super::svg::{Linear, Log, px};
 use crate::record::Outcome;
-use crate::report::model::Entry;
+use crate::report::model::{Entry, Race};
 use crate::report::units;
 use crate::report::view::{View, sorted};
 use crate::stats::quantile;
@@ -34,7 +34,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>, i: usize, entry: &Entry, 
     );
     if entry.outcome == Outcome::Ok {
         if depth <= Depth::Sketched {
-            figure(out, entry, depth);
+            figure(out, &view.report.races[i], entry, depth);
         }
         facts(out, entry);
     } else {
@@ -161,7 +161,7 @@ impl Height {
     }
 }
 
-fn figure(out: &mut String, entry: &Entry, depth: Depth) {
+fn figure(out: &mut String, race: &Race, entry: &Entry, depth: Depth) {
     let blocks: Vec<(u32, Vec<f64>)> = entry.blocks().into_iter().collect();
     let all = sorted(blocks.iter().flat_map(|(_, values)| values.iter().copied()).collect());
     if all.is_empty() {
@@ -206,9 +206,10 @@ fn figure(out: &mut String, entry: &Entry, depth: Depth) {
     let n = units::count(all.len() as u64);
     let log = if matches!(height.scale, Scale::Log(_)) { " Logarithmic scale." } else { "" };
     let part = 100.0 / DOTS as f64;
+    let of = race.statistic.map_or(String::new(), |name| format!(" Of each sample: {name}."));
     put!(
         out,
-        "</svg><figcaption>Left: {blocks_told}. Right: {DOTS} dots, each {part} % of {n} samples.{log}</figcaption></figure>"
+        "</svg><figcaption>Left: {blocks_told}. Right: {DOTS} dots, each {part} % of {n} samples.{of}{log}</figcaption></figure>"
     );
 }
 

@@ -457,10 +457,7 @@ pub fn serve_args(contender: Contender<'_>, args: impl Iterator<Item = String>) 
         print!("{}", contender.describe());
         return ExitCode::SUCCESS;
     }
-    let result = Request::parse(args)
-        .and_then(|request| contender.prepare(request))
-        .and_then(|mut work| obey(&mut work, io::stdin().lock(), io::stdout().lock()));
-    match result {
+    match converse(contender, args, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             eprintln!("{}: {refusal}", contender.id);
@@ -470,6 +467,22 @@ pub fn serve_args(contender: Contender<'_>, args: impl Iterator<Item = String>) 
             })
         }
     }
+}
+
+/// One conversation of the contender, `--describe` apart: what [`serve`] has with this process's
+/// own streams.
+///
+/// # Errors
+/// The arguments or a line of `input` make no sense, or the contender does not do what they ask.
+pub fn converse(
+    contender: Contender<'_>,
+    args: impl Iterator<Item = String>,
+    input: impl BufRead,
+    output: impl Write,
+) -> Result<(), Refusal> {
+    let request = Request::parse(args)?;
+    let mut work = contender.prepare(request)?;
+    obey(&mut work, input, output)
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub(super) fn prepare_flood_gap<R: AsyncRuntime>(request: &mut Request) -> Resul
         backlog: request.param::<usize>("backlog")?.max(2),
         poll: micros(request, "poll_us")?,
     };
-    let gap = Gap::new();
+    let gap = Gap::in_time();
     let beside = Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
     Ok(Work::measured(move |gaps_ns| {
         let handle = beside.runtime().handle();

@@ -82,7 +82,7 @@ async fn gaps<R: AsyncRuntime>(
 pub(super) fn prepare_beside<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (batches, closures) = (request.param("batches")?, request.param("closures")?);
     let block = micros(request, "block_us")?;
-    let gap = Gap::new();
+    let gap = Gap::in_time();
     let beside = Busy::<R>::start(request.threads, 1, |flag| victim::<R>(flag, Arc::clone(&gap)));
     Ok(Work::measured(move |gaps_ns| {
         let root = gaps::<R>(Arc::clone(&gap), batches, closures, block);
@@ -104,6 +104,6 @@ mod tests {
         let block = Duration::from_micros(100);
         assert_eq!(runtime.run(sleeps::<TestRuntime>(3, 4, block)), all);
         assert_eq!(runtime.run(rendezvous::<TestRuntime>(6, 2)), all);
-        assert_eq!(runtime.run(gaps::<TestRuntime>(Gap::new(), 5, 2, block)).len(), 5);
+        assert_eq!(runtime.run(gaps::<TestRuntime>(Gap::in_time(), 5, 2, block)).len(), 5);
     }
 }

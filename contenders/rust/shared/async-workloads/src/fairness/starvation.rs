@@ -10,10 +10,10 @@ use palio_protocol::harness::{Refusal, Request, Work};
 
 use super::background::stopped;
 use super::bell::Bell;
-use super::gap::{Gap, victim};
+use super::gap::{Gap, seen, victim};
 use super::{counted, word};
 use crate::AsyncRuntime;
-use crate::background::stop;
+use crate::background::Busy;
 use crate::timers::TimedTask;
 
 /// For each worker.
@@ -22,9 +22,13 @@ const TIMERS: usize = 500;
 const LISTENERS: usize = 64;
 
 /// Spawns an empty task and joins it, for ever.
-async fn spawn_and_join<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
+async fn spawn_and_join<R: AsyncRuntime>(flag: Arc<AtomicBool>, gap: Arc<Gap>) {
     while !stopped(&flag) {
-        R::spawn(async {}).await;
+        if gap.counts_polls() {
+            R::spawn(seen(Arc::clone(&gap), async {})).await;
+        } else {
+            R::spawn(async {}).await;
+        }
     }
 }
 
@@ -44,10 +48,11 @@ async fn listen(flag: Arc<AtomicBool>, bell: Arc<Bell>) {
 }
 
 /// Wakes all listeners at once, and yields, for ever.
-async fn broadcast<R: AsyncRuntime>(flag: Arc<AtomicBool>, listeners: usize) {
+async fn broadcast<R: AsyncRuntime>(flag: Arc<AtomicBool>, gap: Arc<Gap>, listeners: usize) {
     let bells: Vec<Arc<Bell>> = (0..listeners).map(|_| Arc::default()).collect();
     for bell in &bells {
-        R::spawn_detached(listen(Arc::clone(&flag), Arc::clone(bell)));
+        let listener = listen(Arc::clone(&flag), Arc::clone(bell));
+        R::spawn_detached(seen(Arc::clone(&gap), listener));
     }
     while !stopped(&flag) {
         for bell in &bells {
@@ -60,19 +65,28 @@ async fn broadcast<R: AsyncRuntime>(flag: Arc<AtomicBool>, listeners: usize) {
     }
 }
 
-/// The root of the adversaries: spawns them from a worker.
-async fn unleash<R: AsyncRuntime>(adversary: &'static str, threads: usize, flag: Arc<AtomicBool>) {
+/// The adversaries' root, and their victim: spawned from a worker.
+async fn unleash<R: AsyncRuntime>(
+    adversary: &'static str,
+    threads: usize,
+    flag: Arc<AtomicBool>,
+    gap: Arc<Gap>,
+) {
+    R::spawn_detached(victim::<R>(Arc::clone(&flag), Arc::clone(&gap)));
     match adversary {
         "chain" => {
             for _ in 0..LOOPS * threads {
-                R::spawn_detached(spawn_and_join::<R>(Arc::clone(&flag)));
+                let each = spawn_and_join::<R>(Arc::clone(&flag), Arc::clone(&gap));
+                R::spawn_detached(seen(Arc::clone(&gap), each));
             }
         }
         "pair" => {
             for _ in 0..threads {
                 let (a, b) = (Arc::<Bell>::default(), Arc::<Bell>::default());
-                R::spawn_detached(half(Arc::clone(&flag), Arc::clone(&a), Arc::clone(&b)));
-                R::spawn_detached(half(Arc::clone(&flag), b, a));
+                let one = half(Arc::clone(&flag), Arc::clone(&a), Arc::clone(&b));
+                let other = half(Arc::clone(&flag), b, a);
+                R::spawn_detached(seen(Arc::clone(&gap), one));
+                R::spawn_detached(seen(Arc::clone(&gap), other));
             }
         }
         "timers" => {
@@ -85,37 +99,24 @@ async fn unleash<R: AsyncRuntime>(adversary: &'static str, threads: usize, flag:
                 });
             }
         }
-        _ => R::spawn_detached(broadcast::<R>(Arc::clone(&flag), LISTENERS * threads)),
+        _ => {
+            let root = broadcast::<R>(flag, Arc::clone(&gap), LISTENERS * threads);
+            R::spawn_detached(seen(gap, root));
+        }
     }
 }
 
 /// The adversaries and their victim, until it is dropped.
 struct Arena<R> {
-    // Fields are dropped in this order: the tasks are told to stop before the runtime is.
-    _stop: StopOnDrop,
+    _beside: Busy<R>,
     gap: Arc<Gap>,
-    _runtime: R,
-}
-
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        stop(&self.0);
-    }
 }
 
 impl<R: AsyncRuntime> Arena<R> {
-    fn start(adversary: &'static str, threads: usize) -> Self {
-        let runtime = R::start(threads);
-        let flag = Arc::new(AtomicBool::new(false));
-        let gap = Gap::new();
-        let handle = runtime.handle();
-        let (watched, watching) = (Arc::clone(&flag), Arc::clone(&gap));
-        R::spawn_detached_from_outside(&handle, victim::<R>(watched, watching));
+    fn start(adversary: &'static str, threads: usize, gap: Arc<Gap>) -> Self {
         // Not joined: under some adversaries this thread would wait long.
-        R::spawn_detached_from_outside(&handle, unleash::<R>(adversary, threads, flag.clone()));
-        Self { _stop: StopOnDrop(flag), gap, _runtime: runtime }
+        let root = |flag| unleash::<R>(adversary, threads, flag, Arc::clone(&gap));
+        Self { _beside: Busy::start(threads, 1, root), gap }
     }
 
     /// Not the field: a closure that used it would capture it alone, and the runtime would end at
@@ -128,13 +129,20 @@ impl<R: AsyncRuntime> Arena<R> {
 pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let rounds: usize = request.param("rounds")?;
     let window = Duration::from_millis(request.param("window_ms")?);
+    let gap = match word(request, "gap", ["time", "polls"])? {
+        "time" => Gap::in_time(),
+        _ => Gap::in_polls(),
+    };
     let adversary = word(request, "adversary", ["chain", "pair", "timers", "flood"])?;
-    let arena = Arena::<R>::start(adversary, request.threads);
-    Ok(Work::measured(move |gaps_ns| {
+    if adversary == "timers" && gap.counts_polls() {
+        return Err(Refusal::Misuse("polls of timers depend on time: --set gap=time".into()));
+    }
+    let arena = Arena::<R>::start(adversary, request.threads, gap);
+    Ok(Work::measured(move |gaps| {
         for _ in 0..rounds {
             arena.gap().begin();
             thread::sleep(window);
-            gaps_ns.push(arena.gap().end_when_polled());
+            gaps.push(arena.gap().end_when_polled());
         }
         counted(rounds)
     }))
@@ -142,15 +150,59 @@ pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Re
 
 #[cfg(test)]
 mod tests {
+    use palio_protocol::harness::{Contender, converse};
+    use palio_protocol::message::Answer;
+
     use super::*;
     use crate::test_runtime::TestRuntime;
 
+    const ADVERSARIES: [&str; 4] = ["chain", "pair", "timers", "flood"];
+
+    /// The longest gaps of three samples of the row, as a contender prints them.
+    fn longest(adversary: &str) -> Vec<u64> {
+        let contender = Contender {
+            id: "test",
+            runtime: "test",
+            version: "1",
+            toolchain: "test",
+            flags: "",
+            threads_max: 1,
+            workloads: &[("fairness/starvation", prepare::<TestRuntime>)],
+            knobs: &[],
+        };
+        let adversary = format!("adversary={adversary}");
+        let args = [
+            &["--workload", "fairness/starvation", "--threads", "1", "--set", &adversary][..],
+            &["--set", "gap=time", "--set", "rounds=1", "--set", "window_ms=1"],
+        ];
+        let mut output = Vec::new();
+        let args = args.concat().into_iter().map(str::to_owned);
+        converse(contender, args, &b"run 3\nquit\n"[..], &mut output).unwrap();
+        let lines = String::from_utf8(output).unwrap();
+        let longest = |line: &str| match line.parse() {
+            Ok(Answer::Sample(sample)) => sample.distribution.map(|all| all.max_ns),
+            _ => None,
+        };
+        lines.lines().filter_map(longest).collect()
+    }
+
+    /// A victim that is never polled has gaps of [`Gap::end_when_polled`]'s whole second.
     #[test]
-    fn the_victim_is_polled_beside_every_adversary() {
-        for adversary in ["chain", "pair", "timers", "flood"] {
-            let arena = Arena::<TestRuntime>::start(adversary, 1);
+    fn the_victim_lives_as_long_as_the_samples() {
+        for adversary in ADVERSARIES {
+            let longest = longest(adversary);
+            assert_eq!(longest.len(), 3);
+            assert!(longest.iter().any(|&gap| gap < 1_000_000_000), "{adversary}: {longest:?}");
+        }
+    }
+
+    #[test]
+    fn the_polls_of_every_adversary_are_counted() {
+        for adversary in ["chain", "pair", "flood"] {
+            let arena = Arena::<TestRuntime>::start(adversary, 1, Gap::in_polls());
             arena.gap().begin();
-            assert!(arena.gap().end_when_polled() > 0, "{adversary}");
+            // Hangs if they are not.
+            while arena.gap().end_when_polled() <= 1 {}
         }
     }
 }

@@ -1,13 +1,14 @@
 //! From a wake to the poll that it leads to, beside busy tasks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use palio_protocol::harness::{Refusal, Request, Work};
 use task_work::spin;
 
-use super::background::yielder;
+use super::background::stopped;
 use super::bell::Bell;
 use super::{counted, micros, ns, word};
 use crate::AsyncRuntime;
@@ -23,14 +24,23 @@ async fn sleeper(bell: Arc<Bell>, events: usize) -> Vec<u64> {
     latencies_ns
 }
 
+/// Polls of `poll` each, until told to stop; each begins with a look at the sleeper.
+async fn looker<R: AsyncRuntime>(flag: Arc<AtomicBool>, bell: Arc<Bell>, poll: Duration) {
+    while !stopped(&flag) {
+        bell.look();
+        spin(poll);
+        R::yield_now().await;
+    }
+}
+
 /// One of the busy tasks, which also wakes the sleeper whenever it sleeps, and then goes on being
 /// busy.
-async fn waker<R: AsyncRuntime>(events: usize, poll: Duration) -> Vec<u64> {
-    let bell = Arc::new(Bell::default());
+async fn waker<R: AsyncRuntime>(bell: Arc<Bell>, events: usize, poll: Duration) -> Vec<u64> {
     let sleeping = R::spawn(sleeper(Arc::clone(&bell), events));
     let mut rung = 0;
     while rung < events {
-        if bell.is_awaited() {
+        bell.look();
+        if bell.is_asleep() {
             bell.ring();
             rung += 1;
         }
@@ -40,12 +50,11 @@ async fn waker<R: AsyncRuntime>(events: usize, poll: Duration) -> Vec<u64> {
     sleeping.await
 }
 
-/// The same from a thread outside, which waits until the sleeper sleeps.
-fn wake_from_outside<R: AsyncRuntime>(runtime: &R, events: usize) -> Vec<u64> {
-    let bell = Arc::new(Bell::rung_by(thread::current()));
-    let sleeping = R::spawn_from_outside(&runtime.handle(), sleeper(Arc::clone(&bell), events));
+/// The same from a thread outside, which parks until the sleeper sleeps.
+fn wake_from_outside<R: AsyncRuntime>(runtime: &R, bell: &Arc<Bell>, events: usize) -> Vec<u64> {
+    let sleeping = R::spawn_from_outside(&runtime.handle(), sleeper(Arc::clone(bell), events));
     for _ in 0..events {
-        while !bell.is_awaited() {
+        while !bell.is_asleep() {
             thread::park();
         }
         bell.ring();
@@ -64,13 +73,15 @@ pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Re
     }
     // The waker is one of the busy tasks.
     let others = (busy * request.threads).saturating_sub(usize::from(is_task));
-    let beside = Busy::<R>::start(request.threads, others, |flag| yielder::<R>(flag, poll));
+    let bell = Arc::new(Bell::rung_by(thread::current()));
+    let looker = |flag| looker::<R>(flag, Arc::clone(&bell), poll);
+    let beside = Busy::<R>::start(request.threads, others, looker);
     Ok(Work::measured(move |latencies_ns| {
         let runtime = beside.runtime();
         let woken = if is_task {
-            runtime.run(waker::<R>(events, poll))
+            runtime.run(waker::<R>(Arc::clone(&bell), events, poll))
         } else {
-            wake_from_outside(runtime, events)
+            wake_from_outside(runtime, &bell, events)
         };
         latencies_ns.extend_from_slice(&woken);
         counted(woken.len())
@@ -84,9 +95,13 @@ mod tests {
 
     #[test]
     fn every_wake_up_is_measured() {
-        let runtime = TestRuntime::start(1);
+        let bell = Arc::new(Bell::rung_by(thread::current()));
         let poll = Duration::from_micros(1);
-        assert_eq!(runtime.run(waker::<TestRuntime>(100, poll)).len(), 100);
-        assert_eq!(wake_from_outside(&runtime, 100).len(), 100);
+        let looker = |flag| looker::<TestRuntime>(flag, Arc::clone(&bell), poll);
+        let beside = Busy::<TestRuntime>::start(1, 2, looker);
+        let runtime = beside.runtime();
+        let root = waker::<TestRuntime>(Arc::clone(&bell), 100, poll);
+        assert_eq!(runtime.run(root).len(), 100);
+        assert_eq!(wake_from_outside(runtime, &bell, 100).len(), 100);
     }
 }

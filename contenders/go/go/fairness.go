@@ -37,24 +37,28 @@ func (b *background) startPolls(count int, poll time.Duration) {
 	})
 }
 
-// bell passes a moment to the one goroutine that waits for it.
-type bell struct {
-	rung chan time.Time
-	// awaited is raised by who begins to wait and lowered by who rings.
-	awaited atomic.Bool
+// bell passes a moment to the one goroutine that waits for it. A channel without a buffer, since a
+// send that does not wait succeeds only when the receiver is parked.
+type bell chan time.Time
+
+// tryRing rings if the goroutine sleeps.
+func (b bell) tryRing() bool {
+	select {
+	case b <- time.Now():
+		return true
+	default:
+		return false
+	}
 }
 
-func newBell() *bell { return &bell{rung: make(chan time.Time, 1)} }
-
-func (b *bell) ring() {
-	b.awaited.Store(false)
-	b.rung <- time.Now()
+// ring yields until the goroutine sleeps.
+func (b bell) ring() {
+	for !b.tryRing() {
+		runtime.Gosched()
+	}
 }
 
-func (b *bell) heard() time.Time {
-	b.awaited.Store(true)
-	return <-b.rung
-}
+func (b bell) heard() time.Time { return <-b }
 
 // numbers reads several parameters at once, in their order.
 func numbers(request *harness.Request, keys ...string) ([]int, error) {
@@ -111,7 +115,7 @@ func prepareWakeLatency(request *harness.Request) (harness.Work, error) {
 }
 
 // sleeper is woken so many times; ready, if there is one, hears that it is about to wait.
-func sleeper(b *bell, events int, ready chan<- struct{}) <-chan []time.Duration {
+func sleeper(b bell, events int, ready chan<- struct{}) <-chan []time.Duration {
 	result := make(chan []time.Duration, 1)
 	go func() {
 		latencies := make([]time.Duration, 0, events)
@@ -128,11 +132,10 @@ func sleeper(b *bell, events int, ready chan<- struct{}) <-chan []time.Duration 
 }
 
 func wakeFromTask(events int, poll time.Duration) []time.Duration {
-	b := newBell()
+	b := make(bell)
 	result := sleeper(b, events, nil)
 	for rung := 0; rung < events; {
-		if b.awaited.Load() {
-			b.ring()
+		if b.tryRing() {
 			rung++
 		}
 		spinFor(poll)
@@ -142,14 +145,11 @@ func wakeFromTask(events int, poll time.Duration) []time.Duration {
 }
 
 func wakeFromThread(events int) []time.Duration {
-	b, ready := newBell(), make(chan struct{}, 1)
+	b, ready := make(bell), make(chan struct{}, 1)
 	result := sleeper(b, events, ready)
 	for range events {
 		<-ready
-		// It has said so a few instructions before it waits.
-		for !b.awaited.Load() {
-			runtime.Gosched()
-		}
+		// It has said so a few instructions before it is parked.
 		b.ring()
 	}
 	return <-result
@@ -179,13 +179,27 @@ func prepareInjectedLatency(request *harness.Request) (harness.Work, error) {
 	}).StoppedBy(beside.stop), nil
 }
 
-// gap is the longest gap between two polls of a victim.
+// gap is the longest gap between two polls of a victim, in ns, or in polls of others.
 type gap struct {
 	epoch         time.Time
+	countsPolls   bool
+	polls         atomic.Int64
 	last, longest atomic.Int64
 }
 
-func (g *gap) now() int64 { return time.Since(g.epoch).Nanoseconds() }
+func (g *gap) now() int64 {
+	if g.countsPolls {
+		return g.polls.Load()
+	}
+	return time.Since(g.epoch).Nanoseconds()
+}
+
+// otherPolled counts a goroutine that is not the victim and goes on after it waited.
+func (g *gap) otherPolled() {
+	if g.countsPolls {
+		g.polls.Add(1)
+	}
+}
 
 func (g *gap) polled() {
 	now := g.now()
@@ -214,15 +228,19 @@ func (g *gap) end() time.Duration {
 
 // endWhenPolled waits for the open gap to close, a second at most.
 func (g *gap) endWhenPolled() time.Duration {
-	for ended := g.now(); g.last.Load() < ended && g.now()-ended < int64(time.Second); {
+	start := time.Now()
+	for ended := g.now(); g.last.Load() < ended && time.Since(start) < time.Second; {
 		sleepThread(200 * time.Microsecond)
+	}
+	if g.countsPolls {
+		return g.end()
 	}
 	return min(g.end(), time.Second)
 }
 
 // startVictim spawns a task that only yields, and writes down when.
-func (b *background) startVictim() *gap {
-	g := &gap{epoch: time.Now()}
+func (b *background) startVictim(countsPolls bool) *gap {
+	g := &gap{epoch: time.Now(), countsPolls: countsPolls}
 	b.startYielders(1, g.polled)
 	return g
 }
@@ -243,7 +261,7 @@ func prepareFloodGap(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, err
 	}
 	beside := &background{}
-	victim := beside.startVictim()
+	victim := beside.startVictim(false)
 	return measured(func() []time.Duration {
 		return outside(func() []time.Duration {
 			gaps := make([]time.Duration, 0, n[0])
@@ -374,7 +392,7 @@ func prepareSpawnBlockingBeside(request *harness.Request) (harness.Work, error) 
 		return harness.Work{}, err
 	}
 	beside := &background{}
-	victim := beside.startVictim()
+	victim := beside.startVictim(false)
 	return measured(func() []time.Duration {
 		return onGoroutine(func() []time.Duration {
 			gaps := make([]time.Duration, 0, n[0])
@@ -424,7 +442,7 @@ func blockInPairs(pairs, events int, block time.Duration) []time.Duration {
 }
 
 func blocker(left *atomic.Int64, block time.Duration) []time.Duration {
-	wake, answer := newBell(), make(chan time.Duration, 1)
+	wake, answer := make(bell), make(chan time.Duration, 1)
 	ended := false
 	go func() {
 		for {
@@ -439,10 +457,6 @@ func blocker(left *atomic.Int64, block time.Duration) []time.Duration {
 	}()
 	var latencies []time.Duration
 	for left.Add(-1) >= 0 {
-		// It must wait to be woken.
-		for !wake.awaited.Load() {
-			runtime.Gosched()
-		}
 		wake.ring()
 		sleepThread(block)
 		latencies = append(latencies, <-answer)

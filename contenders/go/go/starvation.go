@@ -23,13 +23,17 @@ func prepareStarvation(request *harness.Request) (harness.Work, error) {
 	if err != nil {
 		return harness.Work{}, err
 	}
+	unit, err := request.OneOf("gap", "time", "polls")
+	if err != nil {
+		return harness.Work{}, err
+	}
 	if err := startScheduler(request); err != nil {
 		return harness.Work{}, err
 	}
 	beside := &background{}
-	victim := beside.startVictim()
+	victim := beside.startVictim(unit == "polls")
 	// Never told to stop: the process ends.
-	go unleash(adversary, request.Threads)
+	go unleash(adversary, request.Threads, victim)
 	window := time.Duration(n[1]) * time.Millisecond
 	return measured(func() []time.Duration {
 		return outside(func() []time.Duration {
@@ -44,13 +48,17 @@ func prepareStarvation(request *harness.Request) (harness.Work, error) {
 	}), nil
 }
 
-func unleash(adversary string, threads int) {
+func unleash(adversary string, threads int, beside *gap) {
 	switch adversary {
 	case "chain":
 		for range chainLoops * threads {
 			go func() {
 				for {
-					joinAll(spawnAll(1, one))
+					joinAll(spawnAll(1, func() uint64 {
+						beside.otherPolled()
+						return 1
+					}))
+					beside.otherPolled()
 				}
 			}()
 		}
@@ -61,11 +69,13 @@ func unleash(adversary string, threads int) {
 				for {
 					a <- struct{}{}
 					<-b
+					beside.otherPolled()
 				}
 			}()
 			go func() {
 				for {
 					<-a
+					beside.otherPolled()
 					b <- struct{}{}
 				}
 			}()
@@ -79,17 +89,18 @@ func unleash(adversary string, threads int) {
 			}()
 		}
 	default:
-		broadcast(floodListeners * threads)
+		broadcast(floodListeners*threads, beside)
 	}
 }
 
 // broadcast wakes all listeners at once, and yields, for ever.
-func broadcast(listeners int) {
+func broadcast(listeners int, beside *gap) {
 	bells := make([]chan struct{}, listeners)
 	for i := range bells {
 		bells[i] = make(chan struct{}, 1)
 		go func() {
 			for range bells[i] {
+				beside.otherPolled()
 			}
 		}()
 	}
@@ -101,5 +112,6 @@ func broadcast(listeners int) {
 			}
 		}
 		runtime.Gosched()
+		beside.otherPolled()
 	}
 }

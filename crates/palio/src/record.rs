@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(words(Model::ALL).join(" "), "async fork-join");
         assert_eq!(words(Scope::ALL).join(" "), "steady cold");
         assert_eq!(words(Preset::ALL).join(" "), "quick native published");
-        assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max");
+        assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max max polls");
     }
 
     #[test]

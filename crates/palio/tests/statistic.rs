@@ -154,6 +154,19 @@ fn every_format_names_the_statistic() {
 }
 
 #[test]
+fn counts_are_not_shown_as_times() {
+    let report = summary::report(&run(Statistic::MaxPolls));
+    let options = terminal::Options { width: 200, color: false };
+    for text in
+        [terminal::render(&report, options), markdown::render(&report), html::render(&report)]
+    {
+        assert!(text.contains("ranked is the max polls of 1,000 wake-ups"), "{text}");
+        assert!(text.contains("1,000 · ") && text.contains("40,004"), "{text}");
+        assert!(!text.contains("µs ·") && !text.contains("40.0 µs"), "{text}");
+    }
+}
+
+#[test]
 fn distributions_survive_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("palio.db")).unwrap();

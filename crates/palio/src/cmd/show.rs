@@ -8,7 +8,7 @@ use clap::Args;
 use super::project::open_store;
 use super::{Places, say};
 use crate::record::{CellRecord, RaceRecord};
-use crate::stats::Summary;
+use crate::stats::{Statistic, Summary};
 use crate::suggest::nearest;
 use crate::workload::settings_text;
 
@@ -86,6 +86,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         lines.push("  its standard error:".to_owned());
         lines.extend(stderr.lines().map(|line| format!("    {line}")));
     }
+    let unit = if race.statistic.is_none_or(Statistic::is_time) { " ns" } else { "" };
     for invocation in &cell.invocations {
         let stage = invocation
             .block
@@ -98,7 +99,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .collect();
         let summary = match Summary::of(&measured) {
             Ok(summary) => format!(
-                "median {:.0} ns, min {:.0}, max {:.0}",
+                "median {:.0}{unit}, min {:.0}, max {:.0}",
                 summary.median_ns, summary.min_ns, summary.max_ns
             ),
             Err(_) => "no measured sample".to_owned(),
@@ -118,7 +119,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .collect();
         let what = race.statistic.map_or_else(
             || "ns per iteration".to_owned(),
-            |name| format!("{name} of each sample, ns"),
+            |name| format!("{name} of each sample{unit}"),
         );
         lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
     }

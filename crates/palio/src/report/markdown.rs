@@ -99,7 +99,7 @@ fn summary(out: &mut String, view: &View<'_>) {
         );
         if view.report.races.iter().any(|race| race.statistic.is_some()) {
             out.push_str(
-                "A row with `p50`, `p99`, `p99.9` or `max` after its name shows that number of its events instead.\n\n",
+                "A row with `p50`, `p99`, `p99.9`, `max` or `max polls` after its name shows that number of its events instead.\n\n",
             );
         }
     }
@@ -114,7 +114,7 @@ fn by_row(out: &mut String, view: &View<'_>, races: &[usize]) {
     for &i in races {
         let race = &view.report.races[i];
         let mut row = vec![short_name(race), race.threads.to_string()];
-        row.extend(columns.iter().map(|&c| summary_cell(view.grid[i][c])));
+        row.extend(columns.iter().map(|&c| summary_cell(race, view.grid[i][c])));
         table.rows.push(row);
     }
     table.write(out);
@@ -138,7 +138,9 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
         let race = &view.report.races[first];
         let twin = |n: u32| on(n).find(|&i| is_same_work(race, &view.report.races[i]));
         let mut row = vec![short_name(race)];
-        row.extend(cells.iter().map(|&(c, n)| summary_cell(twin(n).and_then(|i| view.grid[i][c]))));
+        row.extend(
+            cells.iter().map(|&(c, n)| summary_cell(race, twin(n).and_then(|i| view.grid[i][c]))),
+        );
         table.rows.push(row);
     }
     table.write(out);
@@ -176,12 +178,12 @@ fn short_name(race: &Race) -> String {
     text(&format!("{name}{gap}{params}{statistic}"))
 }
 
-fn summary_cell(entry: Option<&Entry>) -> String {
+fn summary_cell(race: &Race, entry: Option<&Entry>) -> String {
     match entry {
         None => String::new(),
         Some(entry) if entry.outcome != Outcome::Ok => format!("*{}*", entry.outcome.words()),
         Some(entry) => {
-            let time = entry.value_ns.map_or(NONE.into(), units::time);
+            let time = entry.value_ns.map_or(NONE.into(), |value| race.number_text(value));
             if entry.is_first() { format!("**{time}**") } else { time }
         }
     }
@@ -244,8 +246,10 @@ fn detail_row(race: &Race, entry: &Entry) -> [String; 10] {
         or_none(best.map(|i| units::ratio(i.point))),
         or_none(best.map(|i| units::limits(i.lo, i.hi))),
         or_none(entry.ratio_to_reference.map(|v| v.verdict.word().into())),
-        or_none(entry.value_ns.map(units::time)),
-        or_none(range.map(|(min, max)| format!("{}–{}", units::time(min), units::time(max)))),
+        or_none(entry.value_ns.map(|value| race.number_text(value))),
+        or_none(
+            range.map(|(min, max)| format!("{}–{}", race.number_text(min), race.number_text(max))),
+        ),
         text(&race.detail_text(entry)),
         or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
         or_none(entry.max_rss_kib.map(units::kibibytes)),

@@ -16,6 +16,7 @@ impl Race {
         match self.value_head() {
             "median" => "Median".into(),
             "max" => "Max".into(),
+            "max polls" => "Max polls".into(),
             percentile => percentile.into(),
         }
     }
@@ -32,7 +33,7 @@ impl Race {
     pub(super) fn detail_text(&self, entry: &Entry) -> String {
         match self.statistic {
             None => entry.ns_per_op(self).map_or(NONE.into(), units::time),
-            Some(_) => entry.distribution_text(),
+            Some(_) => self.distribution_text(entry),
         }
     }
 
@@ -49,23 +50,29 @@ impl Race {
     pub(super) fn statistic_text(&self) -> Option<String> {
         let statistic = self.statistic?;
         let events = units::plural(self.ops as usize, &self.unit);
-        Some(if statistic == Statistic::Max {
+        Some(if statistic.grows_with_events() {
             format!(
-                "ranked is the max of {events} a sample: the longest of each process, and of those \
+                "ranked is the {statistic} of {events} a sample: the largest of each process, and of those \
                  the median is shown"
             )
         } else {
             format!("ranked is the {statistic} of {events} a sample: the median over the samples")
         })
     }
-}
 
-impl Entry {
+    /// What is ranked, for people: a time, or a count.
+    pub(super) fn number_text(&self, value: f64) -> String {
+        if self.statistic.is_none_or(Statistic::is_time) {
+            return units::time(value);
+        }
+        units::count(value.round() as u64)
+    }
+
     /// `40.1 µs · 52.0 µs · – · 1.20 ms`: a dash is a percentile for which a sample has too few
     /// events.
-    pub(super) fn distribution_text(&self) -> String {
-        let Some(all) = self.distribution else { return NONE.into() };
+    fn distribution_text(&self, entry: &Entry) -> String {
+        let Some(all) = entry.distribution else { return NONE.into() };
         let numbers = [all.p50_ns, all.p99_ns, all.p999_ns, Some(all.max_ns)];
-        numbers.map(|ns| ns.map_or(NONE.into(), units::time)).join(" · ")
+        numbers.map(|ns| ns.map_or(NONE.into(), |ns| self.number_text(ns))).join(" · ")
     }
 }

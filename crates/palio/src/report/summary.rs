@@ -104,7 +104,7 @@ impl<'a> MeasuredCell<'a> {
     /// invocations.
     fn value_ns(&self) -> Option<f64> {
         match self.statistic {
-            Some(Statistic::Max) => self.blocks.as_ref()?.typical_ns(),
+            Some(Statistic::Max | Statistic::MaxPolls) => self.blocks.as_ref()?.typical_ns(),
             _ => self.summary.as_ref().map(|summary| summary.median_ns),
         }
     }

@@ -132,7 +132,7 @@ impl Row {
             ratio: or_none(best.map(|i| units::ratio(i.point))),
             limits: or_none(best.map(|i| units::limits(i.lo, i.hi))),
             verdict: entry.ratio_to_reference.map(|v| v.verdict),
-            median: or_none(entry.value_ns.map(units::time)),
+            median: or_none(entry.value_ns.map(|value| race.number_text(value))),
             per_op: race.detail_text(entry),
             spread: or_none(entry.spread_percent().map(units::percent)),
             cpu: or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),

@@ -235,7 +235,7 @@ fn numbers(
     }
     let mut number =
         |text: Option<String>| put!(out, "<td class=n>{}", text.as_deref().unwrap_or(NONE));
-    number(entry.value_ns.map(units::time));
+    number(entry.value_ns.map(|value| race.number_text(value)));
     number(Some(esc(&race.detail_text(entry))));
     number(entry.spread_percent().map(units::percent));
     number(entry.cpu_percent.map(|x| format!("{x:.0} %")));

@@ -127,7 +127,7 @@ def one_of(*choices: str) -> Parse:
     return parse
 
 
-# The workloads `conformance` and `conformance/events`, which use no runtime and so take any number of threads
+# The workloads that check a harness: they use no runtime and take any number of threads
 
 
 def _work_or_uncounted(text: str) -> int | None:

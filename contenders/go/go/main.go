@@ -57,4 +57,12 @@ var workloads = []harness.Workload{
 	{Name: "uncontended_channel", Prepare: onOneThread(prepareUncontendedChannel)},
 	{Name: "yield_in_hot_loop", Prepare: onOneThread(prepareYieldMany)},
 	{Name: "yield_many", Prepare: prepareYieldMany},
+	{Name: "fairness/wake_latency_busy", Prepare: prepareWakeLatency},
+	{Name: "fairness/timer_lateness_busy", Prepare: prepareTimerLateness},
+	{Name: "fairness/spawn_blocking_blocks", Prepare: prepareSpawnBlockingBlocks},
+	{Name: "fairness/spawn_blocking_beside", Prepare: prepareSpawnBlockingBeside},
+	{Name: "fairness/injected_latency", Prepare: prepareInjectedLatency},
+	{Name: "fairness/flood_gap", Prepare: prepareFloodGap},
+	{Name: "fairness/starvation", Prepare: prepareStarvation},
+	{Name: "fairness/block_in_place", Prepare: prepareBlockInPlace},
 }

@@ -89,7 +89,7 @@ func (c *Contender) prepare(request *Request) (Work, error) {
 }
 
 func (c *Contender) find(request *Request) (Prepare, error) {
-	if request.Workload == "conformance" {
+	if request.Workload == "conformance" || request.Workload == conformanceEvents {
 		return conformance, nil
 	}
 	for _, workload := range c.Workloads {

@@ -120,7 +120,8 @@ func (r *Request) refuseWhatIsLeft() error {
 	return Misuse("%q has no parameter or knob %q", r.Workload, slices.Min(keys))
 }
 
-// conformance is the workload that checks a harness rather than a runtime.
+// conformance is the workload that checks a harness rather than a runtime; conformanceEvents adds
+// events to it.
 func conformance(request *Request) (Work, error) {
 	answer, err := request.Text("answer")
 	if err != nil {
@@ -140,5 +141,31 @@ func conformance(request *Request) (Work, error) {
 			return Work{}, Misuse("--set work=%s is neither a whole number nor -", text)
 		}
 	}
-	return Work{given: given}, nil
+	work := Work{given: given}
+	if request.Workload == conformanceEvents {
+		work.givenEvents, err = request.wholeNumbers("events")
+	}
+	return work, err
+}
+
+// conformanceEvents is a name of its own, so that a harness without events can refuse it as any
+// other workload.
+const conformanceEvents = "conformance/events"
+
+// wholeNumbers takes the workload's parameter key, at least one whole number with commas between
+// them.
+func (r *Request) wholeNumbers(key string) ([]uint64, error) {
+	text, err := r.Text(key)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []uint64
+	for _, word := range strings.Split(text, ",") {
+		number, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return nil, Misuse("--set %s=%s is no list of whole numbers", key, text)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
 }

@@ -36,12 +36,14 @@ type sample struct {
 	done
 	cpu      cpuUse
 	cpuKnown bool
+	// distribution is empty where the workload has no events.
+	distribution string
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("sample elapsed_ns=%d ops=%d answer=%s work=%s user_us=%s sys_us=%s",
+	return fmt.Sprintf("sample elapsed_ns=%d ops=%d answer=%s work=%s user_us=%s sys_us=%s%s",
 		s.elapsedNs, s.ops, s.answer, orDash(s.work, s.counted),
-		orDash(s.cpu.user, s.cpuKnown), orDash(s.cpu.sys, s.cpuKnown))
+		orDash(s.cpu.user, s.cpuKnown), orDash(s.cpu.sys, s.cpuKnown), s.distribution)
 }
 
 func orDash(value uint64, known bool) string {

@@ -19,6 +19,8 @@ type vector struct {
 	Stdout []string
 	Status int
 	Stderr string
+	// Optional vectors are about events, which this harness has.
+	Optional bool
 }
 
 // readVectors knows as much TOML as the file uses, since the standard library has none: tables, and

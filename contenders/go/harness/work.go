@@ -14,12 +14,15 @@ type Iteration struct {
 	Uncounted bool
 }
 
-// Work is the work of one workload, ready to be iterated. It is exactly one of the first three.
+// Work is the work of one workload, ready to be iterated. It is exactly one of the first four.
 type Work struct {
 	iterate func() Iteration
 	stages  Stages
+	measure func(*Events) Iteration
 	given   *done
-	stop    func()
+	// givenEvents belong to given.
+	givenEvents []uint64
+	stop        func()
 }
 
 // Stages is work that needs something done outside the clock before or after every iteration.
@@ -38,6 +41,10 @@ func Plain(iterate func() Iteration) Work { return Work{iterate: iterate} }
 // Staged is work with untimed parts around every iteration.
 func Staged(stages Stages) Work { return Work{stages: stages} }
 
+// Measured is work that consists of events: every iteration adds what each of its events took. It
+// is timed as a whole too.
+func Measured(iterate func(*Events) Iteration) Work { return Work{measure: iterate} }
+
 // StoppedBy is for work that keeps something running between its samples: stop ends it after the
 // last one.
 func (w Work) StoppedBy(stop func()) Work {
@@ -55,6 +62,7 @@ func (w *Work) end() {
 // sample takes one sample of batch iterations.
 func (w *Work) sample(batch uint32) sample {
 	var sums sums
+	var events Events
 	before, known := cpuTime()
 	switch {
 	case w.iterate != nil:
@@ -67,10 +75,17 @@ func (w *Work) sample(batch uint32) sample {
 			sums.elapsed += time.Since(start)
 			sums.add(w.stages.Finish().done(), 1)
 		}
+	case w.measure != nil:
+		start := time.Now()
+		for range batch {
+			sums.add(w.measure(&events).done(), 1)
+		}
+		sums.elapsed = time.Since(start)
 	default:
 		start := time.Now()
 		for range batch {
 			sums.add(*w.given, 1)
+			events.ns = append(events.ns, w.givenEvents...)
 		}
 		sums.elapsed = time.Since(start)
 	}
@@ -81,6 +96,8 @@ func (w *Work) sample(batch uint32) sample {
 		done:      sums.done,
 		cpu:       cpuUse{user: after.user - before.user, sys: after.sys - before.sys},
 		cpuKnown:  known && stillKnown,
+		// When the clock and the CPU time have been read: sorting is not the contender's work.
+		distribution: events.String(),
 	}
 }
 

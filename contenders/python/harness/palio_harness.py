@@ -40,6 +40,8 @@ class Outcome:
     answer: int | str
     ops: int
     work: int | None
+    events_ns: Sequence[int] = ()
+    """What each event of the iteration took, in ns, where the workload consists of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def one_of(*choices: str) -> Parse:
     return parse
 
 
-# The workload `conformance`, which uses no runtime and so takes any number of threads
+# The workloads that check a harness: they use no runtime and take any number of threads
 
 
 def _work_or_uncounted(text: str) -> int | None:
@@ -137,7 +139,22 @@ def _conformance(threads: int, answer: str, ops: int, work: int | None) -> Itera
     yield lambda: Outcome(answer, ops, work)
 
 
-CONFORMANCE = Workload({"answer": str, "ops": whole, "work": _work_or_uncounted}, _conformance)
+def _whole_numbers(text: str) -> list[int]:
+    return [whole(word) for word in text.split(",")]
+
+
+@contextmanager
+def _conformance_events(
+    threads: int, answer: str, ops: int, work: int | None, events: list[int]
+) -> Iterator[Iteration]:
+    yield lambda: Outcome(answer, ops, work, events)
+
+
+_GIVEN: dict[str, Parse] = {"answer": str, "ops": whole, "work": _work_or_uncounted}
+CONFORMANCE = {
+    "conformance": Workload(_GIVEN, _conformance),
+    "conformance/events": Workload({**_GIVEN, "events": _whole_numbers}, _conformance_events),
+}
 
 
 # Arguments
@@ -193,8 +210,8 @@ def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
 
 def _find_workload(contender: Contender, arguments: _Arguments) -> tuple[Workload, dict[str, Any]]:
     """The workload that the arguments ask for, and the values of its parameters and of the contender's knobs."""
-    if arguments.workload == "conformance":
-        workload, knobs = CONFORMANCE, {}
+    if arguments.workload in CONFORMANCE:
+        workload, knobs = CONFORMANCE[arguments.workload], {}
     else:
         workload, knobs = contender.workloads.get(arguments.workload), contender.knobs
         if workload is None:
@@ -258,13 +275,14 @@ def _obey(iteration: Iteration, commands: BinaryIO, answers: TextIO) -> None:
 class _Tally:
     """Adds up the outcomes of a batch, all of which must have the same answer."""
 
-    __slots__ = ("answer", "ops", "other", "work")
+    __slots__ = ("answer", "events_ns", "ops", "other", "work")
 
     def __init__(self) -> None:
         self.answer: int | str | None = None
         self.other: int | str | None = None
         self.ops = 0
         self.work: int | None = 0
+        self.events_ns: list[int] = []
 
     def add(self, outcome: Outcome) -> None:
         if self.answer is None:
@@ -273,6 +291,7 @@ class _Tally:
             self.other = outcome.answer
         self.ops += outcome.ops
         self.work = None if self.work is None or outcome.work is None else self.work + outcome.work
+        self.events_ns.extend(outcome.events_ns)
 
     def text(self) -> str:
         answer = self.answer if self.other is None else f"differs:{self.answer}:{self.other}"
@@ -300,7 +319,24 @@ def _take_sample(iteration: Iteration, batch: int) -> str:
         user_us, sys_us = "-", "-"
     else:
         user_us, sys_us = (str(after - before) for before, after in zip(cpu_before, cpu_after))
-    return f"sample elapsed_ns={max(elapsed_ns, 1)} {tally.text()} user_us={user_us} sys_us={sys_us}"
+    line = f"sample elapsed_ns={max(elapsed_ns, 1)} {tally.text()} user_us={user_us} sys_us={sys_us}"
+    return line + _distribution(tally.events_ns)
+
+
+def _distribution(events_ns: list[int]) -> str:
+    """The end of a sample's line: the distribution, by nearest rank, or nothing if there are no events.
+
+    An event of 0 ns counts as 1 ns: it was shorter than the clock can tell.
+    """
+    if not events_ns:
+        return ""
+    events_ns.sort()
+
+    def at(per_mille: int) -> int:
+        rank = max(-(-len(events_ns) * per_mille // 1000), 1)
+        return max(events_ns[rank - 1], 1)
+
+    return f" events={len(events_ns)} p50_ns={at(500)} p99_ns={at(990)} p999_ns={at(999)} max_ns={at(1000)}"
 
 
 def _cpu_time_us() -> tuple[int, int] | None:

@@ -36,6 +36,7 @@ use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
+use crate::distribution::Distribution;
 use crate::message::{Answer, Command, Description, Knob, Sample, decimal};
 
 /// Exit status for arguments or commands that cannot be understood.
@@ -75,10 +76,14 @@ pub struct Iteration {
 /// The work of one workload, ready to be iterated.
 pub struct Work(Kind);
 
+/// Appends what each event of an iteration took.
+type Measured = Box<dyn FnMut(&mut Vec<u64>) -> Iteration>;
+
 enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
     Staged(Box<dyn Staged>),
-    Given { answer: String, ops: u64, work: Option<u64> },
+    Measured(Measured),
+    Given { answer: String, ops: u64, work: Option<u64>, events_ns: Vec<u64> },
 }
 
 impl fmt::Debug for Work {
@@ -106,6 +111,12 @@ impl Work {
     /// Work with untimed parts around every iteration.
     pub fn staged(stages: impl Staged + 'static) -> Self {
         Self(Kind::Staged(Box::new(stages)))
+    }
+
+    /// Work that consists of events: every iteration appends what each of its events took, in ns,
+    /// to the list that it is given, and leaves what is in it. It is timed as a whole too.
+    pub fn measured(iterate: impl FnMut(&mut Vec<u64>) -> Iteration + 'static) -> Self {
+        Self(Kind::Measured(Box::new(iterate)))
     }
 }
 
@@ -233,7 +244,10 @@ impl Request {
     }
 }
 
-/// The workload that checks a harness rather than a runtime.
+/// The workload that checks how a harness summarises events.
+const CONFORMANCE_EVENTS: &str = "conformance/events";
+
+/// The workloads that check a harness rather than a runtime.
 fn conformance(request: &mut Request) -> Result<Work, Refusal> {
     let answer = request.param("answer")?;
     let ops = request.param("ops")?;
@@ -244,7 +258,18 @@ fn conformance(request: &mut Request) -> Result<Work, Refusal> {
                 .map_err(|_| Refusal::Misuse(format!("--set work={text} has the wrong type")))?,
         ),
     };
-    Ok(Work(Kind::Given { answer, ops, work }))
+    // Only the second name has events, so that a harness without them can refuse it as it refuses
+    // any other.
+    let events_ns = if request.workload == CONFORMANCE_EVENTS {
+        let text = request.param::<String>("events")?;
+        let events = text.split(',').map(decimal).collect::<Option<Vec<u64>>>();
+        events
+            .filter(|events| !events.is_empty())
+            .ok_or_else(|| Refusal::Misuse(format!("--set events={text} has the wrong type")))?
+    } else {
+        Vec::new()
+    };
+    Ok(Work(Kind::Given { answer, ops, work, events_ns }))
 }
 
 impl Contender<'_> {
@@ -268,7 +293,7 @@ impl Contender<'_> {
     }
 
     fn prepare(&self, mut request: Request) -> Result<Work, Refusal> {
-        let prepare = if request.workload == "conformance" {
+        let prepare = if ["conformance", CONFORMANCE_EVENTS].contains(&&*request.workload) {
             conformance
         } else {
             let found = self.workloads.iter().find(|(name, _)| *name == request.workload);
@@ -328,6 +353,7 @@ fn cpu_us() -> Option<(u64, u64)> {
 impl Work {
     fn sample(&mut self, batch: u32) -> Sample {
         let mut sums = Batch::new();
+        let mut events = Vec::new();
         let cpu_before = cpu_us();
         match &mut self.0 {
             Kind::Plain(iterate) => {
@@ -360,10 +386,20 @@ impl Work {
                     sums.add(done.answer, done.ops, done.work);
                 }
             }
-            Kind::Given { answer, ops, work } => {
+            Kind::Measured(iterate) => {
+                // Such an iteration is far longer than the sums that are made between two of them.
+                let start = Instant::now();
+                for _ in 0..batch {
+                    let done = iterate(&mut events);
+                    sums.add(done.answer, done.ops, done.work);
+                }
+                sums.elapsed_ns = elapsed_ns(start);
+            }
+            Kind::Given { answer, ops, work, events_ns } => {
                 let start = Instant::now();
                 for _ in 0..batch {
                     sums.add(&*answer, *ops, *work);
+                    events.extend_from_slice(events_ns);
                 }
                 sums.elapsed_ns = elapsed_ns(start);
             }
@@ -376,6 +412,8 @@ impl Work {
             work: sums.work,
             user_us: cpu.map(|((before, _), (after, _))| after.saturating_sub(before)),
             sys_us: cpu.map(|((_, before), (_, after))| after.saturating_sub(before)),
+            // When the clock and the CPU time have been read: sorting is not the contender's work.
+            distribution: Distribution::of(&mut events),
         }
     }
 }
@@ -419,10 +457,7 @@ pub fn serve_args(contender: Contender<'_>, args: impl Iterator<Item = String>) 
         print!("{}", contender.describe());
         return ExitCode::SUCCESS;
     }
-    let result = Request::parse(args)
-        .and_then(|request| contender.prepare(request))
-        .and_then(|mut work| obey(&mut work, io::stdin().lock(), io::stdout().lock()));
-    match result {
+    match converse(contender, args, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             eprintln!("{}: {refusal}", contender.id);
@@ -432,6 +467,22 @@ pub fn serve_args(contender: Contender<'_>, args: impl Iterator<Item = String>) 
             })
         }
     }
+}
+
+/// One conversation of the contender, `--describe` apart: what [`serve`] has with this process's
+/// own streams.
+///
+/// # Errors
+/// The arguments or a line of `input` make no sense, or the contender does not do what they ask.
+pub fn converse(
+    contender: Contender<'_>,
+    args: impl Iterator<Item = String>,
+    input: impl BufRead,
+    output: impl Write,
+) -> Result<(), Refusal> {
+    let request = Request::parse(args)?;
+    let mut work = contender.prepare(request)?;
+    obey(&mut work, input, output)
 }
 
 #[cfg(test)]
@@ -464,6 +515,23 @@ mod tests {
         let mut work = Work::new(|| Iteration { answer: 6, ops: 2, work: Some(3) });
         let sample = work.sample(4);
         assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("6", 8, Some(12)));
+    }
+
+    #[test]
+    fn the_events_of_a_batch_are_summarised_together() {
+        let mut calls = 0;
+        let mut work = Work::measured(move |events| {
+            calls += 1;
+            events.extend([calls * 10, calls]);
+            Iteration { answer: 2, ops: 2, work: Some(2) }
+        });
+        let sample = work.sample(3);
+        assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("2", 6, Some(6)));
+        assert_eq!(sample.distribution.unwrap().numbers(), [6, 3, 30, 30, 30]);
+        // The next sample starts anew.
+        assert_eq!(work.sample(1).distribution.unwrap().numbers(), [2, 4, 40, 40, 40]);
+        let mut without = Work::new(|| Iteration { answer: 1, ops: 1, work: None });
+        assert_eq!(without.sample(2).distribution, None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   printing, written once. A contender brings only its workloads.
 #![forbid(unsafe_code)]
 
+pub mod distribution;
 pub mod harness;
 pub mod message;
 

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::PROTOCOL_VERSION;
+use crate::distribution::Distribution;
 
 /// A line that is not of the contract, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +99,9 @@ pub struct Sample {
     /// System CPU time of the whole process during the sample, in µs; `None` where the platform
     /// cannot tell.
     pub sys_us: Option<u64>,
+    /// How the sample's events are distributed, where the workload has events; none of the five
+    /// fields otherwise.
+    pub distribution: Option<Distribution>,
 }
 
 /// One line of a contender's standard output.
@@ -125,16 +129,19 @@ impl fmt::Display for OrDash {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sample(s) => write!(
-                f,
-                "sample elapsed_ns={} ops={} answer={} work={} user_us={} sys_us={}",
-                s.elapsed_ns,
-                s.ops,
-                s.answer,
-                OrDash(s.work),
-                OrDash(s.user_us),
-                OrDash(s.sys_us)
-            ),
+            Self::Sample(s) => {
+                write!(
+                    f,
+                    "sample elapsed_ns={} ops={} answer={} work={} user_us={} sys_us={}",
+                    s.elapsed_ns,
+                    s.ops,
+                    s.answer,
+                    OrDash(s.work),
+                    OrDash(s.user_us),
+                    OrDash(s.sys_us)
+                )?;
+                s.distribution.map_or(Ok(()), |distribution| write!(f, " {distribution}"))
+            }
             Self::Done { samples } => write!(f, "done {samples}"),
         }
     }
@@ -179,9 +186,8 @@ impl FromStr for Answer {
         if answer.is_empty() {
             return Err(Malformed::new(line, "`answer` is empty"));
         }
-        if words.next().is_some() {
-            return Err(Malformed::new(line, "there is more after `sys_us`"));
-        }
+        // The words are taken only now: `field` borrows them.
+        let distribution = distribution(line, &words.collect::<Vec<_>>())?;
         Ok(Self::Sample(Sample {
             elapsed_ns,
             ops,
@@ -189,8 +195,29 @@ impl FromStr for Answer {
             work,
             user_us,
             sys_us,
+            distribution,
         }))
     }
+}
+
+/// The five fields of a distribution, or none of them.
+fn distribution(line: &str, words: &[&str]) -> Result<Option<Distribution>, Malformed> {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    if words.len() > Distribution::FIELDS.len() || !words[0].starts_with("events=") {
+        let reason = "there is more after `sys_us` than the five fields of a distribution";
+        return Err(Malformed::new(line, reason));
+    }
+    let mut numbers = [0; Distribution::FIELDS.len()];
+    for (i, (name, number)) in Distribution::FIELDS.iter().zip(&mut numbers).enumerate() {
+        let text = words.get(i).and_then(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let text =
+            text.ok_or_else(|| Malformed::new(line, format!("expected the field `{name}=`")))?;
+        *number = decimal(text)
+            .ok_or_else(|| Malformed::new(line, format!("`{name}` is not a whole number")))?;
+    }
+    Distribution::from_numbers(numbers).map(Some).map_err(|reason| Malformed::new(line, reason))
 }
 
 /// A tuning knob that a contender accepts by `--set`, with its default.
@@ -334,6 +361,7 @@ mod tests {
         for line in [
             "sample elapsed_ns=5 ops=1 answer=7 work=3 user_us=0 sys_us=0",
             "sample elapsed_ns=18446744073709551615 ops=0 answer=a=b work=- user_us=- sys_us=-",
+            "sample elapsed_ns=5 ops=3 answer=7 work=- user_us=- sys_us=- events=3 p50_ns=1 p99_ns=2 p999_ns=2 max_ns=2",
             "done 3",
         ] {
             assert_eq!(line.parse::<Answer>().unwrap().to_string(), line);
@@ -351,6 +379,15 @@ mod tests {
             ("sample elapsed_ns=1 ops=1 answer=7 work=x user_us=0 sys_us=0", "`work`"),
             ("sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0", "`sys_us=`"),
             ("sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 more=1", "more after"),
+            ("sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 events=1", "`p50_ns=`"),
+            (
+                "sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 events=1 p50_ns=2 p99_ns=1 p999_ns=3 max_ns=3",
+                "ascend",
+            ),
+            (
+                "sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 events=1 p50_ns=2 p99_ns=2 p999_ns=3 max_ns=3 more=1",
+                "more after",
+            ),
             ("done many", "count"),
         ];
         for (line, reason) in cases {

@@ -408,7 +408,8 @@ fn main() -> ExitCode {
     // The vectors of the contract are not what it lies about: those it plays with the real harness.
     let workload = rest.iter().position(|option| option == "--workload");
     let workload = workload.and_then(|at| rest.get(at + 1)).map(String::as_str);
-    let is_vector = matches!(workload, None | Some("conformance" | "no/such_workload"));
+    let is_vector =
+        matches!(workload, None | Some("conformance" | "conformance/events" | "no/such_workload"));
     if describe {
         fake.describe();
     } else if is_vector {

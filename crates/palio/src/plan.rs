@@ -138,6 +138,7 @@ impl Plan<'_> {
             ops: instance.ops,
             work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,
+            statistic: workload.statistic,
             reference,
             predictions: workload.predictions.clone(),
             cells,

@@ -2,10 +2,12 @@
 //!
 //! This is what the store keeps, what a bundle carries, and what a report is made from.
 
+use palio_protocol::distribution::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
+use crate::stats::Statistic;
 use crate::words::words;
 use crate::workload::{Model, Prediction, Preset, Scope, Settings};
 
@@ -113,6 +115,9 @@ pub struct RaceRecord {
     pub ops: u64,
     pub work: Option<u64>,
     pub elapsed_ns_min: Option<u64>,
+    /// What is ranked instead of the time, where the workload consists of events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistic: Option<Statistic>,
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
     pub predictions: Vec<Prediction>,
@@ -203,6 +208,34 @@ pub struct SampleRecord {
     pub work: Option<u64>,
     pub user_us: Option<u64>,
     pub sys_us: Option<u64>,
+    /// Of its events, if the contender reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DistributionRecord>,
+}
+
+/// The events of one sample, summarised by the contender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DistributionRecord {
+    pub events: u64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+}
+
+impl From<Distribution> for DistributionRecord {
+    fn from(from: Distribution) -> Self {
+        let Distribution { events, p50_ns, p99_ns, p999_ns, max_ns } = from;
+        Self { events, p50_ns, p99_ns, p999_ns, max_ns }
+    }
+}
+
+impl From<DistributionRecord> for Distribution {
+    fn from(from: DistributionRecord) -> Self {
+        let DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns } = from;
+        Self { events, p50_ns, p99_ns, p999_ns, max_ns }
+    }
 }
 
 impl Outcome {
@@ -221,6 +254,15 @@ impl SampleRecord {
     /// How long one iteration took.
     pub fn iteration_ns(&self) -> f64 {
         self.elapsed_ns as f64 / f64::from(self.batch)
+    }
+
+    /// The number that is ranked, in ns: the time of an iteration, or the statistic of the sample's
+    /// events; `None` if it has none.
+    pub fn value_ns(&self, statistic: Option<Statistic>) -> Option<f64> {
+        match statistic {
+            None => Some(self.iteration_ns()),
+            Some(statistic) => Some(statistic.in_sample(&self.distribution?.into()) as f64),
+        }
     }
 }
 
@@ -248,9 +290,9 @@ impl CellRecord {
         label
     }
 
-    /// The measured samples of completed race invocations, as (block, ns per iteration), in the
-    /// order of execution.
-    pub fn measured(&self) -> impl Iterator<Item = (u32, f64)> {
+    /// The measured samples of completed race invocations with their blocks, in the order of
+    /// execution.
+    pub fn measured(&self) -> impl Iterator<Item = (u32, &SampleRecord)> {
         self.invocations
             .iter()
             .filter(|invocation| invocation.outcome == Outcome::Ok)
@@ -260,7 +302,7 @@ impl CellRecord {
                     .samples
                     .iter()
                     .filter(|sample| !sample.warm_up)
-                    .map(move |sample| (block, sample.iteration_ns()))
+                    .map(move |sample| (block, sample))
             })
     }
 }
@@ -282,6 +324,7 @@ mod tests {
         assert_eq!(words(Model::ALL).join(" "), "async fork-join");
         assert_eq!(words(Scope::ALL).join(" "), "steady cold");
         assert_eq!(words(Preset::ALL).join(" "), "quick native published");
+        assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max max polls");
     }
 
     #[test]

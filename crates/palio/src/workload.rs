@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::Statistic;
 use crate::suggest::nearest;
 use crate::words::words;
 
@@ -201,6 +202,10 @@ pub struct Workload {
     pub predictions: Vec<Prediction>,
     /// No honest sample can be shorter.
     pub elapsed_ns_min: Option<u64>,
+    /// What is ranked instead of the time of an iteration: a number of the distribution of its
+    /// events, which `ops` counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistic: Option<Statistic>,
     pub presets: BTreeMap<Preset, Instance>,
 }
 
@@ -239,6 +244,7 @@ struct FamilyFile {
     #[serde(default)]
     predictions: Vec<Prediction>,
     elapsed_ns_min: Option<u64>,
+    statistic: Option<Statistic>,
     case: Vec<CaseFile>,
 }
 
@@ -247,6 +253,11 @@ struct FamilyFile {
 struct CaseFile {
     #[serde(default)]
     name: String,
+    /// Instead of the family's.
+    title: Option<String>,
+    unit: Option<String>,
+    statistic: Option<Statistic>,
+    predictions: Option<Vec<Prediction>>,
     quick: InstanceFile,
     native: InstanceFile,
     published: InstanceFile,
@@ -350,23 +361,36 @@ impl FamilyFile {
                     "" => self.id.clone(),
                     name => format!("{}/{name}", self.id),
                 };
-                let presets = [Preset::Quick, Preset::Native, Preset::Published]
-                    .into_iter()
-                    .map(|preset| Ok((preset, case.instance(preset, &mut Vec::new())?)))
-                    .collect::<Result<_>>()
-                    .with_context(|| format!("in the case {id}"))?;
+                let statistic = case.statistic.or(self.statistic);
+                let presets: BTreeMap<Preset, Instance> =
+                    [Preset::Quick, Preset::Native, Preset::Published]
+                        .into_iter()
+                        .map(|preset| Ok((preset, case.instance(preset, &mut Vec::new())?)))
+                        .collect::<Result<_>>()
+                        .with_context(|| format!("in the case {id}"))?;
+                if let Some(statistic) = statistic
+                    && let Some((preset, _)) =
+                        presets.iter().find(|(_, instance)| instance.ops < statistic.events_min())
+                {
+                    bail!(
+                        "in the case {id}: the {statistic} of an iteration needs {} events, and \
+                         the preset {preset} has fewer `ops`",
+                        statistic.events_min()
+                    );
+                }
                 Ok(Workload {
                     id,
                     family: self.id.clone(),
-                    title: self.title.clone(),
+                    title: case.title.as_ref().unwrap_or(&self.title).clone(),
                     model: self.model,
                     scope: self.scope,
-                    unit: self.unit.clone(),
+                    unit: case.unit.as_ref().unwrap_or(&self.unit).clone(),
                     source: self.source.clone(),
                     definition: self.definition.trim().to_owned(),
                     variants: variants.clone(),
-                    predictions: self.predictions.clone(),
+                    predictions: case.predictions.as_ref().unwrap_or(&self.predictions).clone(),
                     elapsed_ns_min: self.elapsed_ns_min,
+                    statistic,
                     presets,
                 })
             })
@@ -534,6 +558,21 @@ mod tests {
         let typo = FAMILY.replace("unit =", "unti =");
         let error = format!("{:#}", family(&typo).unwrap_err());
         assert!(error.contains("unti") && error.contains("line 6"), "{error}");
+    }
+
+    #[test]
+    fn a_statistic_needs_enough_events() {
+        let with = |ops: u32, statistic: &str| {
+            let text = FAMILY
+                .replace("ops = 10", &format!("ops = {ops}"))
+                .replace("[[case]]", &format!("[[case]]\nstatistic = \"{statistic}\""));
+            family(&text)
+        };
+        assert_eq!(with(1_000, "p99").unwrap()[0].statistic, Some(Statistic::P99));
+        assert_eq!(with(1, "max").unwrap()[0].statistic, Some(Statistic::Max));
+        let error = format!("{:#}", with(9_999, "p99.9").unwrap_err());
+        assert!(error.contains("p99.9") && error.contains("10000 events"), "{error}");
+        assert!(with(1_000, "p98").is_err());
     }
 
     #[test]

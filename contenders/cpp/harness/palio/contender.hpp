@@ -1,6 +1,7 @@
 // Who the contender is and what it can run.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
@@ -53,7 +54,8 @@ struct Contender {
     }
 
     Work prepare(Request request) const {
-        Work work = request.workload() == "conformance" ? conformance(request) : find(request)(request);
+        const bool given = request.workload() == "conformance" || request.workload() == conformance_events;
+        Work work = given ? conformance(request) : find(request)(request);
         request.refuse_what_is_left();
         return work;
     }
@@ -71,7 +73,10 @@ private:
         throw Refusal::unsupported(id + " does not run " + palio::quoted(request.workload()));
     }
 
-    // The workload that checks a harness rather than a runtime.
+    // A name of its own, so that a harness without events can refuse it as any other workload.
+    static constexpr const char* conformance_events = "conformance/events";
+
+    // The workloads that check a harness rather than a runtime.
     static Work conformance(Request& request) {
         auto answer = request.param<std::string>("answer");
         const auto ops = request.param<std::uint64_t>("ops");
@@ -81,7 +86,18 @@ private:
             work = palio::parse<std::uint64_t>(text);
             if (!work) throw Refusal::misuse("--set work=" + text + " has the wrong type");
         }
-        return Work::given(std::move(answer), ops, work);
+        Events events_ns;
+        if (request.workload() == conformance_events) {
+            const auto list = request.param<std::string>("events");
+            for (std::size_t start = 0; start <= list.size();) {
+                const std::size_t end = std::min(list.find(',', start), list.size());
+                const auto event_ns = palio::parse<std::uint64_t>(list.substr(start, end - start));
+                if (!event_ns) throw Refusal::misuse("--set events=" + list + " has the wrong type");
+                events_ns.push_back(*event_ns);
+                start = end + 1;
+            }
+        }
+        return Work::given(std::move(answer), ops, work, std::move(events_ns));
     }
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "events.hpp"
 #include "usage.hpp"
 
 namespace palio {
@@ -43,6 +44,8 @@ struct Sample {
     std::optional<std::string> answer;
     std::optional<std::uint64_t> work = 0;
     std::optional<CpuTime> cpu;
+    // Empty where the workload has no events.
+    Events events_ns = {};
 
     void add(const std::string& more_answer, std::uint64_t more_ops, std::optional<std::uint64_t> more_work) {
         if (!answer) {
@@ -66,7 +69,7 @@ struct Sample {
         const auto sys_us = cpu ? std::optional(cpu->sys_us) : std::nullopt;
         return "sample elapsed_ns=" + std::to_string(elapsed_ns) + " ops=" + std::to_string(ops) +
                " answer=" + answer.value_or("-") + " work=" + or_dash(work) + " user_us=" + or_dash(user_us) +
-               " sys_us=" + or_dash(sys_us);
+               " sys_us=" + or_dash(sys_us) + distribution(events_ns);
     }
 };
 
@@ -78,9 +81,12 @@ public:
     static Work plain(std::function<Iteration()> iterate) { return Work(std::move(iterate)); }
     // Work with untimed parts around every iteration.
     static Work staged(std::unique_ptr<Staged> stages) { return Work(std::move(stages)); }
-    // No work at all: the workload `conformance`.
-    static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work) {
-        return Work(Given{std::move(answer), ops, work});
+    // Work that consists of events: every iteration appends what each of its events took, and it is
+    // timed as a whole too.
+    static Work measured(std::function<Iteration(Events&)> iterate) { return Work(std::move(iterate)); }
+    // No work at all: the workloads `conformance` and `conformance/events`.
+    static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work, Events events_ns = {}) {
+        return Work(Given{std::move(answer), ops, work, std::move(events_ns)});
     }
 
     Sample sample(std::uint32_t batch) {
@@ -96,14 +102,16 @@ public:
 private:
     using Plain = std::function<Iteration()>;
     using Stages = std::unique_ptr<Staged>;
+    using Measure = std::function<Iteration(Events&)>;
     struct Given {
         std::string answer;
         std::uint64_t ops;
         std::optional<std::uint64_t> work;
+        Events events_ns;
     };
     using Clock = std::chrono::steady_clock;
 
-    explicit Work(std::variant<Plain, Stages, Given> kind) : kind_(std::move(kind)) {}
+    explicit Work(std::variant<Plain, Stages, Measure, Given> kind) : kind_(std::move(kind)) {}
 
     static std::uint64_t elapsed_ns(Clock::time_point start) {
         const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
@@ -135,13 +143,22 @@ private:
         }
     }
 
-    static void take(Given& given, std::uint32_t batch, Sample& sums) {
+    static void take(Measure& iterate, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
-        for (std::uint32_t i = 0; i < batch; ++i) sums.add(given.answer, given.ops, given.work);
+        for (std::uint32_t i = 0; i < batch; ++i) sums.add(iterate(sums.events_ns));
         sums.elapsed_ns = elapsed_ns(start);
     }
 
-    std::variant<Plain, Stages, Given> kind_;
+    static void take(Given& given, std::uint32_t batch, Sample& sums) {
+        const auto start = Clock::now();
+        for (std::uint32_t i = 0; i < batch; ++i) {
+            sums.add(given.answer, given.ops, given.work);
+            sums.events_ns.insert(sums.events_ns.end(), given.events_ns.begin(), given.events_ns.end());
+        }
+        sums.elapsed_ns = elapsed_ns(start);
+    }
+
+    std::variant<Plain, Stages, Measure, Given> kind_;
 };
 
 }  // namespace palio

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::project::open_store;
 use super::{Places, say};
-use crate::record::{CellRecord, RaceRecord, SampleRecord};
-use crate::stats::Summary;
+use crate::record::{CellRecord, RaceRecord};
+use crate::stats::{Statistic, Summary};
 use crate::suggest::nearest;
 use crate::workload::settings_text;
 
@@ -86,6 +86,7 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         lines.push("  its standard error:".to_owned());
         lines.extend(stderr.lines().map(|line| format!("    {line}")));
     }
+    let unit = if race.statistic.is_none_or(Statistic::is_time) { " ns" } else { "" };
     for invocation in &cell.invocations {
         let stage = invocation
             .block
@@ -94,11 +95,11 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .samples
             .iter()
             .filter(|sample| !sample.warm_up)
-            .map(SampleRecord::iteration_ns)
+            .filter_map(|sample| sample.value_ns(race.statistic))
             .collect();
         let summary = match Summary::of(&measured) {
             Ok(summary) => format!(
-                "median {:.0} ns, min {:.0}, max {:.0}",
+                "median {:.0}{unit}, min {:.0}, max {:.0}",
                 summary.median_ns, summary.min_ns, summary.max_ns
             ),
             Err(_) => "no measured sample".to_owned(),
@@ -112,10 +113,15 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             .iter()
             .map(|sample| {
                 let mark = if sample.warm_up { "~" } else { "" };
-                format!("{mark}{:.0}", sample.iteration_ns())
+                let value = sample.value_ns(race.statistic);
+                value.map_or_else(|| format!("{mark}?"), |ns| format!("{mark}{ns:.0}"))
             })
             .collect();
-        lines.push(format!("    ns per iteration (~ warm-up): {}", each.join(" ")));
+        let what = race.statistic.map_or_else(
+            || "ns per iteration".to_owned(),
+            |name| format!("{name} of each sample{unit}"),
+        );
+        lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
     }
     if let Some(schedule) = cell.schedule {
         let command = crate::report::summary::shell_line(&cell.command);

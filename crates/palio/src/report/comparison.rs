@@ -47,7 +47,10 @@ impl Change {
 pub fn compare(a: &RunRecord, b: &RunRecord) -> Result<Comparison> {
     let (report_a, report_b) = (summary::report(a), summary::report(b));
     let same = |x: &Race, y: &Race| {
-        x.workload == y.workload && x.threads == y.threads && x.params == y.params
+        x.workload == y.workload
+            && x.threads == y.threads
+            && x.params == y.params
+            && x.statistic == y.statistic
     };
     let pairs: Vec<(&Race, &Race)> = report_a
         .races
@@ -109,8 +112,8 @@ fn change(x: &Race, y: &Race, before: &Entry, after: &Entry) -> Change {
     }
     // Blocks of two runs were not raced together, so a pair shares no drift; the interval is as
     // wide as that makes it.
-    let ratio = blocks(after)
-        .zip(blocks(before))
+    let ratio = blocks(y, after)
+        .zip(blocks(x, before))
         .and_then(|(after, before)| RatioInterval::between(&after, &before));
     let Some(ratio) = ratio else {
         change.note = "no block in common".to_owned();
@@ -135,7 +138,7 @@ fn change(x: &Race, y: &Race, before: &Entry, after: &Entry) -> Change {
     change
 }
 
-fn blocks(entry: &Entry) -> Option<BlockTimes> {
+fn blocks(race: &Race, entry: &Entry) -> Option<BlockTimes> {
     let count = entry.sample_block.iter().max()? + 1;
     let by_block: Vec<Vec<f64>> = (0..count)
         .map(|block| {
@@ -143,8 +146,6 @@ fn blocks(entry: &Entry) -> Option<BlockTimes> {
             pairs.filter(|(b, _)| **b == block).map(|(_, ns)| *ns).collect()
         })
         .collect();
-    BlockTimes::from_samples(
-        by_block.iter().map(|samples| (!samples.is_empty()).then_some(&samples[..])),
-    )
-    .ok()
+    let samples = by_block.iter().map(|samples| (!samples.is_empty()).then_some(&samples[..]));
+    BlockTimes::by(race.statistic, samples).ok()
 }

@@ -4,6 +4,7 @@
 //! empty.
 
 use super::model::{Entry, Race, Report};
+use crate::stats::Statistic;
 
 const ENTRIES: &[&str] = &[
     "run",
@@ -43,6 +44,13 @@ const ENTRIES: &[&str] = &[
     "samples",
     "batch",
     "detail",
+    "statistic",
+    "value_ns",
+    "events",
+    "event_p50_ns",
+    "event_p99_ns",
+    "event_p999_ns",
+    "event_max_ns",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -56,6 +64,8 @@ const SAMPLES: &[&str] = &[
     "block",
     "sample",
     "elapsed_ns",
+    "statistic",
+    "value_ns",
 ];
 
 /// One line for each contender of each race, failures too, after a line of names.
@@ -84,6 +94,8 @@ pub fn samples(report: &Report) -> String {
                 out.text(entry.variant.as_deref().unwrap_or_default());
                 out.number(Some(*block));
                 out.number(Some(i));
+                out.number(Some(*ns).filter(|_| race.statistic.is_none()));
+                out.text(race.statistic.map_or("", Statistic::name));
                 out.number(Some(*ns));
                 out.end();
             }
@@ -130,6 +142,14 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(Some(entry.samples));
     out.number(Some(entry.batch));
     out.text(entry.detail.as_deref().unwrap_or_default());
+    out.text(race.statistic.map_or("", Statistic::name));
+    out.number(entry.value_ns);
+    let events = entry.distribution;
+    out.number(events.map(|d| d.events));
+    out.number(events.and_then(|d| d.p50_ns));
+    out.number(events.and_then(|d| d.p99_ns));
+    out.number(events.and_then(|d| d.p999_ns));
+    out.number(events.map(|d| d.max_ns));
     out.end();
 }
 

@@ -97,6 +97,11 @@ fn summary(out: &mut String, view: &View<'_>) {
         out.push_str(
             "Median time of an iteration; **bold** is first, or not told apart from the first.\n\n",
         );
+        if view.report.races.iter().any(|race| race.statistic.is_some()) {
+            out.push_str(
+                "A row with `p50`, `p99`, `p99.9`, `max` or `max polls` after its name shows that number of its events instead.\n\n",
+            );
+        }
     }
 }
 
@@ -109,7 +114,7 @@ fn by_row(out: &mut String, view: &View<'_>, races: &[usize]) {
     for &i in races {
         let race = &view.report.races[i];
         let mut row = vec![short_name(race), race.threads.to_string()];
-        row.extend(columns.iter().map(|&c| summary_cell(view.grid[i][c])));
+        row.extend(columns.iter().map(|&c| summary_cell(race, view.grid[i][c])));
         table.rows.push(row);
     }
     table.write(out);
@@ -133,7 +138,9 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
         let race = &view.report.races[first];
         let twin = |n: u32| on(n).find(|&i| is_same_work(race, &view.report.races[i]));
         let mut row = vec![short_name(race)];
-        row.extend(cells.iter().map(|&(c, n)| summary_cell(twin(n).and_then(|i| view.grid[i][c]))));
+        row.extend(
+            cells.iter().map(|&(c, n)| summary_cell(race, twin(n).and_then(|i| view.grid[i][c]))),
+        );
         table.rows.push(row);
     }
     table.write(out);
@@ -167,15 +174,16 @@ fn short_name(race: &Race) -> String {
     let name = race.workload.split_once('/').map_or(race.workload.as_str(), |(_, name)| name);
     let params = race.params_text();
     let gap = if params.is_empty() { "" } else { " " };
-    text(&format!("{name}{gap}{params}"))
+    let statistic = race.statistic.map_or(String::new(), |name| format!(" · {name}"));
+    text(&format!("{name}{gap}{params}{statistic}"))
 }
 
-fn summary_cell(entry: Option<&Entry>) -> String {
+fn summary_cell(race: &Race, entry: Option<&Entry>) -> String {
     match entry {
         None => String::new(),
         Some(entry) if entry.outcome != Outcome::Ok => format!("*{}*", entry.outcome.words()),
         Some(entry) => {
-            let time = entry.median_ns.map_or(NONE.into(), units::time);
+            let time = entry.value_ns.map_or(NONE.into(), |value| race.number_text(value));
             if entry.is_first() { format!("**{time}**") } else { time }
         }
     }
@@ -185,6 +193,9 @@ fn details(out: &mut String, report: &Report, race: &Race) {
     let _ =
         writeln!(out, "### {}\n\n{}.", text(&race.label()), text(race.title.trim_end_matches('.')));
     let _ = writeln!(out, "Noise floor {}.", race.noise_text());
+    if let Some(statistic) = race.statistic_text() {
+        let _ = writeln!(out, "Not a time of an iteration: {}.", text(&statistic));
+    }
     if let Some(reference) = &race.reference {
         let _ = writeln!(out, "Verdicts are against {}.", text(reference));
     }
@@ -195,16 +206,20 @@ fn details(out: &mut String, report: &Report, race: &Race) {
         let _ = writeln!(out, "Caution: {}.", text(&caveat));
     }
     out.push('\n');
-    let per_op = format!("Per {}", text(&race.unit));
+    let value = race.value_title();
+    let detail = match race.statistic {
+        None => format!("Per {}", text(&race.unit)),
+        Some(_) => race.detail_head(),
+    };
     let heads = [
         "Rank",
         "Contender",
         "Ratio to best",
         "95 %",
         "Verdict",
-        "Median",
+        &value,
         "Min–max",
-        &per_op,
+        &detail,
         "CPU",
         "Memory",
     ];
@@ -231,9 +246,11 @@ fn detail_row(race: &Race, entry: &Entry) -> [String; 10] {
         or_none(best.map(|i| units::ratio(i.point))),
         or_none(best.map(|i| units::limits(i.lo, i.hi))),
         or_none(entry.ratio_to_reference.map(|v| v.verdict.word().into())),
-        or_none(entry.median_ns.map(units::time)),
-        or_none(range.map(|(min, max)| format!("{}–{}", units::time(min), units::time(max)))),
-        or_none(entry.ns_per_op(race).map(units::time)),
+        or_none(entry.value_ns.map(|value| race.number_text(value))),
+        or_none(
+            range.map(|(min, max)| format!("{}–{}", race.number_text(min), race.number_text(max))),
+        ),
+        text(&race.detail_text(entry)),
         or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
         or_none(entry.max_rss_kib.map(units::kibibytes)),
     ]

@@ -14,6 +14,7 @@ pub mod model;
 pub mod summary;
 pub mod terminal;
 
+mod statistic;
 mod units;
 mod view;
 

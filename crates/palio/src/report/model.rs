@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
 use crate::record::{Machine, Outcome};
+use crate::stats::Statistic;
 use crate::workload::{Model, Preset, Scope};
 
 /// Everything that one run has to say.
@@ -64,6 +65,9 @@ pub struct Race {
     pub answer: String,
     /// Units in one iteration.
     pub ops: u64,
+    /// What is ranked of its events, which are its units; `null` for the time of an iteration.
+    #[serde(default)]
+    pub statistic: Option<Statistic>,
     /// The contender that the ratios and the noise floor refer to, if one completed.
     pub reference: Option<String>,
     /// `None` if the reference or its shadow did not complete.
@@ -121,7 +125,7 @@ pub struct Entry {
     pub track: Track,
     /// The variant that is shown, the fastest of those raced, such as `reader=first`.
     pub variant: Option<String>,
-    /// The other variants' medians, in ns.
+    /// The other variants' `value_ns`.
     pub other_variants: BTreeMap<String, f64>,
     pub outcome: Outcome,
     /// For a failure: what went wrong, in a sentence.
@@ -131,9 +135,18 @@ pub struct Entry {
     /// Best and worst rank that the data allow, from 1; `None` if not ranked: a failure, or a
     /// baseline.
     pub rank: Option<[u32; 2]>,
+    /// What is ranked: the median time of an iteration, or the race's statistic.
+    #[serde(default)]
+    pub value_ns: Option<f64>,
+    /// The median time of an iteration; `None` where something else is ranked.
     pub median_ns: Option<f64>,
+    /// The least of `sample_ns`.
     pub min_ns: Option<f64>,
+    /// The greatest of `sample_ns`.
     pub max_ns: Option<f64>,
+    /// Of the events of all measured samples; `None` where the race ranks times.
+    #[serde(default)]
+    pub distribution: Option<Distribution>,
     pub ratio_to_best: Option<Interval>,
     pub ratio_to_reference: Option<Verdict>,
     /// Mean user CPU time of an iteration, in µs, of the whole process.
@@ -151,12 +164,25 @@ pub struct Entry {
     pub samples: u32,
     /// Iterations in one sample.
     pub batch: u32,
-    /// Every measured sample in the order of execution, in ns per iteration.
+    /// Every measured sample in the order of execution: its time in ns per iteration, or the race's
+    /// statistic of its events in ns.
     pub sample_ns: Vec<f64>,
     /// The block of each of `sample_ns`, from 0.
     pub sample_block: Vec<u32>,
     /// A command that runs this cell by hand.
     pub by_hand: Option<String>,
+}
+
+/// The events of a contender in one race. A percentile is the median over its samples, and `None`
+/// where a sample has too few events for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    pub events: u64,
+    pub p50_ns: Option<f64>,
+    pub p99_ns: Option<f64>,
+    pub p999_ns: Option<f64>,
+    /// The longest event of all samples.
+    pub max_ns: f64,
 }
 
 /// One contender over all races.

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::contender::{Kind, Track};
-use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord};
+use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord};
 use crate::report::model::{
-    CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Run, Total, Verdict,
-    VerdictWord,
+    CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
+    Total, Verdict, VerdictWord,
 };
-use crate::stats::{self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Summary, Totals};
+use crate::stats::{
+    self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Statistic, Summary, Totals,
+    location_ns,
+};
 use crate::workload::{Model, Prediction, Relation, settings_text};
 
 /// Makes the report of a run; of an unfinished one too, with what there is.
@@ -65,15 +68,19 @@ fn contenders(run: &RunRecord) -> Vec<Contender> {
 /// A cell with its samples in the shapes that statistics want.
 struct MeasuredCell<'a> {
     cell: &'a CellRecord,
-    /// ns per iteration and block, in the order of execution.
+    statistic: Option<Statistic>,
+    /// The block of each sample and what is ranked of it in ns, in the order of execution.
     samples: Vec<(u32, f64)>,
     blocks: Option<BlockTimes>,
     summary: Option<Summary>,
 }
 
 impl<'a> MeasuredCell<'a> {
-    fn of(cell: &'a CellRecord) -> Self {
-        let samples: Vec<(u32, f64)> = cell.measured().collect();
+    fn of(cell: &'a CellRecord, statistic: Option<Statistic>) -> Self {
+        let samples: Vec<(u32, f64)> = cell
+            .measured()
+            .filter_map(|(block, sample)| Some((block, sample.value_ns(statistic)?)))
+            .collect();
         let blocks = samples.iter().map(|(block, _)| block + 1).max().unwrap_or(0);
         let by_block: Vec<Vec<f64>> = (0..blocks)
             .map(|block| samples.iter().filter(|(b, _)| *b == block).map(|(_, ns)| *ns).collect())
@@ -82,7 +89,8 @@ impl<'a> MeasuredCell<'a> {
         let all: Vec<f64> = samples.iter().map(|(_, ns)| *ns).collect();
         Self {
             cell,
-            blocks: BlockTimes::from_samples(times).ok(),
+            statistic,
+            blocks: BlockTimes::by(statistic, times).ok(),
             summary: Summary::of(&all).ok(),
             samples,
         }
@@ -92,8 +100,39 @@ impl<'a> MeasuredCell<'a> {
         self.cell.outcome == Outcome::Ok && self.summary.is_some()
     }
 
-    fn median_ns(&self) -> f64 {
-        self.summary.as_ref().map_or(f64::INFINITY, |summary| summary.median_ns)
+    /// What is ranked and shown: the median over all samples, or over the maxima of all
+    /// invocations.
+    fn value_ns(&self) -> Option<f64> {
+        match self.statistic {
+            Some(Statistic::Max | Statistic::MaxPolls) => self.blocks.as_ref()?.typical_ns(),
+            _ => self.summary.as_ref().map(|summary| summary.median_ns),
+        }
+    }
+
+    fn order(&self) -> f64 {
+        self.value_ns().unwrap_or(f64::INFINITY)
+    }
+
+    fn distribution(&self) -> Option<Distribution> {
+        self.statistic?;
+        let each: Option<Vec<_>> =
+            self.cell.measured().map(|(_, sample)| sample.distribution).collect();
+        let each = each.filter(|each| !each.is_empty())?;
+        let least_events = each.iter().map(|d| d.events).min()?;
+        let percentile = |statistic: Statistic| {
+            let value = |sample: &SampleRecord| sample.value_ns(Some(statistic));
+            let values: Option<Vec<f64>> =
+                self.cell.measured().map(|(_, sample)| value(sample)).collect();
+            let defined = least_events >= statistic.events_min();
+            values.filter(|_| defined).and_then(|values| location_ns(&values).ok())
+        };
+        Some(Distribution {
+            events: each.iter().map(|d| d.events).sum(),
+            p50_ns: percentile(Statistic::P50),
+            p99_ns: percentile(Statistic::P99),
+            p999_ns: percentile(Statistic::P999),
+            max_ns: each.iter().map(|d| d.max_ns).max()? as f64,
+        })
     }
 }
 
@@ -109,7 +148,8 @@ struct MeasuredRace<'a> {
 
 impl<'a> MeasuredRace<'a> {
     fn of(race: &'a RaceRecord) -> Self {
-        let cells: Vec<_> = race.cells.iter().map(MeasuredCell::of).collect();
+        let cells: Vec<_> =
+            race.cells.iter().map(|cell| MeasuredCell::of(cell, race.statistic)).collect();
         let mut chosen: Vec<usize> = Vec::new();
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.cell.shadow) {
             match chosen
@@ -118,8 +158,8 @@ impl<'a> MeasuredRace<'a> {
             {
                 None => chosen.push(index),
                 Some(other) => {
-                    let better = (cell.is_ok(), -cell.median_ns())
-                        > (cells[*other].is_ok(), -cells[*other].median_ns());
+                    let better = (cell.is_ok(), -cell.order())
+                        > (cells[*other].is_ok(), -cells[*other].order());
                     if better {
                         *other = index;
                     }
@@ -211,6 +251,7 @@ impl<'a> MeasuredRace<'a> {
             scope: race.scope,
             answer: race.answer.clone(),
             ops: race.ops,
+            statistic: race.statistic,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
             noise_floor: self.floor.a_a().map(|shadow| NoiseFloor {
                 ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
@@ -233,7 +274,7 @@ impl<'a> MeasuredRace<'a> {
                     && other.cell.variant != cell.variant
                     && other.is_ok()
             })
-            .map(|other| (settings_text(&other.cell.variant), other.median_ns()))
+            .map(|other| (settings_text(&other.cell.variant), other.order()))
             .collect();
         let cpu = CpuSums::of(cell);
         let raced = |of: fn(&crate::record::Resources) -> Option<u64>| {
@@ -260,9 +301,11 @@ impl<'a> MeasuredRace<'a> {
             detail: cell.detail.clone(),
             stderr: cell.stderr.clone(),
             rank: None,
-            median_ns: summary.map(|s| s.median_ns),
+            value_ns: measured.value_ns(),
+            median_ns: summary.filter(|_| measured.statistic.is_none()).map(|s| s.median_ns),
             min_ns: summary.map(|s| s.min_ns),
             max_ns: summary.map(|s| s.max_ns),
+            distribution: measured.distribution(),
             ratio_to_best: None,
             ratio_to_reference: self.against_reference(index),
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),

@@ -78,6 +78,9 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
     let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &label));
     paper.prose(out, "", &race.title);
     paper.prose(out, "", &format!("noise floor {}", race.noise_text()));
+    if let Some(statistic) = race.statistic_text() {
+        paper.prose(out, "", &statistic);
+    }
     if let Some(certificate) = race.certificate() {
         paper.prose(out, "", &certificate);
     }
@@ -89,8 +92,8 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
     if !ranked.is_empty() {
         out.push('\n');
         let rows: Vec<Row> = ranked.iter().map(|entry| Row::new(race, entry)).collect();
-        let per_op = format!("per {}", race.unit);
-        let wide = Table::wide(&per_op, &rows);
+        let detail = race.detail_head();
+        let wide = Table::wide(race.value_head(), &detail, &rows);
         if wide.width() <= paper.width {
             wide.write(out, paper)
         } else {
@@ -129,8 +132,8 @@ impl Row {
             ratio: or_none(best.map(|i| units::ratio(i.point))),
             limits: or_none(best.map(|i| units::limits(i.lo, i.hi))),
             verdict: entry.ratio_to_reference.map(|v| v.verdict),
-            median: or_none(entry.median_ns.map(units::time)),
-            per_op: or_none(entry.ns_per_op(race).map(units::time)),
+            median: or_none(entry.value_ns.map(|value| race.number_text(value))),
+            per_op: race.detail_text(entry),
             spread: or_none(entry.spread_percent().map(units::percent)),
             cpu: or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
             memory: or_none(entry.max_rss_kib.map(units::kibibytes)),
@@ -150,7 +153,7 @@ impl Row {
 /// Two lines a contender, for a terminal on which the table does not fit.
 fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
     let mut table =
-        Table::new(&["rank", "contender", "ratio", "95 % interval", "median", "verdict"]);
+        Table::new(&["rank", "contender", "ratio", "95 % interval", race.value_head(), "verdict"]);
     table.left = &[1, 5];
     let mut notes = Vec::new();
     for row in rows {
@@ -162,8 +165,12 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
         let variant =
             if row.variant.is_empty() { String::new() } else { format!(" · {}", row.variant) };
         notes.push(format!(
-            "{}{variant} · {} a {} · spread {} · CPU {} · {}",
-            row.version, row.per_op, race.unit, row.spread, row.cpu, row.memory
+            "{}{variant} · {} · spread {} · CPU {} · {}",
+            row.version,
+            race.detail_phrase(&row.per_op),
+            row.spread,
+            row.cpu,
+            row.memory
         ));
     }
     let _ = writeln!(
@@ -400,13 +407,13 @@ impl<'a> Table<'a> {
         Self { heads: heads.to_vec(), left: &[], rows: Vec::new() }
     }
 
-    fn wide(per_op: &'a str, rows: &[Row]) -> Self {
+    fn wide(value: &'a str, per_op: &'a str, rows: &[Row]) -> Self {
         let has_variants = rows.iter().any(|row| !row.variant.is_empty());
         let mut heads = vec!["rank", "contender"];
         if has_variants {
             heads.push("variant");
         }
-        heads.extend(["ratio", "95 % interval", "median", "verdict"]);
+        heads.extend(["ratio", "95 % interval", value, "verdict"]);
         heads.extend([per_op, "spread", "CPU", "memory"]);
         let left = if has_variants { &[1, 2, 6][..] } else { &[1, 5][..] };
         let mut table = Self { heads, left, rows: Vec::new() };

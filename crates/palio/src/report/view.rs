@@ -158,9 +158,9 @@ impl Entry {
         self.track == Track::Tuned
     }
 
-    /// Range ÷ median, in percent.
+    /// Range ÷ what is ranked, in percent.
     pub(super) fn spread_percent(&self) -> Option<f64> {
-        Some((self.max_ns? - self.min_ns?) / self.median_ns? * 100.0).filter(|x| x.is_finite())
+        Some((self.max_ns? - self.min_ns?) / self.value_ns? * 100.0).filter(|x| x.is_finite())
     }
 
     pub(super) fn ns_per_op(&self, race: &Race) -> Option<f64> {

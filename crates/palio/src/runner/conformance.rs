@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Deserialize;
 
 use crate::runner::build::{Spoken, converse};
+use crate::runner::invocation::STATUS_UNSUPPORTED;
 
 /// One session that every harness must get right.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Vector {
     /// What standard error must contain.
     #[serde(default)]
     stderr: String,
+    /// Whether a harness may refuse the workload instead, as one that it does not support.
+    #[serde(default)]
+    optional: bool,
 }
 
 #[derive(Deserialize)]
@@ -50,6 +54,9 @@ impl Vector {
         let never = AtomicBool::new(false);
         let Spoken { status, stdout, stderr } =
             converse(&command, Path::new("."), &self.stdin, &never)?;
+        if self.optional && status == Some(STATUS_UNSUPPORTED) && stdout.is_empty() {
+            return Ok(());
+        }
         if status != Some(self.status) {
             let ended = status
                 .map_or_else(|| "by a signal".to_owned(), |status| format!("with status {status}"));

@@ -10,6 +10,7 @@ use palio_protocol::message::{Answer, Command, Sample};
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule};
 use crate::runner::excerpt::shown;
 use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
+use crate::stats::Statistic;
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
@@ -153,7 +154,7 @@ impl<'a> Conversation<'a> {
                 sample.elapsed_ns
             ));
         }
-        None
+        missing_events(race.statistic?, &race.unit, sample)
     }
 
     /// A sample as it is stored.
@@ -167,6 +168,7 @@ impl<'a> Conversation<'a> {
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
+            distribution: sample.distribution.map(Into::into),
         }
     }
 
@@ -199,8 +201,20 @@ impl<'a> Conversation<'a> {
     }
 }
 
+/// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
+fn missing_events(statistic: Statistic, unit: &str, sample: &Sample) -> Option<String> {
+    match sample.distribution {
+        None => Some(format!("it reported no distribution, and the {statistic} is ranked")),
+        Some(distribution) if distribution.events != sample.ops => Some(format!(
+            "it reported {} events, and did {} {unit}s",
+            distribution.events, sample.ops
+        )),
+        Some(_) => None,
+    }
+}
+
 /// The exit status of the contract for "I do not do this".
-const STATUS_UNSUPPORTED: i32 = 3;
+pub(super) const STATUS_UNSUPPORTED: i32 = 3;
 
 fn verdict(
     failure: Option<&Failure>,
@@ -291,6 +305,9 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MAX: f64 = 100.0;
 const SAMPLES_MIN: f64 = 3.0;
 const BATCH_MAX: u32 = 1 << 24;
+/// For a maximum, which grows with the number of events: whoever is fast must not be asked for more
+/// of them.
+const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
 /// If the first iteration is longer than this many budgets, and than a second, a sample is one
 /// iteration.
 const LONG_BUDGETS: f64 = 10.0;
@@ -302,6 +319,9 @@ const LONG_NS_MIN: f64 = 1e9;
 /// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples
 /// fill the budget, but are at least 3 (1 when one alone overruns the budget) and at most 100; a
 /// tenth as many, at least 1, warm up.
+///
+/// Where a statistic of events is ranked, a batch is one iteration, which the catalogue has made
+/// long enough; where it is the maximum, everybody takes the same number of samples.
 ///
 /// An iteration much longer than the budget is not repeated: there are cells in which each takes a
 /// minute.
@@ -319,14 +339,18 @@ pub fn pilot(
     let mut schedule = None;
     let first = conversation.run(1, 1, true);
     if let Some(&[first_ns]) = first.as_deref() {
-        schedule = settled(first_ns, limits.budget_ms);
+        schedule = match race.statistic {
+            Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
+            _ => settled(first_ns, limits.budget_ms),
+        };
+        let batch_max = if race.statistic.is_some() { 1 } else { BATCH_MAX };
         let mut batch = 1_u32;
         // The first iterations of a process are slow; a few rounds settle on its pace.
         while schedule.is_none()
             && let Some(times) = conversation.run(2, batch, true)
         {
             let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(BATCH_MAX)) as u32;
+            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(batch_max)) as u32;
             let enough = enough.max(1).next_power_of_two();
             if enough <= batch {
                 schedule = Some(fixed(iteration_ns, enough, limits.budget_ms));
@@ -369,6 +393,21 @@ mod tests {
         assert_eq!(at(6e7, 1), Schedule { warm_ups: 1, samples: 3, batch: 1 });
         assert_eq!(at(2e8, 1), Schedule { warm_ups: 1, samples: 1, batch: 1 });
         assert_eq!(at(10.0, 131_072).samples, 76);
+    }
+
+    #[test]
+    fn whoever_leaves_out_an_event_is_wrong() {
+        let line = "sample elapsed_ns=9 ops=3 answer=3 work=- user_us=- sys_us=-";
+        let missing = |end: &str| {
+            let Ok(Answer::Sample(sample)) = format!("{line}{end}").parse() else {
+                panic!("a sample");
+            };
+            missing_events(Statistic::P99, "wake-up", &sample)
+        };
+        assert_eq!(missing(" events=3 p50_ns=1 p99_ns=1 p999_ns=1 max_ns=1"), None);
+        let fewer = missing(" events=2 p50_ns=1 p99_ns=1 p999_ns=1 max_ns=1").unwrap();
+        assert_eq!(fewer, "it reported 2 events, and did 3 wake-ups");
+        assert!(missing("").unwrap().contains("the p99 is ranked"));
     }
 
     #[test]

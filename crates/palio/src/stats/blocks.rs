@@ -1,5 +1,6 @@
 //! The locations of one contender's invocations, one per block of a race.
 
+use super::statistic::Statistic;
 use super::summary::{InvalidSamples, is_time, location_ns};
 
 /// One contender's times in one race: a location per block, or nothing where its invocation failed.
@@ -44,11 +45,41 @@ impl BlockTimes {
     pub fn from_samples<'a>(
         invocations: impl IntoIterator<Item = Option<&'a [f64]>>,
     ) -> Result<Self, InvalidSamples> {
+        Self::located(invocations, location_ns)
+    }
+
+    /// Reduces the values of each invocation's samples to the location of `statistic`; without one,
+    /// samples are times and this is [`from_samples`](Self::from_samples).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSamples`] if an invocation that is present has no samples or an impossible one.
+    pub fn by<'a>(
+        statistic: Option<Statistic>,
+        invocations: impl IntoIterator<Item = Option<&'a [f64]>>,
+    ) -> Result<Self, InvalidSamples> {
+        match statistic {
+            None => Self::from_samples(invocations),
+            Some(statistic) => Self::located(invocations, |samples| statistic.location_ns(samples)),
+        }
+    }
+
+    fn located<'a>(
+        invocations: impl IntoIterator<Item = Option<&'a [f64]>>,
+        location_ns: impl Fn(&[f64]) -> Result<f64, InvalidSamples>,
+    ) -> Result<Self, InvalidSamples> {
         let locations = invocations
             .into_iter()
-            .map(|samples| samples.map(location_ns).transpose())
+            .map(|samples| samples.map(&location_ns).transpose())
             .collect::<Result<Vec<_>, _>>()?;
         Self::new(locations)
+    }
+
+    /// The median of the locations, in ns; `None` if this contender was never measured.
+    #[must_use]
+    pub fn typical_ns(&self) -> Option<f64> {
+        let locations: Vec<f64> = self.ln_ns.iter().flatten().map(|ln| ln.exp()).collect();
+        super::summary::location_ns(&locations).ok()
     }
 
     /// Number of blocks in which this contender was measured.

@@ -6,7 +6,8 @@
 //! The path of a number:
 //!
 //! 1. [`Summary`] describes the samples of one invocation or of one cell.
-//! 2. [`BlockTimes`] keeps one location (the median) per invocation, in block order.
+//! 2. [`BlockTimes`] keeps one location (the median, or what a [`Statistic`] says) per invocation,
+//!    in block order.
 //! 3. [`RatioInterval`] compares two contenders block by block, with a 95 % interval.
 //! 4. [`NoiseFloor`] is the same comparison of the reference with its own shadow.
 //! 5. [`Verdict`] and [`Ranking`] say what the intervals allow, and nothing below the floor.
@@ -24,6 +25,7 @@ mod floor;
 mod rank;
 mod ratio;
 mod signed_rank;
+mod statistic;
 mod summary;
 mod totals;
 mod verdict;
@@ -32,6 +34,7 @@ pub use blocks::BlockTimes;
 pub use floor::{MIN_FLOOR, NoiseFloor};
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
+pub use statistic::Statistic;
 pub use summary::{InvalidSamples, Summary, location_ns, quantile};
 pub use totals::{InvalidRatios, Total, Totals};
 pub use verdict::{EquivalenceMargin, Verdict};

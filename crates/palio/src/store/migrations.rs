@@ -63,6 +63,12 @@ const STEPS: &[&str] = &[
         sys_us        INTEGER,
         PRIMARY KEY (invocation, position)
      ) STRICT, WITHOUT ROWID;",
+    // 2: the distribution of a sample's events; all five are NULL where there are none.
+    "ALTER TABLE sample ADD COLUMN events INTEGER;
+     ALTER TABLE sample ADD COLUMN p50_ns INTEGER;
+     ALTER TABLE sample ADD COLUMN p99_ns INTEGER;
+     ALTER TABLE sample ADD COLUMN p999_ns INTEGER;
+     ALTER TABLE sample ADD COLUMN max_ns INTEGER;",
 ];
 
 /// The version that this Palio writes.

@@ -17,7 +17,8 @@ pub use bundle::{export, import, schema as bundle_schema};
 pub use lease::Lease;
 
 use crate::record::{
-    CellRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord, SampleRecord, Schedule,
+    CellRecord, DistributionRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord,
+    SampleRecord, Schedule,
 };
 use crate::workload::Preset;
 
@@ -397,7 +398,8 @@ impl Store {
 
     fn load_samples(&self, invocation_id: i64) -> Result<Vec<SampleRecord>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us
+            "SELECT warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
+                    events, p50_ns, p99_ns, p999_ns, max_ns
              FROM sample WHERE invocation = ?1 ORDER BY position",
         )?;
         let samples = statement.query_map([invocation_id], |row| {
@@ -413,6 +415,13 @@ impl Store {
                 work: number(5)?,
                 user_us: number(6)?,
                 sys_us: number(7)?,
+                distribution: match (number(8)?, number(9)?, number(10)?, number(11)?, number(12)?)
+                {
+                    (Some(events), Some(p50_ns), Some(p99_ns), Some(p999_ns), Some(max_ns)) => {
+                        Some(DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns })
+                    }
+                    _ => None,
+                },
             })
         })?;
         Ok(samples.collect::<rusqlite::Result<_>>()?)
@@ -509,8 +518,9 @@ fn insert_invocation(
         ])?;
     let invocation_id = transaction.last_insert_rowid();
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
+                             events, p50_ns, p99_ns, p999_ns, max_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
     for (position, sample) in (0_u32..).zip(&invocation.samples) {
         statement.execute(params![
@@ -523,7 +533,12 @@ fn insert_invocation(
             sample.answer,
             sample.work.map(signed),
             sample.user_us.map(signed),
-            sample.sys_us.map(signed)
+            sample.sys_us.map(signed),
+            sample.distribution.map(|d| signed(d.events)),
+            sample.distribution.map(|d| signed(d.p50_ns)),
+            sample.distribution.map(|d| signed(d.p99_ns)),
+            sample.distribution.map(|d| signed(d.p999_ns)),
+            sample.distribution.map(|d| signed(d.max_ns))
         ])?;
     }
     Ok(())

@@ -318,7 +318,8 @@ fn wipe(entry: &mut Entry, outcome: Outcome, detail: &str) {
     entry.sample_ns.clear();
     entry.sample_block.clear();
     entry.samples = 0;
-    (entry.median_ns, entry.min_ns, entry.max_ns) = (None, None, None);
+    (entry.value_ns, entry.median_ns) = (None, None);
+    (entry.min_ns, entry.max_ns) = (None, None);
     (entry.user_us, entry.sys_us, entry.cpu_percent, entry.max_rss_kib) = (None, None, None, None);
     (entry.voluntary_switches, entry.involuntary_switches) = (None, None);
     (entry.rank, entry.ratio_to_best, entry.ratio_to_reference) = (None, None, None);
@@ -663,6 +664,7 @@ impl Spec {
             scope: if course.workload == "many_timers" { Scope::Cold } else { Scope::Steady },
             answer: "196418".into(),
             ops: course.ops,
+            statistic: None,
             reference: None,
             noise_floor: None,
             entries: entries.collect(),
@@ -714,9 +716,11 @@ impl Spec {
             detail: None,
             stderr: None,
             rank: None,
+            value_ns: Some(median),
             median_ns: Some(median),
             min_ns: Some(sorted[0]),
             max_ns: Some(sorted[sorted.len() - 1]),
+            distribution: None,
             ratio_to_best: None,
             ratio_to_reference: None,
             user_us: Some((median * busy * 0.94 / 1e3 * 10.0).round() / 10.0),

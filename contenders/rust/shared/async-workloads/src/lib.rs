@@ -14,6 +14,7 @@ mod catch_unwind_panics;
 mod chained_spawn;
 mod channels;
 mod deep_recursion;
+mod fairness;
 mod fan_in;
 mod fan_out;
 mod fan_out_compute;
@@ -102,6 +103,7 @@ pub fn rows<R: AsyncRuntime, C: Channels>() -> Vec<(&'static str, Prepare)> {
         ("uncontended_channel", own_channel::prepare_uncontended::<R, C>),
         ("catch_unwind_panics", catch_unwind_panics::prepare::<R>),
     ];
+    rows.extend(fairness::rows::<R>());
     if !R::DRIVEN_BY_BLOCK_ON {
         rows.extend(rows_beside_running_workers::<R>());
     }

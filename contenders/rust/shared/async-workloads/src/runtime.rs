@@ -22,6 +22,9 @@ pub trait AsyncRuntime: Sized + 'static {
     /// there, and are left out of its table.
     const DRIVEN_BY_BLOCK_ON: bool = false;
 
+    /// Whether [`block_in_place`](Self::block_in_place) is something that the runtime has.
+    const HAS_BLOCK_IN_PLACE: bool = false;
+
     /// What another thread needs in order to spawn.
     type Handle;
 
@@ -68,6 +71,15 @@ pub trait AsyncRuntime: Sized + 'static {
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static;
+
+    /// Runs a closure that blocks, in a task, after the runtime was told that this worker is about
+    /// to block.
+    ///
+    /// # Panics
+    /// The runtime has nothing of the kind: its rows are then left out of its table.
+    fn block_in_place<T>(_work: impl FnOnce() -> T) -> T {
+        unreachable!("a row that needs block_in_place is left out where there is none")
+    }
 
     /// Awaits a task that may panic; `None` if it did.
     fn join_caught<T>(join: Self::Join<T>) -> impl Future<Output = Option<T>> + Send

@@ -11,6 +11,8 @@ use crate::{AsyncRuntime, TimedTask};
 pub(crate) struct TestRuntime;
 
 impl AsyncRuntime for TestRuntime {
+    const HAS_BLOCK_IN_PLACE: bool = true;
+
     type Handle = ();
     type Join<T: Send + 'static> = smol::Task<T>;
 
@@ -61,6 +63,10 @@ impl AsyncRuntime for TestRuntime {
         F: FnOnce() -> T + Send + 'static,
     {
         smol::unblock(work)
+    }
+
+    fn block_in_place<T>(work: impl FnOnce() -> T) -> T {
+        work()
     }
 
     async fn join_caught<T: Send + 'static>(join: smol::Task<T>) -> Option<T> {

@@ -2,6 +2,8 @@
 
 use std::future::{poll_fn, ready};
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use task_work::sleeper_ms;
 
 use crate::AsyncRuntime;
+use crate::fairness::Naps;
 use crate::row::{cold, steady};
 
 /// Longer than any sample.
@@ -19,17 +22,29 @@ const NEVER: Duration = Duration::from_secs(1);
 ///
 /// Not the future itself, because some runtimes' timers stay with their worker: there the future is
 /// made on the worker that will run it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TimedTask(Kind);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     Sleeper { ms: u64 },
     Sleeps { timers: u64 },
     Timeouts { timers: u64 },
+    Naps(Arc<Naps>),
+    Alarm(Arc<AtomicBool>),
 }
 
 impl TimedTask {
+    /// One that sleeps several times and writes down how late it was each time.
+    pub(crate) fn naps(naps: Arc<Naps>) -> Self {
+        Self(Kind::Naps(naps))
+    }
+
+    /// One that sleeps a millisecond over and over, until the flag is raised.
+    pub(crate) fn alarm(flag: Arc<AtomicBool>) -> Self {
+        Self(Kind::Alarm(flag))
+    }
+
     /// The task.
     pub async fn run<R: AsyncRuntime>(self) -> u64 {
         match self.0 {
@@ -39,8 +54,20 @@ impl TimedTask {
             }
             Kind::Sleeps { timers } => sleeps::<R>(timers).await,
             Kind::Timeouts { timers } => timeouts::<R>(timers).await,
+            Kind::Naps(naps) => naps.run::<R>().await,
+            Kind::Alarm(flag) => alarm::<R>(&flag).await,
         }
     }
+}
+
+async fn alarm<R: AsyncRuntime>(flag: &AtomicBool) -> u64 {
+    let mut slept = 0;
+    // Relaxed: the flag is all that is passed.
+    while !flag.load(Ordering::Relaxed) {
+        R::sleep(Duration::from_millis(1)).await;
+        slept += 1;
+    }
+    slept
 }
 
 async fn sleeps<R: AsyncRuntime>(timers: u64) -> u64 {
@@ -76,7 +103,7 @@ async fn many_timers<R: AsyncRuntime>(sleepers: u64) -> Tally {
 }
 
 async fn timers_dropped<R: AsyncRuntime>(tasks: usize, kind: Kind) -> Tally {
-    let joins = (0..tasks).map(|_| R::spawn_timed(TimedTask(kind))).collect();
+    let joins = (0..tasks).map(|_| R::spawn_timed(TimedTask(kind.clone()))).collect();
     let Tally { answer, .. } = join_all::<R>(joins).await;
     Tally { answer, work: answer }
 }
@@ -89,13 +116,13 @@ pub(crate) fn prepare_many_timers<R: AsyncRuntime>(request: &mut Request) -> Res
 pub(crate) fn prepare_sleep<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
     let kind = Kind::Sleeps { timers };
-    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind)))
+    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
 }
 
 pub(crate) fn prepare_timeout<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
     let kind = Kind::Timeouts { timers };
-    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind)))
+    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
 }
 
 #[cfg(test)]
@@ -117,7 +144,7 @@ mod tests {
     fn every_timer_is_counted() {
         let runtime = TestRuntime::start(2);
         for kind in [Kind::Sleeps { timers: 50 }, Kind::Timeouts { timers: 50 }] {
-            let tally = runtime.run(timers_dropped::<TestRuntime>(2, kind));
+            let tally = runtime.run(timers_dropped::<TestRuntime>(2, kind.clone()));
             assert_eq!(tally, Tally { answer: 100, work: 100 }, "{kind:?}");
         }
     }

@@ -78,6 +78,8 @@ macro_rules! adapt_tokio_api {
 
         impl<S: Scheduler> $crate::AsyncRuntime for $name<S> {
             const DRIVEN_BY_BLOCK_ON: bool = S::DRIVEN_BY_BLOCK_ON;
+            // Not where the only worker is the thread in `block_on`: nobody could take over.
+            const HAS_BLOCK_IN_PLACE: bool = !S::DRIVEN_BY_BLOCK_ON;
 
             type Handle = $api::runtime::Handle;
             type Join<T: Send + 'static> = Join<T>;
@@ -132,6 +134,10 @@ macro_rules! adapt_tokio_api {
                 F: FnOnce() -> T + Send + 'static,
             {
                 Join($api::task::spawn_blocking(work))
+            }
+
+            fn block_in_place<T>(work: impl FnOnce() -> T) -> T {
+                $api::task::block_in_place(work)
             }
 
             async fn join_caught<T: Send + 'static>(join: Join<T>) -> Option<T> {

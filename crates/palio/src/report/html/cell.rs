@@ -6,7 +6,7 @@ use super::Depth;
 use super::markup::{esc, put};
 use super::svg::{Linear, Log, px};
 use crate::record::Outcome;
-use crate::report::model::Entry;
+use crate::report::model::{Entry, Race};
 use crate::report::units;
 use crate::report::view::{View, sorted};
 use crate::stats::quantile;
@@ -34,9 +34,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>, i: usize, entry: &Entry, 
     );
     if entry.outcome == Outcome::Ok {
         if depth <= Depth::Sketched {
-            figure(out, entry, depth);
+            figure(out, &view.report.races[i], entry, depth);
         }
-        facts(out, entry);
+        facts(out, &view.report.races[i], entry);
     } else {
         failure(out, entry);
     }
@@ -76,7 +76,7 @@ fn end_of(text: &str) -> (&'static str, &str) {
 }
 
 /// What the race's table does not tell; the script adds what it does.
-fn facts(out: &mut String, entry: &Entry) {
+fn facts(out: &mut String, race: &Race, entry: &Entry) {
     out.push_str("<dl>");
     let mut fact = |name: &str, value: Option<String>| {
         // What could not be read is left out.
@@ -91,7 +91,10 @@ fn facts(out: &mut String, entry: &Entry) {
             .map(|v| format!("{} {}", units::ratio(v.point), units::limits(v.lo, v.hi))),
     );
     let range = entry.min_ns.zip(entry.max_ns);
-    fact("Range", range.map(|(min, max)| format!("{} to {}", units::time(min), units::time(max))));
+    fact(
+        "Range",
+        range.map(|(min, max)| format!("{} to {}", race.number_text(min), race.number_text(max))),
+    );
     let cpu = entry.user_us.zip(entry.sys_us);
     fact(
         "CPU time",
@@ -103,7 +106,7 @@ fn facts(out: &mut String, entry: &Entry) {
     fact("Switches", switches.map(|(own, forced)| format!("{own:.0} own, {forced:.0} forced")));
     fact("Samples", Some(samples(entry)));
     for (variant, ns) in &entry.other_variants {
-        fact(&esc(variant), Some(units::time(*ns)));
+        fact(&esc(variant), Some(race.number_text(*ns)));
     }
     out.push_str("</dl>");
 }
@@ -161,7 +164,7 @@ impl Height {
     }
 }
 
-fn figure(out: &mut String, entry: &Entry, depth: Depth) {
+fn figure(out: &mut String, race: &Race, entry: &Entry, depth: Depth) {
     let blocks: Vec<(u32, Vec<f64>)> = entry.blocks().into_iter().collect();
     let all = sorted(blocks.iter().flat_map(|(_, values)| values.iter().copied()).collect());
     if all.is_empty() {
@@ -182,7 +185,7 @@ fn figure(out: &mut String, entry: &Entry, depth: Depth) {
             "<text class=e x={} y={}>{}</text>",
             LEFT - 6.0,
             whole(height.at(tick)),
-            units::time(tick)
+            race.number_text(tick)
         );
     }
     put!(out, "<path class=med d=\"M{LEFT} {}H{SPLIT}\"/>", whole(height.at(quantile(&all, 0.5))));
@@ -200,15 +203,16 @@ fn figure(out: &mut String, entry: &Entry, depth: Depth) {
     distribution(out, &all, &height);
     let above = all.iter().filter(|ns| **ns > height.end).count();
     if above > 0 {
-        let (n, most) = (units::count(above as u64), units::time(all[all.len() - 1]));
+        let (n, most) = (units::count(above as u64), race.number_text(all[all.len() - 1]));
         put!(out, "<text class=s x={LEFT} y=5>{n} above, up to {most}</text>");
     }
     let n = units::count(all.len() as u64);
     let log = if matches!(height.scale, Scale::Log(_)) { " Logarithmic scale." } else { "" };
     let part = 100.0 / DOTS as f64;
+    let of = race.statistic.map_or(String::new(), |name| format!(" Of each sample: {name}."));
     put!(
         out,
-        "</svg><figcaption>Left: {blocks_told}. Right: {DOTS} dots, each {part} % of {n} samples.{log}</figcaption></figure>"
+        "</svg><figcaption>Left: {blocks_told}. Right: {DOTS} dots, each {part} % of {n} samples.{of}{log}</figcaption></figure>"
     );
 }
 

@@ -87,6 +87,9 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
         race.model
     );
     put!(out, " <b>Noise floor {}.</b>", esc(&race.noise_text()));
+    if let Some(statistic) = race.statistic_text() {
+        put!(out, " <b>Not a time of an iteration:</b> {}.", esc(&statistic));
+    }
     if let Some(reference) = &race.reference {
         put!(out, " Verdicts are against {}.", esc(reference));
     }
@@ -97,6 +100,14 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
         put!(out, " <b>Caution:</b> {}.", esc(&caveat));
     }
     out.push_str("</p>\n");
+}
+
+/// `Per fork`, or what of the distribution stands in the column.
+fn detail_title(race: &Race) -> String {
+    match race.statistic {
+        None => format!("Per {}", esc(&race.unit)),
+        Some(_) => esc(&race.detail_head()),
+    }
 }
 
 fn title_case(word: &str) -> String {
@@ -145,7 +156,7 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
         return;
     }
     let best =
-        race.entries.iter().filter(|entry| entry.rank.is_some()).find_map(|entry| entry.median_ns);
+        race.entries.iter().filter(|entry| entry.rank.is_some()).find_map(|entry| entry.value_ns);
     let scale = scale(race);
     put!(
         out,
@@ -159,9 +170,10 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
     }
     put!(
         out,
-        "</svg><th scope=col class=n>Ratio<th scope=col data-nosort>95 %<th scope=col>Verdict<th scope=col class=n>Median\
-         <th scope=col class=n>Per {}<th scope=col class=n>Spread<th scope=col class=n>CPU<th scope=col class=n>Memory\n<tbody>\n",
-        esc(&race.unit)
+        "</svg><th scope=col class=n>Ratio<th scope=col data-nosort>95 %<th scope=col>Verdict<th scope=col class=n>{}\
+         <th scope=col class=n>{}<th scope=col class=n>Spread<th scope=col class=n>CPU<th scope=col class=n>Memory\n<tbody>\n",
+        race.value_title(),
+        detail_title(race)
     );
     for entry in race.entries.iter().filter(|entry| is_in_table(entry)) {
         let column = view.column(&entry.contender);
@@ -223,8 +235,8 @@ fn numbers(
     }
     let mut number =
         |text: Option<String>| put!(out, "<td class=n>{}", text.as_deref().unwrap_or(NONE));
-    number(entry.median_ns.map(units::time));
-    number(entry.ns_per_op(race).map(units::time));
+    number(entry.value_ns.map(|value| race.number_text(value)));
+    number(Some(esc(&race.detail_text(entry))));
     number(entry.spread_percent().map(units::percent));
     number(entry.cpu_percent.map(|x| format!("{x:.0} %")));
     number(entry.max_rss_kib.map(units::kibibytes));

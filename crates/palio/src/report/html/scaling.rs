@@ -72,7 +72,7 @@ fn list(races: &[usize]) -> String {
 fn curves<'a>(view: &View<'a>, sweep: &[usize]) -> Vec<Curve<'a>> {
     let all = view.contenders.iter().enumerate().map(|(column, name)| {
         let point =
-            |&i: &usize| Some((view.report.races[i].threads, view.grid[i][column]?.median_ns?));
+            |&i: &usize| Some((view.report.races[i].threads, view.grid[i][column]?.value_ns?));
         Curve {
             column,
             hue: view.hue(column),

@@ -264,7 +264,10 @@ pub(super) fn reading(out: &mut String) {
          <dt>Verdict<dd>Against the reference: <b class=v-faster>faster</b> or <b class=v-slower>slower</b> beyond the noise; \
          equivalent if any difference is too small to matter; otherwise inconclusive.\n\
          <dt>CPU<dd>CPU time divided by wall time: 200 % is two busy cores.\n\
-         <dt>Spread<dd>Slowest less fastest sample, divided by the median.\n</dl>\n</section>\n",
+         <dt>Spread<dd>Slowest less fastest sample, divided by the median, or by what is ranked instead.\n\
+         <dt>p50, p99, p99.9, max<dd>Of the events of a race that is about waiting: half, 99 and 99.9 in a hundred were no longer, and \
+         the longest. A percentile is the median over the samples, and a dash where a sample has too few events; the max is of \
+         all samples. Where max is ranked, each process counts with its longest event.\n</dl>\n</section>\n",
     );
 }
 

@@ -74,7 +74,8 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
     }],
 };
 
-/// Runs the tests in these files, or all; true if none failed. Where it cannot, it says why and fails nothing.
+/// Runs the tests in these files, or all; true if none failed. Where it cannot, it says why and
+/// fails nothing.
 pub(crate) fn run(root: &Path, sanitizer: &Sanitizer, args: impl Iterator<Item = String>) -> bool {
     let (flags, files): (Vec<_>, Vec<_>) = args.partition(|arg| arg.starts_with("--"));
     let build_std = flags.iter().any(|flag| flag == "--build-std");
@@ -129,7 +130,8 @@ fn available(sanitizer: &Sanitizer, build_std: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A tool of the nightly toolchain, whichever runs this. Unlike `cargo +nightly`, this never installs one.
+/// A tool of the nightly toolchain, whichever runs this. Unlike `cargo +nightly`, this never
+/// installs one.
 fn nightly(tool: &str) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", tool]);

@@ -14,7 +14,7 @@ use proc_macro::TokenStream;
 /// | `flavor = "current_thread"` | a runtime that runs its tasks on the main thread |
 /// | `flavor = "local"` | the same, and its tasks need not be `Send` |
 /// | `worker_threads = N` | the number of workers of a multi-thread runtime |
-/// | `start_paused = true` | starts with paused time; needs the feature `test-util`, and workers are not allowed |
+/// | `start_paused = true` | starts with paused time; needs `test-util`; not with several workers |
 /// | `name = "…"` | the runtime's name |
 /// | `crate = "path"` | the path to `trefoil`, if the dependency is renamed |
 ///

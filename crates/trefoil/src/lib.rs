@@ -252,7 +252,7 @@
 //!
 //! | feature | on by default | what |
 //! |---|---|---|
-//! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`], [`join!`](macro@join), [`try_join!`](macro@try_join) |
+//! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `test-util` | no | paused time: `time::pause` and the like |
 
 mod context;

@@ -29,10 +29,8 @@ pub(super) const WIDTH: Rule = Rule {
         faults
     },
     exceptions: &[
-        Exception { place: "crates/trefoil/examples/", reason: REWRITTEN },
         Exception { place: "crates/trefoil/src/fork_join/", reason: REWRITTEN },
         Exception { place: "crates/trefoil/src/runtime/", reason: REWRITTEN },
-        Exception { place: "crates/trefoil/tests/", reason: REWRITTEN },
     ],
 };
 
@@ -52,11 +50,7 @@ const POINTERS: &[&str] = &["as above", "see above", "same as above", "the same 
 pub(super) const SAFETY: Rule =
     Rule { name: "SAFETY comments", faults: safety, exceptions: EXCEPTIONS };
 
-const EXCEPTIONS: &[Exception] = &[
-    Exception { place: "crates/trefoil/src/fork_join/", reason: REWRITTEN },
-    Exception { place: "crates/trefoil/src/sync/", reason: REWRITTEN },
-    Exception { place: "crates/trefoil/tests/", reason: REWRITTEN },
-];
+const EXCEPTIONS: &[Exception] = &[];
 
 fn safety(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();

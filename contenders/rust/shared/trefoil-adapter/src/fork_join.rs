@@ -27,7 +27,10 @@ impl ForkJoin for Trefoil<MultiThread> {
     fn start(threads: usize) -> Self {
         let mut builder = MultiThread::builder(threads);
         let runtime = if SERVES_TASKS.get() == Some(&false) {
-            builder.handoff_while_forking(false).event_interval(u32::MAX).global_queue_interval(u32::MAX);
+            builder
+                .handoff_while_forking(false)
+                .event_interval(u32::MAX)
+                .global_queue_interval(u32::MAX);
             builder.build().expect("the runtime starts")
         } else {
             start(builder)

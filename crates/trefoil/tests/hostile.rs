@@ -79,8 +79,17 @@ fn is_parked(metrics: &RuntimeMetrics, worker: usize) -> bool {
     !metrics.worker_park_unpark_count(worker).is_multiple_of(2)
 }
 
+/// Waits until all workers sleep, and do so for long: a new runtime's workers
+/// wake once by themselves, so that one of them starts the monitor.
 fn workers_sleep(metrics: &RuntimeMetrics) {
-    wait_for("idle workers sleep", || (0..metrics.num_workers()).all(|n| is_parked(metrics, n)));
+    let counts =
+        || Vec::from_iter((0..metrics.num_workers()).map(|n| metrics.worker_park_unpark_count(n)));
+    wait_for("idle workers sleep", || {
+        let before = counts();
+        // Several periods of the monitor.
+        thread::sleep(Duration::from_millis(10));
+        before == counts() && (0..before.len()).all(|n| is_parked(metrics, n))
+    });
 }
 
 /// How often the workers go to sleep while there is a job that none of them can
@@ -308,22 +317,13 @@ fn a_hook_of_a_new_thread_is_no_search() {
             })
             .build()
             .unwrap();
-        let metrics = runtime.metrics();
-        workers_sleep(&metrics);
-        let (start, is_blocked) = mpsc::channel();
-        let (release, wait) = mpsc::channel::<()>();
-        drop(runtime.spawn(async move {
-            block_in_place(|| {
-                start.send(()).unwrap();
-                let _ = wait.recv();
-            });
-        }));
-        receive("a task blocks in place", &is_blocked);
-        wait_for("the other worker sleeps", || (0..2).any(|n| is_parked(&metrics, n)));
+        workers_sleep(&runtime.metrics());
+        // The other worker sleeps all the while, so this one is chosen before it.
+        let release = block(&runtime, 0);
         let its = event.clone();
         let _happens = HappensOnDrop(event.clone());
         drop(runtime.spawn(async move { its.happens() }));
-        wait_for("the worker that sleeps runs the task", || event.has_happened());
+        wait_for("the worker that sleeps runs a task", || event.has_happened());
         drop(release);
         drop_returns("the drop of a runtime whose hook waited", runtime);
     }

@@ -93,6 +93,12 @@
 //!
 //! - Every policy has a bound: see the module `progress`.
 //!
+//! **Shutdown**
+//!
+//! - With tokio, any worker drops the tasks at rest when the runtime ends. Here each worker drops
+//!   its own, and others do so only when it blocks in place or forks. So the drop of the runtime
+//!   waits for ever for a poll that blocks its thread otherwise until such a task is dropped.
+//!
 //! **Timers**
 //!
 //! - Every policy has a bound here, too: see the module `progress`.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::multi;
+use support::{Hasty, multi};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime, RuntimeMetrics};
 use trefoil::task::{block_in_place, yield_now};
@@ -35,7 +35,8 @@ fn receive<T>(what: &str, receiver: &mpsc::Receiver<T>) -> T {
 }
 
 #[track_caller]
-fn drop_returns(what: &str, runtime: Runtime) {
+fn drop_returns(what: &str, mut runtime: Hasty) {
+    let runtime = runtime.0.take();
     let (sender, dropped) = mpsc::channel();
     thread::spawn(move || {
         drop(runtime);
@@ -160,7 +161,7 @@ fn block(runtime: &Runtime, worker: usize) -> mpsc::Sender<()> {
 fn a_worker_whose_place_a_guest_has_blocks() {
     // The guest is in the place of one of the two.
     for blocked in [0, 1] {
-        let runtime = multi(2);
+        let runtime = Hasty(Some(multi(2)));
         let metrics = runtime.metrics();
         workers_sleep(&metrics);
         let forks = Forks::default();
@@ -187,7 +188,7 @@ fn a_worker_whose_place_a_guest_has_blocks() {
 /// pinned task, and that blocks in place.
 #[test]
 fn a_worker_that_was_replaced_while_it_forks_blocks() {
-    let runtime = multi(2);
+    let runtime = Hasty(Some(multi(2)));
     let metrics = runtime.metrics();
     let forks = Forks::default();
     let its = forks.clone();
@@ -212,7 +213,7 @@ fn a_worker_that_was_replaced_while_it_forks_blocks() {
 /// The drop returns although other threads spawn without end.
 #[test]
 fn a_runtime_ends_in_a_flood_of_spawns() {
-    let runtime = multi(2);
+    let runtime = Hasty(Some(multi(2)));
     let end = Event::default();
     let ends = HappensOnDrop(end.clone());
     let (flow, flows) = mpsc::channel();
@@ -247,7 +248,7 @@ fn a_runtime_ends_in_a_flood_of_spawns() {
 #[test]
 fn a_fork_waits_for_what_a_pinned_task_holds_when_the_runtime_ends() {
     for _ in 0..20 {
-        let runtime = multi(2);
+        let runtime = Hasty(Some(multi(2)));
         let (sender, receiver) = mpsc::channel::<()>();
         let receiver = Mutex::new(receiver);
         let (start, started) = mpsc::channel();
@@ -282,7 +283,7 @@ impl Wake for Inline {
 /// A deferred waker that defers itself whenever it is woken.
 #[test]
 fn a_runtime_ends_although_a_waker_defers_itself_again() {
-    let runtime = multi(1);
+    let runtime = Hasty(Some(multi(1)));
     let (sender, polled) = mpsc::channel();
     drop(runtime.spawn(async move {
         let yields = async {
@@ -317,6 +318,7 @@ fn a_hook_of_a_new_thread_is_no_search() {
             })
             .build()
             .unwrap();
+        let runtime = Hasty(Some(runtime));
         workers_sleep(&runtime.metrics());
         // The other worker sleeps all the while, so this one is chosen before it.
         let release = block(&runtime, 0);
@@ -331,7 +333,7 @@ fn a_hook_of_a_new_thread_is_no_search() {
 
 /// A runtime with one worker. `hook` is called by the other threads when they
 /// start, with how many of them did so before.
-fn with_hook(hook: impl Fn(usize) + Send + Sync + 'static) -> Runtime {
+fn with_hook(hook: impl Fn(usize) + Send + Sync + 'static) -> Hasty {
     let started = AtomicUsize::new(0);
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -345,7 +347,7 @@ fn with_hook(hook: impl Fn(usize) + Send + Sync + 'static) -> Runtime {
         .unwrap();
     // Its worker was the first one to start.
     workers_sleep(&runtime.metrics());
-    runtime
+    Hasty(Some(runtime))
 }
 
 /// Two closures need two threads, whose hooks wait for each other.

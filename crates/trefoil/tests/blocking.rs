@@ -293,7 +293,10 @@ fn a_blocked_worker_without_a_thread_keeps_no_work() {
         });
         started.recv().unwrap();
         for n in 0..100 {
-            assert_eq!(runtime.block_on(runtime.spawn(async move { n })).unwrap(), n);
+            let (sender, polled) = mpsc::channel();
+            drop(runtime.spawn(async move { sender.send(n).unwrap() }));
+            let got = polled.recv_timeout(Duration::from_secs(20));
+            assert_eq!(got.expect("the idle worker polls a task"), n);
         }
         go_on.send(()).unwrap();
         runtime.block_on(blocked).unwrap();

@@ -6,8 +6,11 @@ use std::collections::HashSet;
 use std::future::{pending, poll_fn, ready};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
+use std::ptr;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Mutex, mpsc};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::time::Duration;
 use support::current_and_multi;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
@@ -175,4 +178,53 @@ fn tasks_of_every_kind_can_be_members() {
         set.join_all().await
     });
     assert_eq!((outputs.len(), outputs.iter().sum::<u32>()), (6, 63));
+}
+
+/// What the clone of a joiner's waker does, which is foreign code.
+static ON_CLONE: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
+/// A waker whose clone takes `ON_CLONE` and calls it.
+fn waker_with_a_clone_that_acts() -> Waker {
+    const VTABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| {}, |_| {}, |_| {});
+    fn clone(_: *const ()) -> RawWaker {
+        let act = ON_CLONE.lock().unwrap().take();
+        if let Some(act) = act {
+            act();
+        }
+        RawWaker::new(ptr::null(), &VTABLE)
+    }
+    // SAFETY: the functions do not look at the pointer, and are those of a waker
+    // that may be cloned, woken and dropped on any thread.
+    unsafe { Waker::from_raw(RawWaker::new(ptr::null(), &VTABLE)) }
+}
+
+/// A member ends while the waker of the one who joins is cloned: neither waits for
+/// the other, and the end is not missed.
+#[test]
+fn a_member_ends_while_the_joiner_leaves_its_waker() {
+    for runtime in [1, 3].map(support::multi) {
+        let mut set = JoinSet::new();
+        let member = set.spawn_on(pending::<()>(), runtime.handle());
+        let handle = runtime.handle().clone();
+        let act = move || {
+            member.abort();
+            let workers = handle.metrics().num_workers();
+            // Each worker is through with whatever the end of a member takes.
+            for worker in 0..workers {
+                let (sender, polled) = mpsc::channel();
+                while !member.is_finished() {
+                    std::thread::yield_now();
+                }
+                drop(handle.spawn_pinned(worker, async move { sender.send(()).unwrap() }));
+                polled
+                    .recv_timeout(Duration::from_secs(20))
+                    .expect("a worker that notes the end of a member hangs");
+            }
+        };
+        *ON_CLONE.lock().unwrap() = Some(Box::new(act));
+        let waker = waker_with_a_clone_that_acts();
+        let joined = set.poll_join_next(&mut Context::from_waker(&waker));
+        let Poll::Ready(Some(Err(error))) = joined else { panic!("missed: {joined:?}") };
+        assert!(error.is_cancelled() && set.is_empty());
+    }
 }

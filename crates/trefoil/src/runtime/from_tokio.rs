@@ -103,6 +103,12 @@
 //! - [`block_in_place`](crate::task::block_in_place) starts or wakes another thread only if there
 //!   is work for it, then or later.
 //!
+//! **Shutdown**
+//!
+//! - With tokio, any worker drops the tasks at rest when the runtime ends. Here each worker drops
+//!   its own, and others do so only when it blocks in place or forks. So the drop of the runtime
+//!   waits for ever for a poll that blocks its thread otherwise until such a task is dropped.
+//!
 //! **Timers**
 //!
 //! - Deadlines are rounded up to a quarter of a millisecond; with tokio to one.

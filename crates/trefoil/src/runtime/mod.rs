@@ -49,6 +49,11 @@ use std::time::Duration;
 /// # Panics
 /// The drop panics in asynchronous code, because it waits. During another panic it does not panic
 /// but shuts down without waiting.
+///
+/// # Deadlocks
+/// The drop waits for ever in a blocking closure of the same runtime, because it waits for that
+/// closure's thread too. So does a drop inside of its own `block_in_place`. The same holds for
+/// tokio. Call [`Runtime::shutdown_background`] there.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,

@@ -70,6 +70,8 @@ struct State {
     idle: usize,
     /// A thread is being woken or started.
     on_its_way: bool,
+    /// Threads that are in `on_thread_start`, and take a closure after it.
+    in_hook: usize,
     /// Closures that wait or run.
     outstanding: usize,
     is_shut_down: bool,
@@ -232,10 +234,11 @@ impl Pool {
         let mut state = self.state.lock();
         state.on_its_way = false;
         let body = state.bodies.pop_front();
-        // Before the hook, which may take long, or wait for other threads. One
-        // closure is what this thread was started for.
-        let own = usize::from(body.is_none());
-        let has_more = state.bodies.len() + state.queue.len() > own;
+        state.in_hook += usize::from(body.is_none());
+        // Before the hook, which may take long, or wait for other threads. Each
+        // thread that is in its hook was started for one closure: so a slow hook
+        // makes no more threads than there are closures.
+        let has_more = state.bodies.len() + state.queue.len() > state.in_hook;
         let need = if has_more { state.need_one(&self.config) } else { Need::Nothing };
         drop(state);
         let _ = self.meet(handle, need);
@@ -244,6 +247,7 @@ impl Pool {
         } else {
             let _handle = context::enter_handle(handle.clone());
             self.config.hooks.thread_start();
+            self.state.lock().in_hook -= 1;
         }
         self.serve(handle);
     }

@@ -41,7 +41,10 @@ pub(crate) fn shared(p: u64) -> u64 {
 /// the wheel until then: fired within 8 + *k*/64 + *m*/192 + 2 polls." Timers
 /// for less than 16 ms are moved once, and their slots come up before.
 pub(crate) fn timer(k: u64) -> u64 {
-    let m = k + 64;
+    timer_among(k, k + 64)
+}
+
+pub(crate) fn timer_among(k: u64, m: u64) -> u64 {
     8 + k / 64 + m / 192 + 2
 }
 

@@ -11,4 +11,5 @@ mod floods;
 mod forks;
 mod queues;
 mod rig;
+mod slots;
 mod threads;

@@ -35,7 +35,7 @@ fn against(floods: &[Flood], line: &str, mut attack: impl FnMut(&Rig, Flood, &mu
 }
 
 /// Runs a future on a worker, and returns what it returns.
-fn run<T, F>(rig: &Rig, pinned: bool, future: F) -> T
+pub(crate) fn run<T, F>(rig: &Rig, pinned: bool, future: F) -> T
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
@@ -242,7 +242,7 @@ fn pinned() {
 
 /// Notes when it is woken, and where.
 #[derive(Debug)]
-struct Noted {
+pub(crate) struct Noted {
     metrics: RuntimeMetrics,
     /// The polls of the worker that woke it last; `ELSEWHERE` for other threads.
     polls: AtomicU64,
@@ -252,12 +252,12 @@ struct Noted {
 const ELSEWHERE: u64 = u64::MAX;
 
 impl Noted {
-    fn new(metrics: &RuntimeMetrics) -> Arc<Self> {
+    pub(crate) fn new(metrics: &RuntimeMetrics) -> Arc<Self> {
         let (polls, woken) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { metrics: metrics.clone(), polls, woken })
     }
 
-    async fn until_woken(&self, times: u64) -> Option<u64> {
+    pub(crate) async fn until_woken(&self, times: u64) -> Option<u64> {
         let start = Instant::now();
         while self.woken.load(SeqCst) < times {
             assert!(start.elapsed() < WATCHDOG, "woken {:?} times of {times}", self.woken);

@@ -1,6 +1,7 @@
 //! What the tests share. Each file of tests is a program of its own, and uses a part of this.
 #![allow(dead_code, reason = "no program of tests uses all of it")]
 
+use std::ops::Deref;
 use std::sync::Barrier;
 use std::thread::{self, ThreadId};
 use trefoil::fork_join::join;
@@ -9,6 +10,26 @@ use trefoil::runtime::{Builder, Runtime};
 /// A runtime with so many workers, and with timers.
 pub(crate) fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// A runtime that does not wait when it is dropped: a test that fails because of
+/// a hang is to end, and to say so.
+pub(crate) struct Hasty(pub(crate) Option<Runtime>);
+
+impl Deref for Hasty {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("until it is taken out")
+    }
+}
+
+impl Drop for Hasty {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// A current-thread runtime with timers.

@@ -344,6 +344,8 @@ impl Shared {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+    use crate::primitives::Mutex;
+    use crate::primitives::atomic::AtomicBool;
     use std::ptr;
 
     /// The store-buffering pattern of `ensure` and `rest`, about something that `make` makes
@@ -407,6 +409,66 @@ mod loom_tests {
             let is_seen = !idle.is_all_asleep();
             let is_woken = worker.join().unwrap();
             assert!(is_seen || is_woken);
+        });
+    }
+
+    /// What of `Shared` the end of a runtime and `empty_slot_of` share, about one task.
+    struct End {
+        threads: AtomicUsize,
+        slot: AtomicBool,
+        /// Whether the task is in the injector; `None` when that is closed.
+        injector: Mutex<Option<bool>>,
+        cancelled: AtomicUsize,
+    }
+
+    impl End {
+        /// As in `LifoSlot::take`.
+        fn take(&self) -> bool {
+            self.slot.load(Relaxed) && self.slot.swap(false, AcqRel)
+        }
+
+        /// As in `Shared::retire` and `cancel_tasks`.
+        fn retire(&self) {
+            if self.threads.fetch_sub(1, AcqRel) == 1 {
+                let is_queued = self.injector.lock().take().expect("only one is the last");
+                let found = usize::from(is_queued) + usize::from(self.take());
+                self.cancelled.fetch_add(found, Relaxed);
+            }
+        }
+
+        /// As in `Shared::empty_slot_of`.
+        fn empty_slot(&self) {
+            let join = |threads: usize| (threads > 0).then(|| threads + 1);
+            if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
+                return;
+            }
+            if self.take() {
+                let mut injector = self.injector.lock();
+                *injector.as_mut().expect("closed before this thread has left") = true;
+            }
+            self.retire();
+        }
+    }
+
+    /// The monitor takes the task of a worker's slot while the workers leave: the last
+    /// thread to leave finds the task.
+    #[test]
+    fn loom_a_task_that_the_monitor_holds_is_found_at_the_end() {
+        loom::model(|| {
+            let end = Arc::new(End {
+                threads: AtomicUsize::new(2),
+                slot: AtomicBool::new(true),
+                injector: Mutex::new(Some(false)),
+                cancelled: AtomicUsize::new(0),
+            });
+            let [worker, monitor] = [End::retire as fn(&End), End::empty_slot].map(|body| {
+                let end = Arc::clone(&end);
+                loom::thread::spawn(move || body(&end))
+            });
+            end.retire();
+            worker.join().unwrap();
+            monitor.join().unwrap();
+            assert_eq!(end.cancelled.load(Relaxed), 1);
         });
     }
 }

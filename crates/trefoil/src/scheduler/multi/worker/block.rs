@@ -111,7 +111,7 @@ impl WorkerThread {
     }
 
     /// At the runtime's end: cancels this worker's tasks, queued and at rest.
-    /// Another thread may block for as long as one of them has_pinned something, and
+    /// Another thread may block for as long as one of them holds something, and
     /// would never leave. The last thread to leave cancels what is left.
     pub(super) fn abort_tasks(&self) {
         if self.state().is_none() {

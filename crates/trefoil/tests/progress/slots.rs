@@ -1,0 +1,60 @@
+//! A timer whose slot of the wheel it shares with many that are not due.
+
+use crate::bounds;
+use crate::queues::{Noted, run};
+use crate::rig::{Counts, Rig, Worst};
+use futures::future::{Either, select};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use trefoil::task::coop::unconstrained;
+use trefoil::task::yield_now;
+use trefoil::time::{Duration, Instant, sleep_until};
+
+/// They come up with it, and are moved down one by one.
+const OTHERS: u64 = 300_000;
+
+/// A slot of the wheel's third level, 64² ticks.
+const SLOT: Duration = Duration::from_micros(64 * 64 * 250);
+
+/// The counts at the first poll at which it is due.
+async fn when_due(due: Instant, metrics: &trefoil::runtime::RuntimeMetrics) -> Counts {
+    while Instant::now() < due {
+        yield_now().await;
+    }
+    Counts::of(metrics)
+}
+
+#[test]
+fn a_timer_among_many_that_are_not_due() {
+    let rig = Rig::new(1);
+    let metrics = rig.metrics.clone();
+    // The wheel began a little before, when the runtime was built.
+    let due = Instant::now() + SLOT + Duration::from_millis(2);
+    let later = due + SLOT - Duration::from_millis(150);
+    let seen = run(
+        &rig,
+        true,
+        unconstrained(async move {
+            let noted = Noted::new(&metrics);
+            let waker = Waker::from(noted.clone());
+            let mut timer = pin!(sleep_until(due));
+            assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            let mut others: Vec<_> = (0..OTHERS).map(|_| Box::pin(sleep_until(later))).collect();
+            for other in &mut others {
+                assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            }
+            let is_due = pin!(when_due(due, &metrics));
+            let woken = pin!(noted.until_woken(1));
+            match select(is_due, woken).await {
+                Either::Left((before, woken)) => woken.await.map(|polls| before.until(0, polls)),
+                // It was fired before this task saw that it was due.
+                Either::Right((woken, _)) => woken.map(|_| 0),
+            }
+        }),
+    );
+    let mut worst = Worst::default();
+    let seen = seen.expect("fired by its worker");
+    worst.add(seen, bounds::timer_among(1, OTHERS + 64), "one worker");
+    worst.report("timers that share a slot");
+}

@@ -22,6 +22,9 @@ pub trait AsyncRuntime: Sized + 'static {
     /// there, and are left out of its table.
     const DRIVEN_BY_BLOCK_ON: bool = false;
 
+    /// Whether blocking closures that wait for each other all get threads.
+    const BLOCKING_CLOSURES_MEET: bool = true;
+
     /// Whether [`block_in_place`](Self::block_in_place) is something that the runtime has.
     const HAS_BLOCK_IN_PLACE: bool = false;
 

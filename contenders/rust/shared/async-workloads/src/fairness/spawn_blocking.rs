@@ -59,6 +59,11 @@ pub(super) fn prepare_blocks<R: AsyncRuntime>(request: &mut Request) -> Result<W
         "sleep" => {
             steady::<R, _, _>(request.threads, move || sleeps::<R>(batches, closures, block))
         }
+        _ if !R::BLOCKING_CLOSURES_MEET => {
+            let reason = "its blocking closures may be run one after the other, and then closures \
+                          that wait for each other never end";
+            return Err(Refusal::Unsupported(reason.into()));
+        }
         _ => steady::<R, _, _>(request.threads, move || rendezvous::<R>(batches, closures)),
     })
 }

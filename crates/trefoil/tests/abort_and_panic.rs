@@ -212,13 +212,13 @@ fn block_on_passes_panics_on_and_stays_usable() {
 }
 
 /// A panic's payload whose own destructor panics, as often as told.
-struct Magazine(u32, Arc<AtomicUsize>);
+struct Chain(u32, Arc<AtomicUsize>);
 
-impl Drop for Magazine {
+impl Drop for Chain {
     fn drop(&mut self) {
         self.1.fetch_add(1, SeqCst);
         if let Some(left) = self.0.checked_sub(1) {
-            std::panic::resume_unwind(Box::new(Magazine(left, self.1.clone())));
+            std::panic::resume_unwind(Box::new(Chain(left, self.1.clone())));
         }
     }
 }
@@ -235,7 +235,7 @@ fn a_future_whose_destructor_panics_in_a_chain_is_dropped_once() {
     impl Drop for Once {
         fn drop(&mut self) {
             self.0.fetch_add(1, SeqCst);
-            std::panic::resume_unwind(Box::new(Magazine(2, self.1.clone())));
+            std::panic::resume_unwind(Box::new(Chain(2, self.1.clone())));
         }
     }
     for runtime in runtimes() {
@@ -263,13 +263,13 @@ fn wakers_and_hooks_may_panic_with_a_chain() {
     struct Bad(Arc<AtomicUsize>);
     impl Wake for Bad {
         fn wake(self: Arc<Self>) {
-            std::panic::resume_unwind(Box::new(Magazine(2, self.0.clone())));
+            std::panic::resume_unwind(Box::new(Chain(2, self.0.clone())));
         }
     }
     for workers in [1, 2] {
         let payloads = Arc::new(AtomicUsize::new(0));
         let its = payloads.clone();
-        let hook = move || std::panic::resume_unwind(Box::new(Magazine(1, its.clone())));
+        let hook = move || std::panic::resume_unwind(Box::new(Chain(1, its.clone())));
         let runtime = Builder::new_multi_thread()
             .worker_threads(workers)
             .on_thread_start(hook.clone())

@@ -7,7 +7,12 @@ use super::{Handle, Id};
 use crate::scheduler::{Scheduler, current, multi};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+#[cfg(not(loom))]
+use crate::primitives::{Mutex, MutexGuard};
+#[cfg(loom)]
+use std::sync::{Mutex, MutexGuard};
 
 #[derive(Debug)]
 enum WeakHandle {
@@ -20,9 +25,10 @@ enum WeakHandle {
 static RUNTIMES: Mutex<BTreeMap<NonZeroU64, WeakHandle>> = Mutex::new(BTreeMap::new());
 
 fn runtimes() -> MutexGuard<'static, BTreeMap<NonZeroU64, WeakHandle>> {
-    // A panic cannot leave the map in an inconsistent state: each critical section is one
-    // operation.
-    RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
+    let runtimes = RUNTIMES.lock();
+    #[cfg(loom)]
+    let runtimes = runtimes.expect("no critical section panics");
+    runtimes
 }
 
 /// Adds a runtime, until `leave`.

@@ -364,7 +364,7 @@ fn queues_are_as_deep_as_what_waits_in_them() {
         assert_eq!(metrics.worker_local_queue_depth(0), 3);
         assert_eq!(metrics.worker_overflow_count(0), 0);
         // More than the queue holds.
-        let more: Vec<_> = (0..600).map(|_| trefoil::spawn(async {})).collect();
+        let more: Vec<_> = (0..70_000).map(|_| trefoil::spawn(async {})).collect();
         assert!(metrics.worker_overflow_count(0) > 0);
         for task in tasks.into_iter().chain(more) {
             task.await.unwrap();

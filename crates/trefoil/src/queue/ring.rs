@@ -1,4 +1,4 @@
-//! The run queue of one worker: a bounded ring that others may steal from.
+//! The run queue of one worker: a ring that others may steal from.
 //!
 //! The owner pushes at the tail and pops at the head; a thief takes half from
 //! the head. `head` packs two positions: `real`, where the next pop happens,
@@ -7,36 +7,110 @@
 //!
 //! The algorithm is that of Go's `runq` (D. Vyukov), with the second head by
 //! which tokio lets the thief copy after its claim instead of before.
+//!
+//! Where those two move the older half of a full ring to the shared queue, this
+//! ring grows, up to a limit: the owner copies what is left into an array of twice
+//! the size (as in the deque of Chase and Lev, 2005). So tasks stay in their
+//! order, a lock is taken by nobody, and nothing is moved again and again where
+//! one task spawns without end. The smaller arrays stay allocated until the ring
+//! is dropped, because a thief may still read them; together they are no larger
+//! than the last.
 
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{
-    AcqRel, Acquire, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
+    AcqRel, Acquire, AtomicPtr, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw,
 };
+use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
+/// How many values a new ring holds. A power of two.
 #[cfg(not(loom))]
-const CAPACITY: usize = 256;
+const SMALLEST: usize = 256;
 #[cfg(loom)]
-const CAPACITY: usize = 4;
+const SMALLEST: usize = 4;
 
-const MASK: u32 = CAPACITY as u32 - 1;
-const _: () = assert!(CAPACITY.is_power_of_two());
+/// How many values a ring can grow to hold. A power of two.
+#[cfg(not(loom))]
+const LARGEST: usize = 1 << 16;
+#[cfg(loom)]
+const LARGEST: usize = 8;
 
-#[derive(Debug)]
+/// How many values a thief takes at most.
+const STEAL_AT_MOST: u32 = SMALLEST as u32 / 2;
+
+const _: () = assert!(SMALLEST.is_power_of_two() && LARGEST.is_power_of_two());
+
 pub(crate) struct Ring<T> {
     /// `steal` in the high half, `real` in the low one. Written by the owner
     /// and by thieves; RMW only, save with a single worker.
     head: AtomicU64,
     /// Written by the owner only.
     tail: AtomicU32,
-    slots: Box<[UnsafeCell<MaybeUninit<T>>; CAPACITY]>,
     /// There is no thief, so the owner needs no RMW.
     solo: bool,
+    /// The owner's alone.
+    own: UnsafeCell<Own<T>>,
+    /// The last array of `own`, for thieves. Written by the owner only.
+    array: AtomicPtr<Array<T>>,
+}
+
+/// The slots. A position is that of `position & mask`.
+struct Array<T> {
+    mask: u32,
+    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+/// All arrays that the ring has had; the last is the one in use. They came from
+/// `Box::into_raw`.
+struct Own<T> {
+    arrays: Vec<NonNull<Array<T>>>,
+    /// Of the array in use, with one indirection less.
+    slots: NonNull<UnsafeCell<MaybeUninit<T>>>,
+    mask: u32,
 }
 
 // SAFETY: slots pass from thread to thread by `head` and `tail` as described
-// above. A value is moved through its slot, and never accessed inside of it.
+// above. A value is moved through its slot, and never accessed inside of it. `own`
+// is touched by the owner only, and what it points at is owned by the ring.
 unsafe impl<T: Send> Sync for Ring<T> {}
+
+// SAFETY: the ring owns its arrays, and the values in them are `Send`.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T> Array<T> {
+    fn new(capacity: usize) -> NonNull<Self> {
+        let slots = (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+        let array = Box::new(Self { mask: capacity as u32 - 1, slots });
+        NonNull::from(Box::leak(array))
+    }
+
+    fn slot(&self, position: u32) -> &UnsafeCell<MaybeUninit<T>> {
+        &self.slots[(position & self.mask) as usize]
+    }
+}
+
+impl<T> Own<T> {
+    fn new(array: NonNull<Array<T>>) -> Self {
+        let mut own = Self { arrays: Vec::new(), slots: NonNull::dangling(), mask: 0 };
+        own.set(array);
+        own
+    }
+
+    fn set(&mut self, array: NonNull<Array<T>>) {
+        self.arrays.push(array);
+        // SAFETY: it was just made, and is freed with the ring.
+        let array = unsafe { array.as_ref() };
+        self.slots = NonNull::from(&*array.slots).cast();
+        self.mask = array.mask;
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: u32) -> &UnsafeCell<MaybeUninit<T>> {
+        // SAFETY: the array has `mask + 1` slots, and lives as long as the ring.
+        unsafe { self.slots.add((position & self.mask) as usize).as_ref() }
+    }
+}
 
 fn pack(steal: u32, real: u32) -> u64 {
     u64::from(steal) << 32 | u64::from(real)
@@ -48,11 +122,13 @@ fn unpack(head: u64) -> (u32, u32) {
 
 impl<T> Ring<T> {
     pub(crate) fn new(solo: bool) -> Self {
+        let array = Array::new(SMALLEST);
         Self {
             head: AtomicU64::new(0),
             tail: AtomicU32::new(0),
-            slots: Box::new(std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit()))),
             solo,
+            own: UnsafeCell::new(Own::new(array)),
+            array: AtomicPtr::new(array.as_ptr()),
         }
     }
 
@@ -70,22 +146,10 @@ impl<T> Ring<T> {
         self.len() == 0
     }
 
-    /// How many values may be pushed without overflow.
-    ///
-    /// # Safety
-    /// The caller is the owner.
-    pub(crate) unsafe fn room(&self) -> usize {
-        let (steal, _) = unpack(self.head.load(Acquire));
-        // Relaxed: our own.
-        CAPACITY - self.tail.load(Relaxed).wrapping_sub(steal) as usize
-    }
-
     /// Pushes without making sure that sleepers are told.
     ///
     /// # Errors
-    /// There is no room. (Go and tokio move the older half of a full ring to
-    /// the shared queue. Where one task spawns without end, a task may be moved
-    /// like that again and again, and never come to its turn.)
+    /// There is no room, and the ring is as large as it gets.
     ///
     /// # Safety
     /// The caller is the owner.
@@ -96,7 +160,7 @@ impl<T> Ring<T> {
         // SAFETY: the caller's promise.
         unsafe { self.fill(tail, value) }?;
         // Release: pairs with the Acquire in `len` and `steal_into`; publishes
-        // the slot.
+        // the slot, and the array that it is in.
         self.tail.store(tail.wrapping_add(1), Release);
         Ok(())
     }
@@ -105,7 +169,7 @@ impl<T> Ring<T> {
     /// somebody sleeps (see `idle/README.md`).
     ///
     /// # Errors
-    /// There is no room.
+    /// There is no room, and the ring is as large as it gets.
     ///
     /// # Safety
     /// The caller is the owner.
@@ -126,17 +190,70 @@ impl<T> Ring<T> {
     #[inline]
     unsafe fn fill(&self, tail: u32, value: T) -> Result<(), T> {
         // Acquire: pairs with the Release by which a thief gives slots back.
-        let head = self.head.load(Acquire);
-        let (steal, _) = unpack(head);
-        if tail.wrapping_sub(steal) >= CAPACITY as u32 {
+        let (steal, _) = unpack(self.head.load(Acquire));
+        let is_full = self.own.with(|own| {
+            // SAFETY: the owner's alone.
+            let own = unsafe { &*own };
+            tail.wrapping_sub(steal) > own.mask
+        });
+        // SAFETY: the caller's promise.
+        if is_full && !unsafe { self.grow(steal, tail) } {
             return Err(value);
         }
-        self.slots[(tail & MASK) as usize].with_mut(|slot| {
-            // SAFETY: only the owner fills slots, and this one is outside of
-            // `steal..tail`, so nobody reads it.
-            unsafe { (*slot).write(value) };
+        self.own.with(|own| {
+            // SAFETY: the owner's alone.
+            let own = unsafe { &*own };
+            own.slot(tail).with_mut(|slot| {
+                // SAFETY: only the owner fills slots, and this one is outside of
+                // `steal..tail`, so nobody reads it.
+                unsafe { (*slot).write(value) };
+            });
         });
         Ok(())
+    }
+
+    /// Goes on in a larger array; false if there is none.
+    ///
+    /// A thief finds the array after it has read `tail`, and after its claim. All
+    /// slots up to that `tail` were filled in the array it finds, or copied into it:
+    /// the array is published before any position beyond the copied ones is. What
+    /// it has claimed is copied as well (`steal` lags behind until it is done), and
+    /// stays in the array before, to which nothing is written any more. So it may
+    /// read from either, and does so once; the other copy is forgotten.
+    ///
+    /// # Safety
+    /// The caller is the owner; `steal` is not newer than its last look at `head`,
+    /// and `tail` is its own.
+    #[cold]
+    unsafe fn grow(&self, steal: u32, tail: u32) -> bool {
+        let array = self.own.with_mut(|own| {
+            // SAFETY: the owner's alone.
+            let own = unsafe { &mut *own };
+            let capacity = own.mask as usize + 1;
+            if capacity == LARGEST {
+                return None;
+            }
+            let array = Array::new(2 * capacity);
+            // SAFETY: it was just made.
+            let new = unsafe { array.as_ref() };
+            let mut position = steal;
+            while position != tail {
+                own.slot(position).with(|old| {
+                    new.slot(position).with_mut(|slot| {
+                        // SAFETY: nobody else knows the new array; in the old one,
+                        // others only read `steal..tail`. A copy of a value that a
+                        // thief takes meanwhile is never read.
+                        unsafe { old.copy_to_nonoverlapping(slot, 1) };
+                    });
+                });
+                position = position.wrapping_add(1);
+            }
+            own.set(array);
+            Some(array)
+        });
+        // Release: publishes the slots. A thief that reads it too early still finds
+        // all that it may claim, see above.
+        array.inspect(|array| self.array.store(array.as_ptr(), Release)).is_some()
     }
 
     /// # Safety
@@ -163,69 +280,85 @@ impl<T> Ring<T> {
                 head = now;
                 continue;
             }
-            // SAFETY: the exchange took this slot for us.
-            return Some(unsafe { self.take(real) });
+            return Some(self.own.with(|own| {
+                // SAFETY: the owner's alone.
+                let own = unsafe { &*own };
+                // SAFETY: the exchange took this slot for us.
+                unsafe { take(own.slot(real)) }
+            }));
         }
     }
 
-    /// Moves half of this ring into `to`; the oldest value is returned instead.
+    /// Moves half of this ring into `to`, but no more than `STEAL_AT_MOST` values;
+    /// the oldest value is returned instead.
     ///
     /// # Safety
     /// The caller is the owner of `to`, which is another ring.
     pub(crate) unsafe fn steal_into(&self, to: &Self) -> Option<T> {
-        // SAFETY: the caller's promise.
-        if unsafe { to.room() } < CAPACITY / 2 {
-            return None;
-        }
+        // Relaxed: the caller owns it.
+        let tail = to.tail.load(Relaxed);
+        // Acquire: pairs with the Release by which a thief gives slots back.
+        let (steal, _) = unpack(to.head.load(Acquire));
+        to.own.with(|own| {
+            // SAFETY: the caller owns `to`.
+            let own = unsafe { &*own };
+            let room = own.mask + 1 - tail.wrapping_sub(steal);
+            if room < STEAL_AT_MOST {
+                return None;
+            }
+            let (first, count) = self.claim()?;
+            // Acquire: pairs with `grow`. After the claim, and so after `tail` was
+            // read: see there.
+            let array = self.array.load(Acquire);
+            // SAFETY: it is freed with the ring.
+            let array = unsafe { &*array };
+            for offset in 1..count {
+                // SAFETY: the claim made `first..first + count` ours to read, and
+                // keeps the owner from overwriting it while `steal` stays behind.
+                let value = unsafe { take(array.slot(first.wrapping_add(offset))) };
+                own.slot(tail.wrapping_add(offset - 1)).with_mut(|slot| {
+                    // SAFETY: there is room, only the owner fills slots, and a
+                    // thief at `to` only ever makes more room.
+                    unsafe { (*slot).write(value) };
+                });
+            }
+            // SAFETY: as above.
+            let oldest = unsafe { take(array.slot(first)) };
+            self.give_back();
+            // Release: publishes the slots to thieves of `to`.
+            to.tail.store(tail.wrapping_add(count - 1), Release);
+            Some(oldest)
+        })
+    }
+
+    /// Claims the older half, for a thief: the first position and how many.
+    fn claim(&self) -> Option<(u32, u32)> {
         // Acquire: pairs with the Release of the owner's and thieves' RMWs.
         let mut head = self.head.load(Acquire);
-        let (first, count) = loop {
+        loop {
             let (steal, real) = unpack(head);
             if steal != real {
                 return None;
             }
             // Acquire: pairs with `push`, makes the slots visible.
             let available = self.tail.load(Acquire).wrapping_sub(real);
-            let count = available - available / 2;
-            // An outdated head can make this too large; then the exchange
-            // would fail.
-            if count == 0 || count > CAPACITY as u32 / 2 {
-                if count == 0 {
-                    return None;
-                }
-                let now = self.head.load(Acquire);
-                if now == head {
-                    return None;
-                }
-                head = now;
-                continue;
+            if available == 0 {
+                return None;
             }
+            // An outdated head can make `available` too large; then the exchange
+            // fails.
+            let count = (available - available / 2).min(STEAL_AT_MOST);
+            let claimed = pack(steal, real.wrapping_add(count));
             // AcqRel: the claim. Acquire: as above.
-            match self.head.compare_exchange_weak(
-                head,
-                pack(steal, real.wrapping_add(count)),
-                AcqRel,
-                Acquire,
-            ) {
-                Ok(_) => break (real, count),
+            match self.head.compare_exchange_weak(head, claimed, AcqRel, Acquire) {
+                Ok(_) => return Some((real, count)),
                 Err(now) => head = now,
             }
-        };
-        // SAFETY: the claim made `first..first + count` ours to read, and keeps
-        // the owner from overwriting it while `steal` stays behind.
-        let oldest = unsafe { self.take(first) };
-        // Relaxed: the caller owns it.
-        let tail = to.tail.load(Relaxed);
-        for offset in 1..count {
-            // SAFETY: the claim made `first..first + count` ours to read.
-            let value = unsafe { self.take(first.wrapping_add(offset)) };
-            let position = tail.wrapping_add(offset - 1);
-            to.slots[(position & MASK) as usize].with_mut(|slot| {
-                // SAFETY: `room` said so, only the owner fills slots, and a
-                // thief at `to` only ever makes more room.
-                unsafe { (*slot).write(value) };
-            });
         }
+    }
+
+    /// Ends a claim, when its slots were read.
+    fn give_back(&self) {
         // Release: gives the slots back to the owner (`fill`). Acquire: keeps
         // the chain. The owner may have popped in the meantime, so `real` is
         // where it is now.
@@ -237,23 +370,40 @@ impl<T> Ring<T> {
                 Err(now) => head = now,
             }
         }
-        // Release: publishes the slots to thieves of `to`.
-        to.tail.store(tail.wrapping_add(count - 1), Release);
-        Some(oldest)
     }
+}
 
-    /// # Safety
-    /// The slot is filled, and the caller has claimed it.
-    #[inline]
-    unsafe fn take(&self, position: u32) -> T {
-        self.slots[(position & MASK) as usize].with(|slot| {
-            // SAFETY: the claim excludes writers.
-            let value = unsafe { slot.read() };
-            // SAFETY: it was filled, and the position moves on, so that the
-            // value is read once.
-            unsafe { value.assume_init() }
-        })
+impl<T> Drop for Ring<T> {
+    /// Values that are left are leaked.
+    fn drop(&mut self) {
+        self.own.with_mut(|own| {
+            // SAFETY: nobody else has the ring.
+            let own = unsafe { &mut *own };
+            for array in own.arrays.drain(..) {
+                // SAFETY: it came from a box, and nobody has the ring any more.
+                drop(unsafe { Box::from_raw(array.as_ptr()) });
+            }
+        });
     }
+}
+
+impl<T> fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// # Safety
+/// The slot is filled, and the caller has claimed it.
+#[inline]
+unsafe fn take<T>(slot: &UnsafeCell<MaybeUninit<T>>) -> T {
+    slot.with(|slot| {
+        // SAFETY: the claim excludes writers.
+        let value = unsafe { slot.read() };
+        // SAFETY: it was filled, and the position moves on, so that the
+        // value is read once.
+        unsafe { value.assume_init() }
+    })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -261,21 +411,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_ring_refuses_and_keeps_what_it_has_in_order() {
+    fn a_ring_grows_in_order_and_refuses_when_it_is_full() {
         for solo in [true, false] {
             let ring = Ring::new(solo);
-            for number in 0..=CAPACITY {
+            // So that the values begin in the middle of the array.
+            for number in 0..SMALLEST / 3 {
+                // SAFETY: this thread owns the ring.
+                assert!(unsafe { ring.push(number) }.is_ok());
+                // SAFETY: this thread owns the ring.
+                assert_eq!(unsafe { ring.pop() }, Some(number));
+            }
+            for number in 0..=LARGEST {
                 // SAFETY: this thread owns the ring.
                 let pushed = unsafe { ring.push(number) };
-                assert_eq!(pushed.is_err(), number == CAPACITY);
+                assert_eq!(pushed.is_err(), number == LARGEST);
             }
-            for expected in 0..CAPACITY {
+            for expected in 0..LARGEST {
                 // SAFETY: this thread owns the ring.
                 assert_eq!(unsafe { ring.pop() }, Some(expected));
             }
             // SAFETY: this thread owns the ring.
             assert!(unsafe { ring.pop() }.is_none());
         }
+    }
+
+    #[test]
+    fn a_thief_takes_no_more_than_it_has_room_for() {
+        let (ring, mine) = (Ring::new(false), Ring::new(false));
+        for number in 0..4 * SMALLEST {
+            // SAFETY: this thread owns the ring.
+            unsafe { ring.push(number) }.expect("there is room");
+        }
+        // SAFETY: this thread owns both.
+        assert_eq!(unsafe { ring.steal_into(&mine) }, Some(0));
+        assert_eq!(mine.len(), STEAL_AT_MOST as usize - 1);
+        assert_eq!(ring.len(), 4 * SMALLEST - STEAL_AT_MOST as usize);
+        // SAFETY: this thread owns the ring.
+        assert_eq!(unsafe { ring.pop() }, Some(STEAL_AT_MOST as usize));
     }
 
     #[test]

@@ -6,7 +6,7 @@ fn with_pinned(polls: u64) -> u64 {
     polls + polls.div_ceil(3) + 1
 }
 
-/// "32 injected polls go before it for each look, and a look comes after what
+/// "128 injected polls go before it for each look, and a look comes after what
 /// was in the ring; … a batch goes behind the ring, but for its first task":
 /// one poll for each look. The queue is looked at no more often than every 8
 /// polls, but for the end of a streak, which is three turns of the slot.
@@ -60,11 +60,11 @@ pub(crate) fn deferred() -> u64 {
     61
 }
 
-/// "A task in the ring, beside a flood into the shared queue: 32 injected polls
+/// "A task in the ring, beside a flood into the shared queue: 128 injected polls
 /// go before it for each look, and a look comes after what was in the ring":
 /// one batch that was there, and one that comes.
 pub(crate) fn beside_injected() -> u64 {
-    with_pinned(2 * 32)
+    with_pinned(2 * 128)
 }
 
 /// "A task that is always ready is made to yield after 128 operations … Up to

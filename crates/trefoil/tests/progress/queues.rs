@@ -17,6 +17,9 @@ use trefoil::time::{Duration, sleep_until};
 const WORKERS: [usize; 3] = [1, 2, 8];
 const TRIALS: usize = 12;
 
+/// What would not fit into a ring is queued in the shared queue.
+const RING_LARGEST: u64 = 65_536;
+
 /// With several workers, the monitor may pass on what a worker has kept for so
 /// long, if the system gives that worker's thread no time. Then its polls say
 /// nothing, and it only matters that it comes to its turn at all.
@@ -120,7 +123,7 @@ fn a_task_in_the_ring() {
                 yield_now().await;
                 let (worker, at) = until_polled(&polled).await;
                 let waited = before.until(worker, at);
-                if p < 256 && worker == 0 {
+                if p < RING_LARGEST && worker == 0 {
                     seen.push((waited, bounds::ring(p), p));
                 } else if solo {
                     seen.push((waited, bounds::shared(outside), outside));
@@ -145,7 +148,7 @@ fn a_task_that_yields() {
                 let p = metrics.worker_local_queue_depth(home) as u64;
                 let before = Counts::of(&metrics);
                 yield_now().await;
-                if p < 256 && worker() == Some(home) {
+                if p < RING_LARGEST && worker() == Some(home) {
                     seen.push((before.between(home), bounds::ring(p), p));
                 }
             }

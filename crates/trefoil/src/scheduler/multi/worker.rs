@@ -369,7 +369,13 @@ impl WorkerThread {
     }
 
     /// Takes what is due from the shared queue.
+    #[inline(always)]
     fn look_at_injector(&self, state: &WorkerState) -> Option<Runnable> {
+        // Before each poll, and so no call.
+        if self.shared.injector.is_empty() { None } else { self.take_due(state) }
+    }
+
+    fn take_due(&self, state: &WorkerState) -> Option<Runnable> {
         let task = self.take_injected(state)?;
         let queued = self.remote(state).ring.len();
         state.turns.took_injected(queued, self.shared.knobs.global_queue_interval);

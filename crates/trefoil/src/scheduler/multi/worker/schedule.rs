@@ -53,7 +53,7 @@ impl WorkerThread {
         state.owes_notify.set(true);
     }
 
-    /// There is no room in the ring, so the task is queued in the injector. The
+    /// The ring is as large as it gets, so the task is queued in the injector. The
     /// tasks of the ring stay there, and so run before all later ones.
     #[cold]
     fn overflow(&self, state: &WorkerState, task: Runnable) {

@@ -29,9 +29,12 @@ const TIMERS_EVERY: u32 = 8;
 /// How many tasks a worker takes from the shared queue at a time, at most, and
 /// at least if there are so many: beside tasks of its own, as many of average
 /// length as last for `INJECTED_QUANTUM`.
-const INJECTED_BATCH: usize = 32;
+const INJECTED_BATCH: usize = 128;
 const INJECTED_BATCH_MIN: usize = 4;
 const INJECTED_QUANTUM: Duration = Duration::from_micros(100);
+
+/// No batch makes the ring longer than this.
+const RING_FOR_INJECTED: usize = 256;
 
 /// Counts the turns of one worker.
 #[derive(Debug)]
@@ -120,10 +123,19 @@ impl Turns {
         self.tick.get().wrapping_sub(self.look_at.get()) as i32 >= 0
     }
 
+    /// How much room there is for tasks from the shared queue, behind so many in the
+    /// ring. They stay where they are, for whoever comes first, if that is much.
+    pub(super) fn room_for_injected(queued: usize) -> usize {
+        RING_FOR_INJECTED.saturating_sub(queued)
+    }
+
     /// Tasks were taken from the shared queue, and the ring holds so much now. The
     /// next look comes when that had its turn, and after `most` polls at the latest.
+    /// If there was no room for a batch, looks are the more frequent.
     #[inline]
     pub(super) fn took_injected(&self, queued: usize, most: u32) {
+        let had_room = Self::room_for_injected(queued) >= INJECTED_BATCH_MIN;
+        let most = if had_room { most } else { (most / INJECTED_BATCH_MIN as u32).max(1) };
         let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
         self.look_at.set(self.tick.get().wrapping_add(wait));
     }
@@ -248,7 +260,9 @@ mod tests {
     fn the_shared_queue_is_due_within_its_interval() {
         let turns = Turns::new();
         assert!(turns.is_for_injector(), "as long as nothing was taken");
-        for (queued, most, expected) in [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3)] {
+        for (queued, most, expected) in
+            [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3), (256, 61, 15), (9999, 3, 1)]
+        {
             turns.advance();
             turns.took_injected(queued, most);
             let mut waited = 0;

@@ -107,8 +107,10 @@ impl<T> Own<T> {
 
     #[inline(always)]
     fn slot(&self, position: u32) -> &UnsafeCell<MaybeUninit<T>> {
-        // SAFETY: the array has `mask + 1` slots, and lives as long as the ring.
-        unsafe { self.slots.add((position & self.mask) as usize).as_ref() }
+        // SAFETY: the array has `mask + 1` slots.
+        let slot = unsafe { self.slots.add((position & self.mask) as usize) };
+        // SAFETY: it lives as long as the ring.
+        unsafe { slot.as_ref() }
     }
 }
 

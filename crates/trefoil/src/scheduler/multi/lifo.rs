@@ -40,15 +40,19 @@ impl LifoSlot {
     #[inline(always)]
     pub(super) unsafe fn replace(&self, task: Runnable) -> Option<Runnable> {
         let link = task.into_link().as_ptr();
-        if self.is_empty() {
+        // Relaxed: only whether there is one counts, and then it is exchanged, or
+        // nobody else touches it.
+        let before = self.task.load(Relaxed);
+        let before = if before.is_null() || self.is_solo {
             // Release: pairs with the exchange in `take`. A store will do:
             // nobody else fills the slot.
             self.task.store(link, Release);
-            return None;
-        }
-        // Release: as above. Acquire: for the task that comes out.
-        let before = self.task.swap(link, AcqRel);
-        // SAFETY: the exchange made it ours.
+            before
+        } else {
+            // Release: as above. Acquire: for the task that comes out.
+            self.task.swap(link, AcqRel)
+        };
+        // SAFETY: the exchange made it ours; without a monitor, it was.
         unsafe { from_link(before) }
     }
 

@@ -6,12 +6,10 @@ fn with_pinned(polls: u64) -> u64 {
     polls + polls.div_ceil(3) + 1
 }
 
-/// "128 injected polls go before it for each look, and a look comes after what
-/// was in the ring; … a batch goes behind the ring, but for its first task":
-/// one poll for each look. The queue is looked at no more often than every 8
-/// polls, but for the end of a streak, which is three turns of the slot.
+/// "One injected poll for each look", and a look comes after one other poll at the
+/// earliest, but for the end of a streak, which is three turns of the slot.
 fn with_injected(polls: u64) -> u64 {
-    polls + polls / 8 + 1 + polls / 4
+    2 * polls + 1 + polls / 4
 }
 
 /// "A task in the LIFO slot: 61 polls of the ring, and the turns of pinned and
@@ -60,11 +58,10 @@ pub(crate) fn deferred() -> u64 {
     61
 }
 
-/// "A task in the ring, beside a flood into the shared queue: 128 injected polls
-/// go before it for each look, and a look comes after what was in the ring":
-/// one batch that was there, and one that comes.
+/// "A task in the ring, beside a flood into the shared queue: as in the ring, where
+/// the flood brings no more than 255 before it, and one injected poll for each look."
 pub(crate) fn beside_injected() -> u64 {
-    with_pinned(2 * 128)
+    with_pinned(with_injected(255))
 }
 
 /// "A task that is always ready is made to yield after 128 operations … Up to

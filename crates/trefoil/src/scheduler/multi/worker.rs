@@ -376,9 +376,15 @@ impl WorkerThread {
     }
 
     fn take_due(&self, state: &WorkerState) -> Option<Runnable> {
+        let ring = &self.remote(state).ring;
+        let before = ring.len();
         let task = self.take_injected(state)?;
-        let queued = self.remote(state).ring.len();
-        state.turns.took_injected(queued, self.shared.knobs.global_queue_interval);
+        let (queued, most) = (ring.len(), self.shared.knobs.global_queue_interval);
+        if queued <= before && self.shared.injector.is_empty() {
+            state.turns.took_only_injected(most);
+        } else {
+            state.turns.took_injected(queued, most);
+        }
         Some(task)
     }
 

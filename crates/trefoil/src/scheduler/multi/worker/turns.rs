@@ -19,8 +19,8 @@ const JOINER_REST: u8 = 4;
 /// One poll in so many is a pinned task's, if there is one.
 const PINNED_EVERY: u32 = 4;
 
-/// After tasks were taken from the shared queue, it is not looked at for so many
-/// polls.
+/// After several tasks were taken from the shared queue, it is not looked at for so
+/// many polls; after one that was alone there, for one poll.
 const LOOK_EVERY: u32 = 8;
 
 /// The timers are looked at every so many polls.
@@ -138,6 +138,15 @@ impl Turns {
         let most = if had_room { most } else { (most / INJECTED_BATCH_MIN as u32).max(1) };
         let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
         self.look_at.set(self.tick.get().wrapping_add(wait));
+    }
+
+    /// The only task of the shared queue was taken. So that a task from outside that
+    /// comes now and then is polled at once, the next look comes soon; but one other
+    /// poll goes first, so that whoever sends them one by one has no more than half
+    /// of the turns.
+    #[inline]
+    pub(super) fn took_only_injected(&self, most: u32) {
+        self.look_at.set(self.tick.get().wrapping_add(2.min(most)));
     }
 
     /// How many tasks to take from the shared queue, which holds some. With
@@ -272,5 +281,10 @@ mod tests {
             }
             assert_eq!(waited, expected);
         }
+        turns.took_only_injected(61);
+        turns.advance();
+        assert!(!turns.is_for_injector(), "one other poll goes first");
+        turns.advance();
+        assert!(turns.is_for_injector());
     }
 }

@@ -7,7 +7,7 @@
 //! | rayon | here |
 //! |---|---|
 //! | [`rayon::join(a, b)`][rayon_join] | [`fork_join::join(a, b)`][join] |
-//! | nested `join`s for more than two | [`fork_all([a, b, c])`][fork_all], with all results in order |
+//! | nested `join`s for more than two | [`fork_all([a, b, c])`][fork_all], with results in order |
 //! | `rayon::scope(\|s\| s.spawn(\|s\| …))` | [`scope(\|s\| s.spawn(\|s\| …))`][scope] |
 //! | `pool.install(f)` | [`runtime.install(f)`][install], [`handle.install(f)`][handle] |
 //! | `.use_current_thread()` | [`runtime.install_here(f)`][install_here], for one call at a time |

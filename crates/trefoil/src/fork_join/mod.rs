@@ -21,7 +21,7 @@
 //! |---|---|
 //! | on a worker of a multi-thread runtime | there, and on idle workers of the runtime |
 //! | elsewhere in the context of such a runtime | on its workers; the caller blocks |
-//! | in the context of a current-thread runtime | **on the caller, one after the other, in order** |
+//! | in the context of a current-thread runtime | **on the caller, one after another, in order** |
 //! | in no runtime | on the workers of the process-wide one; the caller blocks |
 //!
 //! A thread that is not a worker is in the context of a runtime in `block_on`, in a blocking task,

@@ -491,12 +491,12 @@ mod loom_tests {
     use crate::primitives::atomic::AtomicU32;
     use loom::thread;
 
-    /// Two wakers leave something for the future, which parks until it has
+    /// Two threads each write something for the future and wake it. The future parks until it has
     /// seen both. A lost wake-up is a deadlock, which loom reports.
     #[test]
     fn loom_the_future_of_block_on_sees_what_it_was_woken_for() {
         let mut model = loom::model::Builder::new();
-        // With more, loom's own `park` trips over two that unpark.
+        // With a higher bound, loom's own `park` fails if two threads unpark.
         model.preemption_bound = Some(2);
         model.check(|| {
             let parker = Arc::new(Parker::new());
@@ -507,7 +507,7 @@ mod loom_tests {
                 .map(|index| {
                     let (main, left) = (Arc::clone(&main), Arc::clone(&left));
                     thread::spawn(move || {
-                        // Relaxed: the wake-up is to publish it.
+                        // Relaxed: the wake-up has to publish it.
                         left[index].store(1, Relaxed);
                         main.wake();
                     })

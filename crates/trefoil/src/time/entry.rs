@@ -21,8 +21,8 @@
 //! Its bytes stay afterwards. Only the holder writes them, under the lock; so the holder may read
 //! them at any time, to compare.
 //!
-//! **An entry keeps its queue alive.** So a spare entry must not stay in its queue for ever: closing
-//! the queue frees the spare ones.
+//! **An entry keeps its queue alive.** So a spare entry must not stay in its queue for ever: the
+//! queue frees its spare entries when it closes.
 
 use super::queue::TimerQueue;
 use super::wheel::Node;

@@ -136,7 +136,8 @@ impl Sleep {
         let before = std::mem::replace(&mut self.phase, Phase::New { ahead: false });
         let Phase::Armed(entry) = before else { return None };
         context::with(|context| match own_queue(context, entry) {
-            // SAFETY: the entry is this queue's, and we were its holder. The thread keeps the queue.
+            // SAFETY: the entry is this queue's, and we were its holder. The thread keeps the
+            // queue.
             Some(own) => unsafe { own.cancel_here(entry) },
             // SAFETY: we were its holder.
             None => unsafe { TimerQueue::cancel(entry) },

@@ -169,9 +169,8 @@ mod loom_tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The first thread comes back while its state is retaken, used, and
-    /// offered again: it must not get hold of that later offer, and the state
-    /// has one owner at a time.
+    /// The first thread comes back while its state is retaken, used, and offered again. It must not
+    /// take that later offer, and the state has one owner at a time.
     #[test]
     fn loom_a_thread_reclaims_its_own_offer_or_nothing() {
         loom::model(|| {
@@ -179,11 +178,11 @@ mod loom_tests {
             let is_used = Arc::new(AtomicBool::new(false));
             let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default())));
             let use_it = |is_used: &AtomicBool| {
-                // Relaxed: loom would show a second owner all the same.
+                // Relaxed: loom shows a second owner without any ordering.
                 assert!(!is_used.swap(true, Relaxed), "two owners");
                 is_used.store(false, Relaxed);
             };
-            // SAFETY: nobody else has it.
+            // SAFETY: the state is new, and this is its only owner.
             let first = unsafe { handoff.offer(state, false, true) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
@@ -191,7 +190,7 @@ mod loom_tests {
                     let Some(offer) = handoff.available() else { return false };
                     let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
-                    // SAFETY: just taken.
+                    // SAFETY: the state was just taken, and this is its only owner.
                     let second = unsafe { handoff.offer(state, false, false) };
                     assert_ne!(first, second);
                     let state = handoff.take(second).expect("nobody else knows this offer");
@@ -211,8 +210,8 @@ mod loom_tests {
         });
     }
 
-    /// A pinned task is sent to a worker that begins to block: either the
-    /// sender sees the state on offer, or the worker sees the task.
+    /// A pinned task is sent to a worker that begins to block. Either the sender sees the state on
+    /// offer, or the worker sees the task.
     #[test]
     fn loom_what_is_sent_to_a_worker_that_blocks_finds_a_thread() {
         loom::model(|| {
@@ -236,8 +235,8 @@ mod loom_tests {
         });
     }
 
-    /// Work comes while a worker begins to block, and comes back: the state has
-    /// one owner, which the idle protocol counts as what it is.
+    /// Work is posted while a worker begins to block and comes back. The state has one owner, and
+    /// the idle protocol counts the worker correctly.
     #[test]
     fn loom_a_worker_that_blocks_is_counted_as_one_that_sleeps() {
         use crate::idle::{Asleep, Awake, Idle};
@@ -249,8 +248,7 @@ mod loom_tests {
             work: AtomicU32,
         }
         impl Model {
-            /// As in `Shared::notify` and `unpark_worker`; whether the caller
-            /// has the state.
+            /// As in `Shared::notify` and `unpark_worker`. True if the caller has the state then.
             fn notify(&self) -> bool {
                 fence(SeqCst);
                 self.idle.notify().is_some()

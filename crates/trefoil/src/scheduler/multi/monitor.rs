@@ -10,7 +10,7 @@
 //! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
-//! | a task, if the worker has forked since the last look and no other is free | *retakes* its state |
+//! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //!
 //! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.

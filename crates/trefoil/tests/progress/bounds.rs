@@ -1,5 +1,5 @@
-//! The page's bounds, one function for each line: how many polls a worker makes
-//! before the one that is waited for.
+//! The bounds of the page, one function for each line: how many polls a worker makes before the one
+//! that is measured.
 
 /// "And the turns of pinned tasks among them" adds at most a third.
 fn with_pinned(polls: u64) -> u64 {
@@ -8,8 +8,8 @@ fn with_pinned(polls: u64) -> u64 {
 
 /// "32 injected polls go before it for each look, and a look comes after what
 /// was in the ring; … a batch goes behind the ring, but for its first task":
-/// one poll for each look. The queue is looked at no more often than every 8
-/// polls, but for the end of a streak, which is three turns of the slot.
+/// one poll for each look. There is a look at most every 8 polls, except at the
+/// end of a streak, which is three turns of the slot.
 fn with_injected(polls: u64) -> u64 {
     polls + polls / 8 + 1 + polls / 4
 }
@@ -48,8 +48,8 @@ pub(crate) fn timer_among(k: u64, m: u64) -> u64 {
     8 + k / 64 + m / 192 + 2
 }
 
-/// The same of the scheduler of the current thread, "timers are looked at as
-/// often" as the inbox: every 61 polls.
+/// The same for a current-thread runtime. "Timers are looked at as often" as the
+/// inbox: every 61 polls.
 pub(crate) fn timer_of_current_thread(k: u64) -> u64 {
     let m = k + 64;
     61 * (k / 64 + m / 192 + 1)
@@ -61,8 +61,8 @@ pub(crate) fn deferred() -> u64 {
 }
 
 /// "A task in the ring, beside a flood into the shared queue: 32 injected polls
-/// go before it for each look, and a look comes after what was in the ring":
-/// one batch that was there, and one that comes.
+/// go before it for each look, and a look comes after what was in the ring": one
+/// batch that was there already, and one that comes later.
 pub(crate) fn beside_injected() -> u64 {
     with_pinned(2 * 32)
 }

@@ -347,8 +347,8 @@ impl Schedule for LocalShared {
         });
         let Some(task) = sent else { return Ok(()) };
         // Once the task is in the inbox, the set may complete it, and be dropped, before this
-        // thread has woken the set. SAFETY: `this` is from `as_ptr`, and live up to here by the
-        // caller's promise.
+        // thread has woken the set.
+        // SAFETY: `this` is from `as_ptr`, and live up to here by the caller's promise.
         unsafe { Arc::increment_strong_count(this) };
         // SAFETY: the count that was just added.
         let shared = unsafe { Arc::from_raw(this) };

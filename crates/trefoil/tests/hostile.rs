@@ -165,15 +165,15 @@ fn a_worker_whose_place_a_guest_has_blocks() {
         workers_sleep(&metrics);
         let forks = Forks::default();
         let (its, handle) = (forks.clone(), runtime.handle().clone());
-        let (sit, seated) = mpsc::channel();
+        let (enter, entered) = mpsc::channel();
         let guest = thread::spawn(move || {
             handle.install_here(|| {
-                sit.send(()).unwrap();
+                enter.send(()).unwrap();
                 wait_for("the worker to block", || its.may_begin.has_happened());
                 its.run();
             });
         });
-        receive("a guest has a place", &seated);
+        receive("a guest has a place", &entered);
         let release = block(&runtime, blocked);
         wait_for("the other worker sleeps", || is_parked(&metrics, 1 - blocked));
         forks.is_served(&metrics);

@@ -257,16 +257,16 @@ fn tasks_do_not_wait_for_a_guest_that_stays() {
 fn tasks_do_not_wait_for_as_many_guests_as_there_are_workers() {
     let runtime = multi(2);
     for _ in 0..5 {
-        let (seated, done) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
+        let (entered, done) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
         thread::scope(|scope| {
             let other = scope.spawn(|| {
                 here(runtime.handle(), || {
-                    seated.wait();
+                    entered.wait();
                     spin_until(&done);
                 });
             });
             here(runtime.handle(), || {
-                seated.wait();
+                entered.wait();
                 let its = Arc::clone(&done);
                 drop(runtime.spawn(async move { spin_until(&its) }));
                 let its = Arc::clone(&done);

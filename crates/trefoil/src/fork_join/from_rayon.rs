@@ -1,8 +1,7 @@
 //! Coming from rayon: what is called what, what is the same, and what is not.
 //!
-//! The tables and lists are meant to be complete. [All differences](self#all-differences) are in
-//! one list; the longer ones have sections after it. They are those to rayon 1.12 with rayon-core
-//! 1.13.
+//! The tables and lists are meant to be complete, for rayon 1.12 with rayon-core 1.13. [All
+//! differences](self#all-differences) are in one list; the longer ones have sections after it.
 //!
 //! | rayon | here |
 //! |---|---|

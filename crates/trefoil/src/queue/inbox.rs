@@ -19,8 +19,8 @@ pub(crate) struct Inbox<T> {
 
 // SAFETY: an inbox owns its values.
 unsafe impl<T: Send> Send for Inbox<T> {}
-// SAFETY: a shared reference allows to move values in and out, and gives no access to values inside
-// of the inbox.
+// SAFETY: through a shared reference, values can be moved in and out, and never accessed inside of
+// the inbox.
 unsafe impl<T: Send> Sync for Inbox<T> {}
 
 fn closed() -> *mut Link {

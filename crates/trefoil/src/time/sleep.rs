@@ -81,8 +81,7 @@ enum Phase {
 // SAFETY: the holder of an entry may use it on any thread (`entry.rs`), and whoever has the `&mut`
 // is the holder.
 unsafe impl Send for Sleep {}
-// SAFETY: a shared reference allows to read the deadline and the entry's atomic state, and nothing
-// else.
+// SAFETY: through a shared reference, only the deadline and the entry's atomic state can be read.
 unsafe impl Sync for Sleep {}
 
 impl Sleep {

@@ -35,7 +35,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     name: "AddressSanitizer",
     short: "asan",
     rustflags: &["-Zsanitizer=address"],
-    // A fork's frame is lent to other threads: its end is what is to be watched.
+    // Other threads use a fork's frame, so accesses after its end are to be found.
     options: "detect_stack_use_after_return=1",
     suppressions: &[("LSAN_OPTIONS", "lsan.supp")],
     special: &[

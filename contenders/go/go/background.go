@@ -54,7 +54,4 @@ func (b *background) stop() {
 func nothing() {}
 
 // spin keeps a worker busy without the scheduler's knowledge.
-func spin() {
-	for start := time.Now(); time.Since(start) < 10*time.Microsecond; {
-	}
-}
+func spin() { spinFor(10 * time.Microsecond) }

@@ -4,49 +4,47 @@
 //! load relative to the thread pointer, and is possible at any time, in the
 //! destructors of other thread-locals as well.
 //!
-//! # What is put back, and when
+//! # What is restored, and when
 //!
-//! What a user's guard reaches must bear any order of drops, `mem::forget`, and
-//! an owner that is dropped first. What is put back by `Restore` must not be reached
-//! by any: its guards live in frames of this crate and end with them, in the
-//! reverse order, on the same thread, in a panic as well.
+//! Fields that a user's guard changes must allow for any order of drops, for `mem::forget`, and for
+//! an owner that is dropped before the guard. User code must not change the fields that `Restore`
+//! restores: its guards live in frames of this crate and end with them, in the reverse order, on
+//! the same thread, also in a panic.
 //!
 //! - `handles`. Set by `EnterGuard` (public), `block_on`, workers, blocking threads
-//!   and ends of runtimes; put back by `HandleGuard`. A [`Stack`], whose nodes own
+//!   and ends of runtimes; restored by `HandleGuard`. A [`Stack`], whose nodes own
 //!   their handles; guards are not `Send`.
 //! - `locals`, by guards. Set by `LocalEnterGuard` (public) and
-//!   `LocalRuntime::enter`; put back by `LocalGuard`. A [`Stack`], whose nodes own
+//!   `LocalRuntime::enter`; restored by `LocalGuard`. A [`Stack`], whose nodes own
 //!   their sets; guards are not `Send`.
 //! - `locals`, by frames. Set by polls and drops of a `LocalSet`, and by stolen jobs;
-//!   put back by the end of `with_local`. The node is in that frame, and the set is
+//!   restored by the end of `with_local`. The node is in that frame, and the set is
 //!   borrowed by a frame below it.
-//! - `local_drops`. Set by the drop of a `LocalSet`; put back by the end of
-//!   `local_drops`. A frame's, and only a flag.
+//! - `local_drops`. Set by the drop of a `LocalSet`; restored by the end of
+//!   `local_drops`. For frames; only a flag.
 //! - `entered`. Set by `block_on`, `blocking_recv`, `block_in_place`, workers and
-//!   stolen jobs; put back by `EnteredGuard` and `AllowedGuard`. A frame's, and only
+//!   stolen jobs; restored by `EnteredGuard` and `AllowedGuard`. For frames; only
 //!   a flag.
-//! - `task`. Set by polls and drops of tasks, and by `block_on`; put back by
-//!   `TaskScope::leave` and `EnteredGuard`. A frame's; the task put back is that of a
+//! - `task`. Set by polls and drops of tasks, and by `block_on`; restored by
+//!   `TaskScope::leave` and `EnteredGuard`. For frames; the restored task is that of a
 //!   frame below, which keeps it alive.
 //! - `budget`, by frames. Set by polls of tasks, `block_on`, `unconstrained` and
-//!   `block_in_place`; put back by `TaskScope::leave`, `with_budget`, `EnteredGuard`
-//!   and `AllowedGuard`. A frame's, and only a number.
-//! - `budget`, by `poll_proceed`; put back by `RestoreOnPending` (public). Only a
+//!   `block_in_place`; restored by `TaskScope::leave`, `with_budget`, `EnteredGuard`
+//!   and `AllowedGuard`. For frames; only a number.
+//! - `budget`, by `poll_proceed`; restored by `RestoreOnPending` (public). Only a
 //!   number. A guard that outlives its poll changes the budget of a later one, but
 //!   never that of code without a budget.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
-//!   `enter_current` and `enter_block_on`; put back by the end of that function. A
-//!   frame's; what is put back belongs to a frame below.
+//!   `enter_current` and `enter_block_on`; restored by the end of that function. For
+//!   frames; the restored value belongs to a frame below.
 //!
-//! Futures keep none of these across an `.await`, but for the two public guards
-//! and `RestoreOnPending`, if their author does so. (Task-locals are elsewhere,
-//! in slots of their own: `task::local_key` swaps values, within a frame.)
+//! Futures keep none of these across an `.await`, except the two public guards and
+//! `RestoreOnPending`, if their author keeps them. (Task-locals are in slots of their own:
+//! `task::local_key` swaps their values within a frame.)
 //!
-//! No address that may be stale is ever compared with another. `local()` names
-//! sets which a node keeps alive. The schedulers that workers and drivers
-//! compare themselves with are owned by the frame that runs the worker, or
-//! drives. What they are compared with is alive by the promise of
-//! [`Schedule`](crate::task::Schedule).
+//! Two addresses are only compared if both are valid. `local()` returns sets that a node keeps
+//! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
+//! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
 mod stack;
 
@@ -66,25 +64,25 @@ use std::task::Waker;
 
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The next id to give to a task; a new block is due at its multiples.
+    /// The next id for a task. At the multiples of a block, a new block is taken.
     pub(crate) next_id: Cell<u64>,
     /// The task that this thread is inside of.
     pub(crate) task: Cell<Option<NonNull<Header>>>,
-    /// That task wants to go to the back of the queue.
+    /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
-    /// The runtimes entered.
+    /// The runtimes that were entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
     /// The multi-thread worker that this thread is, with or without its state.
     worker: Cell<*const multi::WorkerThread>,
-    /// That worker's end of its deque, if it has one.
+    /// That worker's deque, if it has one.
     fork: Cell<*const fork_join::Deque>,
     /// The single-threaded scheduler that this thread drives.
     current: Cell<*const current::Driver>,
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
-    /// The sets of local tasks entered.
+    /// The sets of local tasks that were entered.
     locals: Stack<Local>,
     /// A set of local tasks is being dropped, and drops its tasks.
     local_drops: Cell<bool>,
@@ -126,7 +124,7 @@ thread_local! {
     static CONTEXT: Context = const { Context::new() };
 }
 
-// A model's threads share one of the system's.
+// All threads of a loom model run on one thread of the system.
 #[cfg(loom)]
 loom::thread_local! {
     static CONTEXT: Context = Context::new();
@@ -140,9 +138,9 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 /// The part of a `block_on` on a foreign thread that its future may reach.
 #[derive(Debug)]
 pub(crate) struct BlockOn {
-    /// What this one waits at, and no other.
+    /// The parker of this `block_on` alone.
     parker: Arc<Parker>,
-    /// Made when the first timer needs it.
+    /// The timers, which are made when the first timer is registered.
     timers: OnceCell<Arc<TimerQueue>>,
     pub(crate) deferred: RefCell<Vec<Waker>>,
 }
@@ -152,21 +150,21 @@ impl BlockOn {
         Self { parker, timers: OnceCell::new(), deferred: RefCell::default() }
     }
 
-    /// The timers, if there ever were any.
+    /// The timers, if any were ever registered.
     pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
         self.timers.get()
     }
 }
 
-/// A set of local tasks, or that there is none.
+/// A set of local tasks, or none.
 #[derive(Debug)]
 pub(crate) struct Local {
     set: *const LocalShared,
-    /// The set's owner, where no frame is.
+    /// The owner of the set, unless a frame owns it.
     _owner: Option<Arc<LocalShared>>,
 }
 
-/// Puts a cell of the context back on drop. For frames only, never for what
+/// Restores a cell of the context on drop. Only for frames of this crate, and never for guards that
 /// users hold: see the module's documentation.
 #[derive(Debug)]
 struct Restore<T: Copy + 'static> {
@@ -207,8 +205,8 @@ pub(crate) fn enter_task(task: NonNull<Header>) -> TaskScope {
 }
 
 impl TaskScope {
-    /// Returns whether the task yielded. Never skipped by a panic: the
-    /// functions that run in between catch them.
+    /// Returns whether the task yielded. A panic never skips this, because the functions that run
+    /// in between catch panics.
     #[inline(always)]
     pub(crate) fn leave(self) -> bool {
         with(|context| {
@@ -220,8 +218,8 @@ impl TaskScope {
 }
 
 impl Context {
-    /// Keeps a waker until this thread's queue was served once. False if the
-    /// thread serves none.
+    /// Keeps a waker until this thread's queue has been served once. False if the thread serves no
+    /// queue.
     pub(crate) fn defer(&self, waker: &Waker) -> bool {
         if let Some(worker) = self.worker()
             && worker.defer(waker)
@@ -235,7 +233,7 @@ impl Context {
         }
         // SAFETY: set by `enter_block_on` for as long as the frame lives.
         if let Some(frame) = unsafe { self.block_on.get().as_ref() } {
-            // The clone is foreign code, and nothing may be borrowed meanwhile.
+            // The clone is foreign code, so nothing may be borrowed meanwhile.
             let waker = waker.clone();
             frame.deferred.borrow_mut().push(waker);
             return true;
@@ -246,13 +244,12 @@ impl Context {
     /// The multi-thread worker that this thread is.
     #[inline(always)]
     pub(crate) fn worker(&self) -> Option<&multi::WorkerThread> {
-        // SAFETY: set by `enter_worker` for as long as the worker lives, and
-        // the reference does not leave the thread.
+        // SAFETY: set by `enter_worker` for as long as the worker lives. The reference does not
+        // leave the thread.
         unsafe { self.worker.get().as_ref() }
     }
 
-    /// The deque of the worker that this thread is, or null: what `enter_fork`
-    /// has set.
+    /// The deque of the worker that this thread is, as `enter_fork` has set it, or null.
     #[inline(always)]
     pub(crate) fn fork(&self) -> *const fork_join::Deque {
         self.fork.get()
@@ -265,7 +262,7 @@ impl Context {
         unsafe { self.current.get().as_ref() }
     }
 
-    /// Where the worker that this thread is counts, if it has the worker's state.
+    /// The counters of the worker that this thread is, if it has the worker's state.
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         match self.worker() {
             Some(worker) => worker.counters(),
@@ -273,30 +270,30 @@ impl Context {
         }
     }
 
-    /// The innermost runtime. Nothing that calls foreign code may use the
-    /// reference, unless the handles are pinned: the runtime may be left in it.
+    /// The innermost runtime. Code that calls foreign code may only use the reference while the
+    /// handles are pinned, because foreign code may leave the runtime.
     #[inline(always)]
     pub(crate) fn handle(&self) -> Option<&Handle> {
-        // SAFETY: valid until its guard is dropped, on this thread: not while
-        // the reference is in use, which is what is asked for above.
+        // SAFETY: the handle is valid until its guard is dropped on this thread. That does not
+        // happen while the reference is in use, by the rule above.
         unsafe { self.handles.newest().as_ref() }
     }
 
-    /// Keeps what `handle` returns from being freed.
+    /// Keeps the handle that `handle` returns from being freed.
     #[inline(always)]
     pub(crate) fn pin_handles(&self) -> Pin<'_, Handle> {
         self.handles.pin()
     }
 
-    /// The current set of local tasks, or null. It is valid until foreign code
-    /// is called, or until the end of a pin.
+    /// The current set of local tasks, or null. It is valid until foreign code is called, or until
+    /// the end of a pin.
     #[inline(always)]
     pub(crate) fn local(&self) -> *const LocalShared {
-        // SAFETY: nothing foreign is called in between.
+        // SAFETY: no foreign code is called in between.
         unsafe { self.locals.newest().as_ref() }.map_or(std::ptr::null(), |local| local.set)
     }
 
-    /// Keeps what `local` returns from being freed.
+    /// Keeps the set that `local` returns from being freed.
     #[inline(always)]
     pub(crate) fn pin_locals(&self) -> Pin<'_, Local> {
         self.locals.pin()
@@ -320,7 +317,7 @@ impl Context {
         self.timers().or_else(|| self.make_timers()).filter(|own| own.runtime() == runtime)
     }
 
-    /// For the `block_on` that this thread is in, of the innermost runtime.
+    /// The timers of the `block_on` that this thread is in, for the innermost runtime.
     #[cold]
     fn make_timers(&self) -> Option<&Arc<TimerQueue>> {
         if self.worker().is_some() {
@@ -381,7 +378,7 @@ pub(crate) fn random(n: u32) -> u32 {
 pub(crate) struct HandleGuard {
     /// From `Box::into_raw`, and on the stack of this thread.
     node: *const Node<Handle>,
-    /// Must be the newest when it is dropped.
+    /// Whether the guard must be the newest when it is dropped.
     is_strict: bool,
 }
 
@@ -393,7 +390,7 @@ pub(crate) fn enter_handle(handle: Handle) -> HandleGuard {
     HandleGuard { node, is_strict: false }
 }
 
-/// For users, whose guards are to be dropped in order.
+/// The same for users, whose guards have to be dropped in order.
 pub(crate) fn enter_handle_strictly(handle: Handle) -> HandleGuard {
     let mut guard = enter_handle(handle);
     guard.is_strict = true;
@@ -440,7 +437,7 @@ pub(crate) fn enter_blocking_section() -> EnteredGuard {
     mark_entered(Entered::Yes)
 }
 
-/// Sets what the thread may do, without asking what it did before.
+/// Sets what the thread may do, whatever it did before.
 pub(crate) fn mark_entered(entered: Entered) -> EnteredGuard {
     EnteredGuard {
         _entered: Restore::set(|context| &context.entered, entered),
@@ -449,7 +446,7 @@ pub(crate) fn mark_entered(entered: Entered) -> EnteredGuard {
     }
 }
 
-/// Lets the thread block, if it was one that must not; keeps all else.
+/// Allows the thread to block, if it must not, and changes nothing else.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct AllowedGuard {
@@ -478,8 +475,8 @@ pub(crate) fn enter_fork<R>(owner: Option<fork_join::Owner<'_>>, f: impl FnOnce(
     f()
 }
 
-/// Runs `f` as the thread that drives a single-threaded scheduler, or, with
-/// none, as one that drives neither this nor another.
+/// Runs `f` as the thread that drives a single-threaded scheduler, or, with none, as a thread that
+/// drives none.
 pub(crate) fn enter_current<R>(driver: Option<&current::Driver>, f: impl FnOnce() -> R) -> R {
     let driver = driver.map_or(std::ptr::null(), |driver| &raw const *driver);
     let _current = Restore::set(|context| &context.current, driver);
@@ -497,8 +494,7 @@ pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Keeps a set of local tasks the current one. For users: see
-/// [`with_local`] for frames.
+/// Keeps a set of local tasks the current one, for users. Frames of this crate use [`with_local`].
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct LocalGuard {
@@ -506,7 +502,7 @@ pub(crate) struct LocalGuard {
     node: *const Node<Local>,
 }
 
-/// Makes a set of local tasks the current one. It is of this thread.
+/// Makes a set of local tasks of this thread the current one.
 pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
     let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
     let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
@@ -526,10 +522,10 @@ impl Drop for LocalGuard {
     }
 }
 
-/// Runs `f` with a set of local tasks as the current one, or, with null, none.
+/// Runs `f` with a set of local tasks as the current one, or, with null, without one.
 ///
 /// # Safety
-/// The set is of this thread, and outlives the call.
+/// The set belongs to this thread, and outlives the call.
 pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> R) -> R {
     struct Linked<'a>(&'a Node<Local>);
     impl Drop for Linked<'_> {
@@ -547,14 +543,13 @@ pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> 
     result
 }
 
-/// Runs `f` with no set as the current one, while `is_in_local` still says that
-/// code of a set runs.
+/// Runs `f` without a current set, while `is_in_local` still says that code of a set runs.
 pub(crate) fn local_drops<R>(f: impl FnOnce() -> R) -> R {
     let _drops = Restore::set(|context| &context.local_drops, true);
     without_local(f)
 }
 
-/// Runs `f` with no set of local tasks as the current one.
+/// Runs `f` without a current set of local tasks.
 pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: there is no set.
     unsafe { with_local(std::ptr::null(), f) }

@@ -94,7 +94,7 @@ fn panics_reach_the_joiner_with_their_payload() {
             let error: task::JoinError = handle.await.unwrap_err();
             assert!(error.is_panic());
             assert_eq!(*error.into_panic().downcast::<u32>().unwrap(), 7);
-            // The runtime goes on.
+            // The runtime still works.
             assert_eq!(trefoil::spawn(async { 1 }).await.unwrap(), 1);
         });
     }
@@ -124,7 +124,7 @@ fn a_panicking_destructor_is_contained() {
     }
     for runtime in runtimes() {
         runtime.block_on(async {
-            // In the future, when it is cancelled.
+            // The future panics when it is cancelled.
             let bomb = Bomb;
             let handle = trefoil::spawn(async move {
                 let _bomb = bomb;
@@ -133,7 +133,7 @@ fn a_panicking_destructor_is_contained() {
             task::yield_now().await;
             handle.abort();
             assert!(handle.await.unwrap_err().is_panic());
-            // In the future, after its output.
+            // The future panics after it has returned its output.
             struct Done(Bomb);
             impl Future for Done {
                 type Output = i32;
@@ -142,7 +142,7 @@ fn a_panicking_destructor_is_contained() {
                 }
             }
             assert_eq!(trefoil::spawn(Done(Bomb)).await.unwrap(), 3);
-            // In an output that nobody takes.
+            // An output that nobody takes panics.
             let (sender, receiver) = oneshot::channel::<()>();
             drop(trefoil::spawn(async move {
                 let _ = receiver.await;
@@ -211,7 +211,7 @@ fn block_on_passes_panics_on_and_stays_usable() {
     }
 }
 
-/// A panic's payload whose own destructor panics, as often as told.
+/// A panic's payload whose own destructor panics, a given number of times.
 struct Chain(u32, Arc<AtomicUsize>);
 
 impl Drop for Chain {
@@ -243,9 +243,9 @@ fn a_future_whose_destructor_panics_in_a_chain_is_dropped_once() {
         let handle = runtime.spawn(Once(dropped.clone(), payloads.clone()));
         assert_eq!(runtime.block_on(handle).unwrap(), 7);
         assert_eq!(dropped.load(SeqCst), 1);
-        // The payload, and the one that its destructor threw, which is leaked.
+        // One is the payload. The other is what its destructor threw, which is leaked.
         assert_eq!(payloads.load(SeqCst), 1);
-        // The same for one that nobody joins, and for an output.
+        // The same for a task that nobody joins, and for an output.
         drop(runtime.spawn(Once(dropped.clone(), payloads.clone())));
         let output = (Once(dropped.clone(), payloads.clone()),);
         drop(runtime.spawn(async move { output }));

@@ -71,7 +71,7 @@ fn a_worker_may_have_several_cpus() {
 fn threads_that_are_no_workers_are_free() {
     let runtime = pinned(1);
     let seen = runtime.block_on(runtime.spawn(async {
-        // Started by the worker, whose CPUs threads inherit.
+        // The worker starts this thread, which inherits the CPUs of the worker.
         task::spawn_blocking(listed).await.unwrap()
     }));
     assert_eq!(seen.unwrap(), listed());

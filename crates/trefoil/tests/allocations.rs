@@ -8,12 +8,12 @@ use trefoil::task;
 struct Counting;
 
 thread_local! {
-    /// Of this thread; it is neither allocated itself nor dropped.
+    /// The allocations of this thread. The counter itself is neither allocated nor dropped.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all is done by `System`, which keeps the contract. The counter is a
-// plain cell, to which allocating code can get at any time.
+// SAFETY: `System` does everything, and keeps the contract. The counter is a plain cell, which
+// allocating code may access at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread while `tasks` tasks are spawned, run and joined.
+/// The number of allocations of this thread while `tasks` tasks are spawned, run and joined.
 async fn allocations(tasks: usize, is_local: bool) -> usize {
     let mut handles = Vec::with_capacity(tasks);
     let before = ALLOCATIONS.get();
@@ -47,8 +47,8 @@ async fn allocations(tasks: usize, is_local: bool) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// What tasks cost over and above what the runtime allocates once, as for its
-/// first wake-ups.
+/// How many allocations tasks make, without those that the runtime makes only once, for example for
+/// its first wake-ups.
 async fn per_task(is_local: bool) -> (usize, usize) {
     const TASKS: usize = 100;
     allocations(TASKS, is_local).await;
@@ -75,15 +75,15 @@ fn a_local_task_is_one_allocation() {
     assert_eq!(runtime.block_on(per_task(true)), (1, 1));
 }
 
-/// With one worker, so that all of it happens on one thread. Workers keep the
-/// memory of tasks that are over.
+/// Workers keep the memory of tasks that have ended. There is one worker, so that everything
+/// happens on one thread.
 #[test]
 fn a_task_of_a_multi_thread_runtime_is_one_allocation_or_none() {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
     for runtime in with_and_without_histograms(builder) {
         let spawned = runtime.spawn(async {
-            // Each time twice as many at a time, of which half are there.
+            // Each round has twice as many tasks at a time. The memory of half of them is kept.
             let mut counts = Vec::new();
             for tasks in [100, 200, 400, 400] {
                 counts.push(allocations(tasks, false).await);

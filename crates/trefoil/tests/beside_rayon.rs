@@ -1,4 +1,4 @@
-//! Some of what `fork_join::from_rayon` says is different, asked of both.
+//! Some of the differences that `fork_join::from_rayon` lists, tested on both libraries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn what_a_thread_does_while_it_is_in_another_pool() {
 
 #[test]
 fn the_end_of_a_pool_and_of_a_runtime() {
-    // What is left in a pool runs, and nobody waits for it.
+    // Jobs that are left in a pool run, and nobody waits for them.
     let (sender, receiver) = std::sync::mpsc::channel();
     let pool = pool(1);
     let (go, may_go) = std::sync::mpsc::channel::<()>();
@@ -50,7 +50,7 @@ fn the_end_of_a_pool_and_of_a_runtime() {
     go.send(()).unwrap();
     receiver.recv().unwrap();
 
-    // What is left in a runtime is dropped, and its drop waits.
+    // Tasks that are left in a runtime are dropped, and the drop of the runtime waits for it.
     let runtime = runtime(1);
     let ended = Arc::new(AtomicBool::new(false));
     let (its, kept) = (Arc::clone(&ended), Arc::new(()));

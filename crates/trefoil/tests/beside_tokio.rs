@@ -1,5 +1,5 @@
-//! What `runtime::from_tokio` says is different from tokio, and is the same,
-//! asked of both.
+//! What `runtime::from_tokio` says is the same as in tokio, and what it says is different, tested
+//! on both runtimes.
 
 use std::future::{Future, pending};
 use std::mem::forget;
@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
 
-/// Says whether a panic was under way when it was dropped.
+/// Stores whether the thread was panicking when it was dropped.
 struct Panics(mpsc::Sender<bool>);
 
 impl Future for Panics {
@@ -31,7 +31,7 @@ fn panics(f: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(f)).is_err()
 }
 
-/// All questions, to one of the two.
+/// All questions to one of the two runtimes.
 macro_rules! answers {
     ($name:ident, $runtime:ident) => {
         mod $name {
@@ -85,8 +85,8 @@ macro_rules! answers {
                 thread::spawn(ask).join().unwrap()
             }
 
-            /// After guards of two runtimes were dropped in the wrong order, which
-            /// is a panic: whether there is a current one.
+            /// Whether there is a current runtime after guards of two runtimes were dropped in the
+            /// wrong order, which panics.
             pub(super) fn is_in_one_after_two_were_left_in_the_wrong_order() -> bool {
                 let ask = || {
                     let (a, b) = (current(), current());
@@ -99,7 +99,7 @@ macro_rules! answers {
                 thread::spawn(ask).join().unwrap()
             }
 
-            /// The same with sets of local tasks, where it is none.
+            /// The same with sets of local tasks, where the wrong order does not panic.
             pub(super) fn is_in_a_set_after_two_were_left_in_the_wrong_order() -> bool {
                 let ask = || {
                     let (a, b) = (LocalSet::new(), LocalSet::new());
@@ -131,20 +131,20 @@ macro_rules! answers {
 
             /// What is the same in both.
             pub(super) fn are_alike() {
-                // Tasks for a runtime that is over are cancelled.
+                // Tasks that are spawned into a runtime that has shut down are cancelled.
                 let runtime = multi();
                 let handle = runtime.handle().clone();
                 drop(runtime);
                 let join = handle.spawn(pending::<()>());
                 assert!(current().block_on(join).unwrap_err().is_cancelled());
-                // So are those for a set that is gone.
+                // So are tasks that are spawned into a set that was dropped.
                 let set = LocalSet::new();
                 let guard = set.enter();
                 drop(set);
                 let join = task::spawn_local(pending::<()>());
                 assert!(current().block_on(join).unwrap_err().is_cancelled());
                 drop(guard);
-                // An output that is there is not taken away by an abort.
+                // An abort does not take an output away that is stored already.
                 let runtime = current();
                 let join = runtime.spawn(async { 1 });
                 runtime.block_on(task::yield_now());
@@ -159,11 +159,11 @@ macro_rules! answers {
                 assert_eq!(task::block_in_place(|| 1), 1);
                 assert!(panics(|| current().block_on(async { task::block_in_place(|| ()) })));
                 assert_eq!(multi().block_on(async { task::block_in_place(|| 1) }), 1);
-                // Neither waits, nor ends runtimes, in asynchronous code.
+                // In asynchronous code, neither can block on a future or drop a runtime.
                 assert!(panics(|| current().block_on(async { multi().block_on(async {}) })));
                 assert!(panics(|| current().block_on(async { drop(multi()) })));
                 current().block_on(async { multi().shutdown_background() });
-                // There has to be a runtime.
+                // Outside of a runtime, neither can spawn.
                 assert!(panics(|| drop(task::spawn(async {}))));
                 assert!(panics(|| drop(task::spawn_local(async {}))));
             }

@@ -1,4 +1,4 @@
-//! Blocking tasks, `block_in_place`, and `block_on` where it may and may not be.
+//! Blocking tasks, `block_in_place`, and where `block_on` is allowed.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn closures_that_need_each_other_all_get_threads() {
                 assert_eq!(handle.await.unwrap(), n);
             }
         });
-        // Idle threads do so as well.
+        // Idle threads call the hook, too.
         let barrier = Arc::new(Barrier::new(20));
         let handles: Vec<_> = (0..20)
             .map(|_| {
@@ -130,7 +130,7 @@ fn block_in_place_lets_the_others_go_on() {
                 .map(|n| {
                     trefoil::spawn(async move {
                         let (sender, receiver) = std::sync::mpsc::channel();
-                        // Runs on the worker that this one gives up.
+                        // It runs on this thread's worker, which another thread has become.
                         let inner = trefoil::spawn(async move { sender.send(n).unwrap() });
                         let got = task::block_in_place(|| receiver.recv().unwrap());
                         inner.await.unwrap();
@@ -265,8 +265,8 @@ fn threads_are_named_and_announced() {
     assert_eq!(started.load(SeqCst), 3);
 }
 
-/// All threads of the pool block, and so does one worker: what comes is run by
-/// the other one, although the one that blocks fell asleep last.
+/// All threads of the pool block, and so does one worker. The other worker runs new tasks, although
+/// the worker that blocks fell asleep last.
 #[test]
 fn a_blocked_worker_without_a_thread_keeps_no_work() {
     for _ in 0..20 {

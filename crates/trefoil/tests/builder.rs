@@ -1,4 +1,4 @@
-//! What a builder is told, the runtime does.
+//! The runtime does what its builder was told.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -39,7 +39,8 @@ fn hooks_frame_every_sleep_and_every_thread() {
         drop(runtime);
         let counts = counters.map(|counter| counter.load(SeqCst));
         let [starts, stops, parks, unparks] = counts;
-        // The blocking pool's thread, too; the thread in `block_on` is the user's.
+        // The thread of the blocking pool calls the hook, too. The thread in `block_on` does not,
+        // because the runtime has not started it.
         assert_eq!((starts, stops), (workers.unwrap_or(0) + 1, workers.unwrap_or(0) + 1));
         assert!(parks >= 1 && parks == unparks, "{counts:?}");
     }

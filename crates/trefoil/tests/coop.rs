@@ -1,4 +1,4 @@
-//! The budget that keeps a task which is always ready from keeping its worker.
+//! The budget, which makes a task yield whose operations are always ready.
 
 use std::future::{poll_fn, ready};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn turns_of_others(work: impl Future<Output = ()> + Send + 'static) -> usize {
         let turns = Arc::new(AtomicUsize::new(0));
         let its = Arc::clone(&turns);
         let worker = trefoil::spawn(async move {
-            // The other one is queued.
+            // The other task is queued now.
             task::yield_now().await;
             let before = its.load(SeqCst);
             work.await;
@@ -52,8 +52,8 @@ fn ready_futures_leave_others_their_turn_if_they_cooperate() {
     assert_eq!((alone, cooperative, exempt), (0, 7, 0));
 }
 
-/// On a multi-thread runtime, a task with a spent budget goes on a few times before others, but no
-/// more.
+/// On a multi-thread runtime, a task that has spent its budget may be polled a few more times
+/// before other tasks.
 #[test]
 fn a_task_that_spends_all_its_budgets_leaves_others_their_turn() {
     for workers in [1, 2] {

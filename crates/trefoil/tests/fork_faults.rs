@@ -1,10 +1,10 @@
-//! What goes wrong in a fork, and how it ends: stacks that are too small,
-//! panics at every depth, runtimes that are dropped.
+//! Faults in forks: stacks that are too small, panics at every depth, and runtimes that are
+//! dropped.
 
 mod support;
 
 use support::{fib, multi};
-// Panics that say nothing: there are thousands.
+// Panics without a message, because there are thousands of them.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, mpsc};
@@ -21,11 +21,11 @@ mod stack {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    /// Set in the process that is to overflow, to where it shall do so.
+    /// Set in the process that has to overflow. The value says where.
     const PLACE: &str = "TREFOIL_TEST_OVERFLOW";
     const SIGABRT: i32 = 6;
 
-    /// Forks within forks until the stack ends.
+    /// Forks within forks until the stack overflows.
     fn endless(n: u64) -> u64 {
         let n = std::hint::black_box(n);
         if n == u64::MAX {
@@ -61,7 +61,7 @@ mod stack {
         }
     }
 
-    /// How a process that overflows at `place` ends, and what it says before.
+    /// Runs a process that overflows at `place`, and returns how it ended and what it printed.
     fn ends(place: &str) -> (std::process::ExitStatus, String) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "stack::the_end_of_a_stack_is_named", "--nocapture"])
@@ -106,7 +106,7 @@ mod stack {
         }
     }
 
-    /// What one level of a chain of forks costs.
+    /// How much stack one level of nested forks takes.
     fn bytes_per_level(levels: usize) -> usize {
         fn down(levels: usize, top: usize) -> usize {
             let here = std::hint::black_box(0u8);
@@ -120,8 +120,8 @@ mod stack {
         down(levels, &raw const top as usize) / levels
     }
 
-    /// What the documentation says of a default stack. Without optimisation,
-    /// each layer of `join` has a frame of its own.
+    /// How many levels a default stack holds, according to the documentation. Without optimisation,
+    /// each function that makes up `join` has a frame of its own.
     #[test]
     fn thousands_of_nested_forks_fit_into_a_default_stack() {
         const STACK: usize = 2 << 20;
@@ -131,16 +131,15 @@ mod stack {
     }
 }
 
-/// Where in a tree of forks somebody panics: before it forks, in a leaf, or
-/// when its forks have come back.
+/// Where in a tree of forks a node panics: before its forks, in a leaf, or after its forks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Place {
     node: usize,
     after: bool,
 }
 
-/// A full binary tree whose root is node 1. Counts what is entered, and panics
-/// wherever `bad` says.
+/// Walks a full binary tree whose root is node 1. Counts the nodes that it enters, and panics
+/// wherever `bad` says so.
 fn tree(node: usize, depth: u32, bad: &[Place], entered: &AtomicUsize) {
     entered.fetch_add(1, SeqCst);
     let panics = |after| {
@@ -159,7 +158,7 @@ fn tree(node: usize, depth: u32, bad: &[Place], entered: &AtomicUsize) {
     panics(true);
 }
 
-/// What comes of it by the rules: the payload, and the number of nodes entered.
+/// The result according to the rules: the payload, and the number of nodes entered.
 fn expected(node: usize, depth: u32, bad: &[Place]) -> (Option<Place>, usize) {
     let panics = |after| bad.iter().copied().find(|place| *place == Place { node, after });
     if let Some(place) = panics(false) {
@@ -183,7 +182,7 @@ fn panics_at_every_depth_in_either_leg_or_both() {
         (1..16).flat_map(|node| [false, true].map(|after| Place { node, after })).collect();
     for runtime in [None, Some(multi(1)), Some(multi(2)), Some(multi(4))] {
         for (index, first) in places.iter().enumerate() {
-            // With itself: alone.
+            // A pair of equal places means that only one place panics.
             for second in &places[index..] {
                 let bad = [*first, *second];
                 let entered = AtomicUsize::new(0);
@@ -199,7 +198,7 @@ fn panics_at_every_depth_in_either_leg_or_both() {
     }
 }
 
-/// As above where it is certain that the second leg is stolen, at each level.
+/// The same, if the second leg is certainly stolen, at each level.
 #[test]
 fn panics_on_both_sides_of_a_theft_at_every_depth() {
     fn down(depth: u32, bad: u32, legs: [bool; 2], entered: &AtomicUsize) {
@@ -231,7 +230,7 @@ fn panics_on_both_sides_of_a_theft_at_every_depth() {
             }));
             let payload = *caught.unwrap_err().downcast::<(u32, &str)>().unwrap();
             assert_eq!(payload, (bad, name));
-            // Only a first leg's panic keeps the levels below from being entered.
+            // Only the panic of a first leg keeps the levels below from being entered.
             let below = if legs[0] { 6 - bad + 1 } else { 7 };
             assert_eq!(entered.load(SeqCst), below as usize);
         }
@@ -255,15 +254,15 @@ fn a_current_thread_runtime_forks_inline_in_all_its_places() {
     let in_set =
         local.block_on(&runtime, async move { task::spawn_local(async move { ids() }).await });
     assert_eq!(in_set.unwrap(), [here; 3]);
-    // Its blocking threads are in its context, and have no workers to go to.
+    // The blocking threads of a current-thread runtime are in its context, which has no workers.
     let (there, ids) =
         runtime.block_on(runtime.spawn_blocking(move || (thread::current().id(), ids()))).unwrap();
     assert_ne!(there, here);
     assert_eq!(ids, [there; 3]);
 }
 
-/// The drop waits for a closure that a worker runs; one that is still queued
-/// comes back to the thread that wanted to install it, and runs there.
+/// The drop waits for a closure that a worker runs. A closure that is still queued goes back to the
+/// thread that called `install`, and runs there.
 #[test]
 fn a_runtime_is_dropped_while_others_install() {
     for workers in [1, 2] {
@@ -288,7 +287,7 @@ fn a_runtime_is_dropped_while_others_install() {
                     })
                 })
                 .collect();
-            // All workers are held from here on.
+            // From here on, all workers are occupied.
             started.wait();
             let queued: Vec<_> = (0..3)
                 .map(|_| {
@@ -318,7 +317,7 @@ fn a_runtime_is_dropped_while_others_install() {
                 thread.join().unwrap();
             }
         });
-        // On a worker before the end, or on its own thread after it, but once.
+        // Before the end it ran on a worker, and after it on its own thread, but only once.
         assert_eq!(ran.into_inner(), 3);
     }
 }

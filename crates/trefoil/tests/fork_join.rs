@@ -47,8 +47,8 @@ fn the_oldest_of_nested_forks_can_always_be_stolen() {
 
 #[test]
 fn a_thief_finds_more_while_the_owner_forks() {
-    // Two thieves, one after the other: the second fork must become public
-    // although the first was taken long before.
+    // Two thieves, one after the other: the second fork must become public, although the first one
+    // was stolen long before.
     let runtime = multi(3);
     for _ in 0..50 {
         let (first, second) = (Barrier::new(2), Barrier::new(2));
@@ -85,7 +85,7 @@ fn in_a_current_thread_runtime_it_is_two_calls() {
     let current = Builder::new_current_thread().build().unwrap();
     current.block_on(async { both() });
     {
-        // `install` only calls the closure, so its context is this thread's.
+        // `install` only calls the closure, so the context stays that of this thread.
         let _guard = current.enter();
         current.install(both);
     }
@@ -110,7 +110,7 @@ fn a_foreign_thread_moves_to_the_workers() {
     });
     let (there, worker) = runtime.block_on(blocking).unwrap();
     assert_ne!(there, worker);
-    // On a worker, there is nothing to move to.
+    // On a worker, the closure stays where it is.
     let handle = runtime.handle().clone();
     assert!(runtime.install(|| thread::current().id() == handle.install(name)));
 }
@@ -138,8 +138,8 @@ fn recursion_may_be_deeper_than_the_deque() {
         let (a, b) = join(|| down(depth - 1), || 1);
         a + b
     }
-    // ThreadSanitizer has room for 65,536 frames of a thread, several of which
-    // a level takes, and writes beyond it. A deque has 2,048 places.
+    // ThreadSanitizer has room for 65,536 frames per thread, and writes beyond the end if there are
+    // more. Each level takes several frames. A deque has 2,048 slots.
     let depth = if cfg!(trefoil_tsan) { 5_000 } else { 100_000 };
     for workers in [1, 2] {
         let runtime = Builder::new_multi_thread()
@@ -161,7 +161,7 @@ fn shutdown_while_foreign_threads_join() {
                 let handle = handle.clone();
                 thread::spawn(move || {
                     let _guard = handle.enter();
-                    // Before, during and after the end, always the answer.
+                    // The answer is right before, during and after the shutdown.
                     for _ in 0..40 {
                         assert_eq!(fib(10), 55);
                         assert_eq!(handle.install(|| fib(9)), 34);
@@ -187,14 +187,14 @@ fn a_leg_may_block_in_place() {
             let (a, b) = join(
                 || {
                     let other = trefoil::spawn(async { 1 });
-                    // Needs a worker while this thread is one no more.
+                    // This needs a worker, and this thread is no longer one.
                     let handle = trefoil::runtime::Handle::current();
                     let one = task::block_in_place(|| handle.block_on(other)).unwrap();
                     one + fib(10)
                 },
                 || fib(11),
             );
-            // Without a core, and still able to fork.
+            // Without a worker state, the thread can still fork.
             a + b + fib(12)
         }));
         assert_eq!(sum.unwrap(), 1 + 55 + 89 + 144);

@@ -22,7 +22,7 @@ fn fork_all_returns_results_in_order() {
     });
 }
 
-/// In order, with the numbers in a text, so that any other order is noticed.
+/// Concatenates the numbers as text, so that any other order is noticed.
 fn written(range: std::ops::Range<usize>) -> Option<String> {
     fork_reduce(range, |n| format!("{n} "), |left, right| left + &right)
 }
@@ -36,7 +36,7 @@ fn fork_reduce_keeps_the_order() {
         for count in [0, 1, 2, 10, 15, 16, 17, 100] {
             let range = 3..3 + count;
             assert_eq!(runtime.install(|| written(range.clone())), in_order(range.clone()));
-            // From a thread that is no worker, with and without a runtime.
+            // On a thread that is no worker, inside and outside of a runtime.
             let _entered = (count % 2 == 0).then(|| runtime.enter());
             assert_eq!(written(range.clone()), in_order(range));
         }
@@ -88,7 +88,7 @@ fn loops_serve_every_item_once() {
             expected.chunks_mut(3).for_each(<[_]>::reverse);
             assert_eq!(numbers, expected);
 
-            // Not commutative, and so in order.
+            // The operation is not commutative, so the order matters.
             let text = map_reduce(0..len, |n| n.to_string(), |a, b| a + &b);
             let expected: String = (0..len).map(|n| n.to_string()).collect();
             assert_eq!(text, (len > 0).then_some(expected));
@@ -99,7 +99,7 @@ fn loops_serve_every_item_once() {
     });
 }
 
-/// A range that watches how it is cut.
+/// A range that records how it is cut.
 struct Watched<'a> {
     range: std::ops::Range<usize>,
     cuts: &'a AtomicUsize,

@@ -13,7 +13,7 @@ use trefoil::fork_join::{
 };
 use trefoil::runtime::{Builder, Handle, LocalRuntime, global};
 
-/// Runs one of the tests that are ignored in a process of its own.
+/// Runs one of the ignored tests in a process of its own.
 fn in_a_process(test: &str, variable: (&str, &str)) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
@@ -30,7 +30,7 @@ fn here() -> ThreadId {
     thread::current().id()
 }
 
-/// Where the closures of all functions run.
+/// The threads on which the closures of all functions run.
 fn places() -> Vec<ThreadId> {
     let (a, b) = join(here, here);
     let mut places = vec![a, b];
@@ -140,7 +140,7 @@ fn with_no_threads_to_have() {
     assert!(places().iter().all(|&place| place == here()));
 }
 
-/// Work that is not divided starts nothing.
+/// Work that is not divided does not start the process-wide runtime.
 #[test]
 fn a_loop_over_little_starts_no_threads() {
     in_a_process("with_little_to_do", ("TREFOIL_WORKER_THREADS", "2"));

@@ -9,8 +9,7 @@ use support::{everywhere, fib, multi};
 use trefoil::fork_join::{fork_all, fork_reduce, join, scope};
 use trefoil::runtime::Runtime;
 
-/// Which panic comes out of a join in which the given legs panic, and whether
-/// both legs ran.
+/// The panic of a join in which the given legs panic, and whether both legs ran.
 fn panics(runtime: &Runtime, a: bool, b: bool, steal: bool) -> (Option<&'static str>, usize) {
     let ran = AtomicUsize::new(0);
     let barrier = Barrier::new(2);
@@ -150,7 +149,7 @@ fn a_fork_reduce_makes_every_call_and_rethrows_the_first_panic() {
             for bad in 0..count {
                 let calls = AtomicUsize::new(0);
                 let map = |n: usize| {
-                    // Something to be stolen, before and after.
+                    // Forks that can be stolen, before and after the panic.
                     assert_eq!(fib(4), 3);
                     calls.fetch_add(1, SeqCst);
                     if n == bad || n == bad + 3 {
@@ -165,7 +164,7 @@ fn a_fork_reduce_makes_every_call_and_rethrows_the_first_panic() {
                 assert_eq!(calls.load(SeqCst), count);
             }
         }
-        // The deque is whole.
+        // The deque still works.
         assert_eq!(runtime.install(|| fib(15)), 610);
     }
 }

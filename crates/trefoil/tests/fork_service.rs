@@ -1,4 +1,4 @@
-//! Who is served, and who sleeps, while workers fork for long.
+//! Which tasks are served, and which threads sleep, while workers fork for long.
 
 mod support;
 
@@ -10,10 +10,10 @@ use support::{fib, multi};
 use trefoil::fork_join::{fork_all, join};
 use trefoil::runtime::{Builder, Runtime};
 
-/// After so long, a test that waits in vain fails instead of hanging.
+/// A test that waits in vain fails after this time, instead of hanging.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-/// Keeps the thread busy, forking all the time or not at all.
+/// Keeps the thread busy, with forks all the time or without any.
 fn burn_while(forks: bool, goes_on: impl Fn() -> bool) {
     while goes_on() {
         if forks {
@@ -27,9 +27,9 @@ fn burn(until: Instant, forks: bool) {
     burn_while(forks, || Instant::now() < until);
 }
 
-/// Signs of life: a heart pinned to each worker, which a timer of that worker
-/// makes beat, and in the last place tasks spawned from outside, one after the
-/// other.
+/// Counts of progress. For each worker, there is the count of a task that is pinned to it and waits
+/// for a timer again and again. The last count is that of tasks that are spawned from outside, one
+/// after the other.
 struct Pulse {
     counts: Vec<AtomicUsize>,
     is_over: AtomicBool,
@@ -69,9 +69,8 @@ impl Pulse {
         self.counts().iter().zip(since).all(|(now, since)| now - since >= beats)
     }
 
-    /// A region in which every worker's thread is held by a leg, and which only
-    /// ends when each count has grown by `beats` within: without anybody who
-    /// serves the workers meanwhile, that is never.
+    /// Forks legs that occupy the threads of all workers, until each count has grown by `beats`. If
+    /// no other thread serves the workers meanwhile, this never ends.
     fn region<const WORKERS: usize>(&self, beats: usize, forks: bool) {
         let all_held = Barrier::new(WORKERS);
         let give_up = Instant::now() + GIVE_UP;
@@ -87,7 +86,7 @@ impl Pulse {
     }
 }
 
-/// Threads of this process with the given name, where the system tells.
+/// The number of threads of this process with the given name, on systems that tell it.
 fn threads_named(name: &str) -> Option<usize> {
     let threads = std::fs::read_dir("/proc/self/task").ok()?;
     let names = threads.flatten().map(|thread| std::fs::read_to_string(thread.path().join("comm")));
@@ -109,8 +108,8 @@ fn beats_in_regions<const WORKERS: usize>() {
             runtime
                 .block_on(runtime.spawn(async move { pulse.region::<WORKERS>(20, forks) }))
                 .unwrap();
-            // Those who forked, those who stand in for them, and the watch; those
-            // of a region or a runtime before may take their time to leave.
+            // The threads that forked, the threads that have taken their places, and the monitor.
+            // Threads of an earlier region or runtime may still be about to end.
             let give_up = Instant::now() + GIVE_UP;
             while let Some(threads) = threads_named(&name)
                 && !(WORKERS..=2 * WORKERS + 1).contains(&threads)
@@ -134,8 +133,8 @@ fn three_workers_are_served_while_all_fork() {
     beats_in_regions::<3>();
 }
 
-/// After a region in which cores were taken over, there are as many workers as
-/// before, each with its tasks, and they can fork again.
+/// After a region in which worker states were retaken, there are as many workers as before. Each
+/// still serves its tasks, and they can fork again.
 #[test]
 fn workers_are_whole_after_a_take_over() {
     let runtime = multi(2);
@@ -172,14 +171,14 @@ fn the_runtime_ends_in_the_middle_of_a_long_fork() {
         let pinned = runtime.handle().spawn_pinned(0, async {});
         drop(runtime);
         let other = Builder::new_current_thread().build().unwrap();
-        // Whether it was still in time or not, it is over.
+        // Whether the task ran or was cancelled, it has ended.
         let _ = other.block_on(pinned);
         other.block_on(task).unwrap();
     }
 }
 
-/// Without the hand-off, no thread serves a forking worker's state. What is pinned to the worker
-/// comes after the fork; everything else goes on.
+/// Without the hand-off, a forking worker's state is not retaken. Tasks that are pinned to the
+/// worker run after the fork, and all others run during it.
 #[test]
 fn workers_that_hand_nothing_off_keep_their_tasks() {
     let runtime = Builder::new_multi_thread()
@@ -194,7 +193,7 @@ fn workers_that_hand_nothing_off_keep_their_tasks() {
         let pinned = runtime.install(|| {
             let leg = || {
                 held.wait();
-                // Many of the periods after which an offered state would be retaken.
+                // This lasts for many of the periods after which a state on offer is retaken.
                 burn(Instant::now() + Duration::from_millis(30), true);
                 held.wait();
             };
@@ -207,8 +206,8 @@ fn workers_that_hand_nothing_off_keep_their_tasks() {
             is_over.store(true, SeqCst);
             pinned
         });
-        // One of them is pinned to the worker that forked; the other worker was
-        // free before and after its leg.
+        // One of the tasks is pinned to the worker that forked. The other worker was free before
+        // and after its leg.
         let [a, b] = pinned.map(|task| runtime.block_on(task).unwrap());
         assert!(a || b);
         assert_eq!(runtime.install(|| fib(15)), 610);
@@ -216,7 +215,7 @@ fn workers_that_hand_nothing_off_keep_their_tasks() {
     }
 }
 
-/// Threads of the system, as procfs shows them.
+/// The threads of this process, as procfs shows them.
 #[cfg(target_os = "linux")]
 mod system {
     use std::path::{Path, PathBuf};
@@ -225,10 +224,9 @@ mod system {
         Path::new("/proc").join(std::fs::read_link("/proc/thread-self").unwrap())
     }
 
-    /// How often the thread went to sleep, if it sleeps now.
+    /// How often the thread has gone to sleep, if it sleeps now.
     ///
-    /// If that is the same later on, it slept all the time: to sleep again is
-    /// to have slept once more.
+    /// If the number is the same later on, the thread has slept all the time.
     pub(crate) fn sleeps(thread: &Path) -> Option<u64> {
         let status = std::fs::read_to_string(thread.join("status")).unwrap();
         let field = |name: &str| {
@@ -248,7 +246,7 @@ fn workers_without_work_sleep_while_a_leaf_runs() {
     let list = Arc::clone(&workers);
     let runtime = Builder::new_multi_thread()
         .worker_threads(4)
-        // Called by the workers, and not by the thread that watches for them.
+        // The workers call the hook, and the monitor does not.
         .on_thread_start(move || list.lock().unwrap().push(system::this_thread()))
         .build()
         .unwrap();
@@ -267,7 +265,7 @@ fn workers_without_work_sleep_while_a_leaf_runs() {
             others.retain(|thread| *thread != own);
             let look =
                 || -> Vec<_> { others.iter().map(|thread| system::sleeps(thread)).collect() };
-            // The search for more, and the sleep that ends it.
+            // The workers search once more, and then go to sleep.
             let mut before = look();
             loop {
                 burn(Instant::now() + Duration::from_millis(20), false);

@@ -1,4 +1,4 @@
-//! What a worker that waits for a fork must not run, and must leave to others.
+//! What a worker that waits for a fork must not run, but leave to other workers.
 
 mod support;
 
@@ -10,8 +10,8 @@ use support::{everywhere, fib, multi};
 use trefoil::fork_join::{join, scope};
 use trefoil::task;
 
-/// A lock held across a `join` whose waiting worker must not be given any of
-/// the other closures that want the same lock (rayon's issue 592).
+/// A lock is held across a `join`. The waiting worker must not run any of the other closures that
+/// want the same lock (rayon's issue 592).
 #[test]
 fn a_lock_may_be_held_across_a_join() {
     fn locked(lock: &Mutex<u64>) {
@@ -49,8 +49,8 @@ fn a_lock_may_be_held_across_a_join() {
     }
 }
 
-/// The same, made certain: the waiting worker is offered exactly what it must
-/// not touch, and the offers are taken up by somebody else.
+/// The same, without chance: there is only work that the waiting worker must not run, and another
+/// worker runs it.
 #[test]
 fn a_waiting_worker_runs_nothing_unrelated() {
     let runtime = multi(2);
@@ -76,7 +76,7 @@ fn a_waiting_worker_runs_nothing_unrelated() {
                     });
                 }
                 let here = thread::current().id();
-                // Until they have run, or time for the owner to misbehave.
+                // Waits until they have run, so that the owner has time to take one by mistake.
                 let end = Instant::now() + Duration::from_secs(10);
                 while ran_on.lock().unwrap().len() < 10 && Instant::now() < end {
                     thread::yield_now();
@@ -89,8 +89,7 @@ fn a_waiting_worker_runs_nothing_unrelated() {
     });
 }
 
-/// A join inside of a lock must not run what was spawned inside of it and wants
-/// the same lock.
+/// A `join` under a lock must not run closures that were spawned under the lock and want it, too.
 #[test]
 fn a_join_does_not_run_what_its_closures_spawn() {
     everywhere(|| {
@@ -109,8 +108,8 @@ fn a_join_does_not_run_what_its_closures_spawn() {
 
 #[test]
 fn what_a_leg_wakes_is_not_kept_behind_it() {
-    // The task is woken by a leg on whose end nobody can count: another worker
-    // must be able to take it.
+    // A leg wakes the task, and then does not end before the task has run: another worker must be
+    // able to take the task.
     let runtime = multi(2);
     runtime
         .block_on(runtime.spawn(async {

@@ -1,7 +1,7 @@
-//! Guards of the thread's context that are dropped late, early, in the wrong
-//! order, by strangers, or never. With AddressSanitizer, this is also a test
-//! that nothing is used after it was freed. (Three of them leak on purpose, as
-//! their `forget` and `Box::leak` say: `ASAN_OPTIONS=detect_leaks=0`.)
+//! Guards of the thread's context that are dropped late, early, in the wrong order, by unrelated
+//! code, or never. With AddressSanitizer, this is also a test that nothing is used after it was
+//! freed. (Three of the tests leak on purpose, by `forget` and `Box::leak`, which needs
+//! `ASAN_OPTIONS=detect_leaks=0`.)
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::current_thread;
 use trefoil::runtime::{EnterGuard, Handle, LocalRuntime, Runtime};
 use trefoil::task::{self, LocalEnterGuard, LocalSet, spawn_local, yield_now};
 
-/// In a thread of its own, whose context nobody else has to live with.
+/// Runs `f` on a thread of its own, so that its context is used for nothing else.
 fn apart(f: impl FnOnce() + Send + 'static) {
     thread::spawn(f).join().unwrap();
 }
@@ -28,12 +28,12 @@ fn single() -> Runtime {
     current_thread()
 }
 
-/// Memory that was just freed gets another content.
+/// Overwrites memory that was just freed.
 fn fill() {
     drop((0..64).map(|n| vec![0x41u8; 64 + n * 8]).collect::<Vec<_>>());
 }
 
-/// Whether there is a set that `spawn_local` finds.
+/// Whether `spawn_local` finds a set.
 fn is_in_a_set() -> bool {
     fill();
     let spawned = catch_unwind(|| drop(spawn_local(async {})));
@@ -44,7 +44,7 @@ fn is_in_a_set() -> bool {
     spawned.is_ok()
 }
 
-/// Says on which thread it was dropped.
+/// Stores on which thread it was dropped.
 struct Told(mpsc::Sender<thread::ThreadId>);
 
 impl Drop for Told {
@@ -78,7 +78,7 @@ fn the_newest_guard_that_is_left_decides() {
                 let newest = guards.iter().rposition(Option::is_some).unwrap();
                 let spawned = spawn_local(async {});
                 assert!(!spawned.is_finished());
-                // Only the set that has it runs it.
+                // Only its own set runs the task.
                 sets[newest].block_on(&runtime, spawned).unwrap();
                 guards[left] = None;
             }
@@ -96,12 +96,12 @@ fn a_guard_held_across_an_await_in_another_set() {
         b.block_on(&runtime, async {
             let of_a = a.enter();
             yield_now().await;
-            // The set that polls is the newest again.
+            // The set that is being polled is the newest again.
             spawn_local(async {}).await.unwrap();
             *kept.borrow_mut() = Some(of_a);
         });
         drop(b);
-        // Of the two, only the guard is left.
+        // The set `b` was dropped. Only the guard of `a` is left.
         let spawned = spawn_local(async {});
         a.block_on(&runtime, spawned).unwrap();
         drop(kept);
@@ -180,7 +180,7 @@ fn a_guard_that_is_leaked_stays_in_force_and_keeps_no_tasks() {
         assert!(join.is_finished());
         assert!(single().block_on(join).unwrap_err().is_cancelled());
     });
-    // And of runtimes.
+    // The same with runtimes.
     apart(|| {
         let (leaked, other) = (single(), single());
         forget(leaked.enter());
@@ -214,7 +214,7 @@ fn runtimes_left_in_the_wrong_order_are_a_panic_and_left_all_the_same() {
         assert_eq!(Handle::current().id(), runtimes[2].handle().id());
         guards[2] = None;
         fill();
-        // Not the one in the middle, which was left.
+        // It is not the runtime in the middle, whose guard was dropped.
         assert_eq!(Handle::current().id(), runtimes[0].handle().id());
         guards[0] = None;
         assert!(Handle::try_current().is_err());
@@ -227,7 +227,7 @@ fn guards_dropped_while_a_panic_is_under_way() {
         let (a, b) = (single(), single());
         let (set, other) = (LocalSet::new(), LocalSet::new());
         catch_unwind(AssertUnwindSafe(|| {
-            // Fields are dropped in order: all of these in the wrong one.
+            // Fields are dropped in the order of their declaration, which is the wrong one here.
             let _guards = (a.enter(), b.enter(), set.enter(), other.enter());
             panic!("on purpose");
         }))
@@ -273,7 +273,7 @@ fn guards_and_sets_that_go_when_the_thread_does() {
     assert_eq!(is_in_a_set.recv(), Ok(false));
 }
 
-/// Drops the set that is the current one, with its guard.
+/// Drops the current set and its guard.
 struct DropsTheSet;
 
 impl Wake for DropsTheSet {
@@ -287,7 +287,7 @@ impl Wake for DropsTheSet {
 fn the_current_set_goes_while_a_task_is_spawned_into_it() {
     apart(|| {
         let set = LocalSet::new();
-        // Whoever spawns into the set wakes the one who polls it.
+        // A spawn into the set wakes the task that polls the set.
         let waker = Waker::from(Arc::new(DropsTheSet));
         let polled = pin!(set.run_until(pending::<()>())).poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
@@ -319,7 +319,7 @@ fn the_current_set_goes_while_a_task_of_it_is_woken() {
     });
 }
 
-/// Leaves the runtime that is the current one.
+/// Leaves the current runtime.
 struct Leaves;
 
 impl Drop for Leaves {
@@ -336,7 +336,7 @@ fn the_current_runtime_is_left_while_a_task_is_spawned_into_it() {
             let runtime = if multi { Runtime::new().unwrap() } else { single() };
             let handle: &'static Handle = Box::leak(Box::new(runtime.handle().clone()));
             GUARD.with(|guard| *guard.borrow_mut() = Some(handle.enter()));
-            // What is spawned now is dropped at once.
+            // A task that is spawned now is dropped at once.
             runtime.shutdown_timeout(Duration::from_secs(600));
             let leaves = Leaves;
             let join = task::spawn(async move {

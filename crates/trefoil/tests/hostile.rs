@@ -1,7 +1,7 @@
-//! Programs that do something rare, and then wait for what the runtime owes them.
+//! Programs that do something rare, and then wait for something that the runtime has to do.
 //!
-//! Each of them once waited for ever. Nothing passes or fails by a time, but for
-//! a watchdog, which says what hangs.
+//! Each of them once waited for ever. No test passes or fails by a time, except by a watchdog,
+//! which says what hangs.
 
 mod support;
 
@@ -45,8 +45,8 @@ fn drop_returns(what: &str, mut runtime: Hasty) {
     receive(what, &dropped);
 }
 
-/// Something that is to happen. It happens at the latest when the test ends, so
-/// that a failed test leaves no thread that spins.
+/// An event. It happens at the latest when the test ends, so that no thread spins on after a failed
+/// test.
 #[derive(Clone, Default)]
 struct Event(Arc<AtomicBool>);
 
@@ -59,8 +59,8 @@ impl Event {
         self.0.load(SeqCst)
     }
 
-    /// Holds the thread, and forks all the while, so that what it has forked before
-    /// is in everybody's sight.
+    /// Occupies the thread until the event. The thread forks all the time, so that what it has
+    /// forked before stays public.
     fn await_forking(&self) {
         while !self.has_happened() {
             join(thread::yield_now, || ());
@@ -80,32 +80,31 @@ fn is_parked(metrics: &RuntimeMetrics, worker: usize) -> bool {
     !metrics.worker_park_unpark_count(worker).is_multiple_of(2)
 }
 
-/// Waits until all workers sleep, and do so for long: a new runtime's workers
-/// wake once by themselves, so that one of them starts the monitor.
+/// Waits until all workers have slept for some time: the workers of a new runtime wake once by
+/// themselves, so that one of them starts the monitor.
 fn workers_sleep(metrics: &RuntimeMetrics) {
     let counts =
         || Vec::from_iter((0..metrics.num_workers()).map(|n| metrics.worker_park_unpark_count(n)));
     wait_for("idle workers sleep", || {
         let before = counts();
-        // Several periods of the monitor.
+        // This is several periods of the monitor.
         thread::sleep(Duration::from_millis(10));
         before == counts() && (0..before.len()).all(|n| is_parked(metrics, n))
     });
 }
 
-/// How often the workers go to sleep while there is a job that none of them can
-/// take: a worker that may not take it does not look at it again and again.
+/// How often the workers go to sleep while there is a job that none of them can take: such a worker
+/// does not check for the job again and again.
 fn assert_no_spin(metrics: &RuntimeMetrics) {
     let parks = || (0..metrics.num_workers()).map(|n| metrics.worker_park_count(n)).sum::<u64>();
     let before = parks();
-    // A longer wait only makes it harder to pass.
+    // A longer wait only makes the test harder to pass.
     thread::sleep(Duration::from_millis(20));
     let after = parks();
     assert!(after - before < 1_000, "a worker spins: {} parks", after - before);
 }
 
-/// What a thread forks that computes in a worker's place, while that worker
-/// blocks in place.
+/// The forks of a thread that computes in a worker's place, while that worker blocks in place.
 #[derive(Clone, Default)]
 struct Forks {
     may_begin: Event,
@@ -114,12 +113,12 @@ struct Forks {
 }
 
 impl Forks {
-    /// Returns when another thread has run its job, and `may_end` has happened.
+    /// Returns once another thread has run the job and `may_end` has happened.
     fn run(&self) {
         let first = || {
             self.is_taken.await_forking();
-            // The other worker is busy with the second job, and what is forked
-            // here finds nobody.
+            // The other worker is busy with the second job, so no worker is free for what is forked
+            // here.
             self.may_end.await_forking();
         };
         join(first, || {
@@ -128,10 +127,10 @@ impl Forks {
         });
     }
 
-    /// Lets it begin, and waits until the job was taken.
+    /// Lets the forks begin, and waits until the job was stolen.
     fn is_served(&self, metrics: &RuntimeMetrics) {
         let end = HappensOnDrop(self.may_end.clone());
-        // Also ends the loop that waits for it, if this fails.
+        // If this fails, the loop that waits for the job has to end, too.
         let taken = HappensOnDrop(self.is_taken.clone());
         self.may_begin.happens();
         wait_for("an idle worker takes the job", || self.is_taken.has_happened());
@@ -155,26 +154,26 @@ fn block(runtime: &Runtime, worker: usize) -> mpsc::Sender<()> {
     release
 }
 
-/// A guest forks in the place of one worker. That worker wakes for a pinned task,
-/// which blocks in place: the other worker takes the guest's job all the same.
+/// A guest forks in the place of one worker. That worker wakes for a pinned task, which blocks in
+/// place. The other worker still steals the guest's job.
 #[test]
 fn a_worker_whose_place_a_guest_has_blocks() {
-    // The guest is in the place of one of the two.
+    // The guest is in the place of one of the two workers.
     for blocked in [0, 1] {
         let runtime = Hasty(Some(multi(2)));
         let metrics = runtime.metrics();
         workers_sleep(&metrics);
         let forks = Forks::default();
         let (its, handle) = (forks.clone(), runtime.handle().clone());
-        let (sit, seated) = mpsc::channel();
+        let (enter, entered) = mpsc::channel();
         let guest = thread::spawn(move || {
             handle.install_here(|| {
-                sit.send(()).unwrap();
+                enter.send(()).unwrap();
                 wait_for("the worker to block", || its.may_begin.has_happened());
                 its.run();
             });
         });
-        receive("a guest has a place", &seated);
+        receive("a guest has a place", &entered);
         let release = block(&runtime, blocked);
         wait_for("the other worker sleeps", || is_parked(&metrics, 1 - blocked));
         forks.is_served(&metrics);
@@ -184,8 +183,8 @@ fn a_worker_whose_place_a_guest_has_blocks() {
     }
 }
 
-/// As above, without a guest: the worker forks, another thread becomes it for a
-/// pinned task, and that blocks in place.
+/// The same without a guest: a worker forks, another thread becomes the worker for a pinned task,
+/// and the task blocks in place.
 #[test]
 fn a_worker_that_was_replaced_while_it_forks_blocks() {
     let runtime = Hasty(Some(multi(2)));
@@ -201,7 +200,7 @@ fn a_worker_that_was_replaced_while_it_forks_blocks() {
         };
         join(outer, || ());
     }));
-    // So that the fork ends, if this fails.
+    // Ends the fork if this fails.
     let begins = HappensOnDrop(forks.may_begin.clone());
     receive("a pinned task forks", &started);
     let release = block(&runtime, 0);
@@ -210,7 +209,7 @@ fn a_worker_that_was_replaced_while_it_forks_blocks() {
     drop_returns("the drop of a runtime whose worker was replaced", runtime);
 }
 
-/// The drop returns although other threads spawn without end.
+/// The drop of a runtime returns although other threads spawn without end.
 #[test]
 fn a_runtime_ends_in_a_flood_of_spawns() {
     let runtime = Hasty(Some(multi(2)));
@@ -243,8 +242,8 @@ fn a_runtime_ends_in_a_flood_of_spawns() {
     }
 }
 
-/// A fork waits for what a pinned task holds. No other worker may drop the task,
-/// and it was never polled.
+/// A fork waits until a pinned task is dropped, which was never polled. No other worker may drop
+/// the task.
 #[test]
 fn a_fork_waits_for_what_a_pinned_task_holds_when_the_runtime_ends() {
     for _ in 0..20 {
@@ -268,7 +267,7 @@ fn a_fork_waits_for_what_a_pinned_task_holds_when_the_runtime_ends() {
     }
 }
 
-/// An executor that polls its future at once when it is woken.
+/// An executor that polls its future inside of the wake-up.
 struct Inline(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Wake for Inline {
@@ -280,7 +279,7 @@ impl Wake for Inline {
     }
 }
 
-/// A deferred waker that defers itself whenever it is woken.
+/// A waker that defers itself again whenever it is woken.
 #[test]
 fn a_runtime_ends_although_a_waker_defers_itself_again() {
     let runtime = Hasty(Some(multi(1)));
@@ -301,8 +300,8 @@ fn a_runtime_ends_although_a_waker_defers_itself_again() {
     drop_returns("the drop of a runtime with a waker that defers itself", runtime);
 }
 
-/// The thread that is to replace a blocked worker waits in `on_thread_start` for
-/// what another task does: that is run by the worker that sleeps.
+/// The thread that replaces a blocked worker waits in `on_thread_start` for another task. The
+/// worker that sleeps runs that task.
 #[test]
 fn a_hook_of_a_new_thread_is_no_search() {
     for _ in 0..10 {
@@ -320,7 +319,7 @@ fn a_hook_of_a_new_thread_is_no_search() {
             .unwrap();
         let runtime = Hasty(Some(runtime));
         workers_sleep(&runtime.metrics());
-        // The other worker sleeps all the while, so this one is chosen before it.
+        // The other worker has slept for longer, so this one is chosen first.
         let release = block(&runtime, 0);
         let its = event.clone();
         let _happens = HappensOnDrop(event.clone());
@@ -331,8 +330,8 @@ fn a_hook_of_a_new_thread_is_no_search() {
     }
 }
 
-/// A runtime with one worker. `hook` is called by the other threads when they
-/// start, with how many of them did so before.
+/// A runtime with one worker. The other threads call `hook` when they start, with the number of
+/// threads that called it before.
 fn with_hook(hook: impl Fn(usize) + Send + Sync + 'static) -> Hasty {
     let started = AtomicUsize::new(0);
     let runtime = Builder::new_multi_thread()
@@ -345,12 +344,12 @@ fn with_hook(hook: impl Fn(usize) + Send + Sync + 'static) -> Hasty {
         })
         .build()
         .unwrap();
-    // Its worker was the first one to start.
+    // The worker was the first thread to start.
     workers_sleep(&runtime.metrics());
     Hasty(Some(runtime))
 }
 
-/// Two closures need two threads, whose hooks wait for each other.
+/// Two closures need two threads. The hooks of these threads wait for each other.
 #[test]
 fn hooks_of_new_threads_meet() {
     let barrier = Barrier::new(2);
@@ -370,8 +369,8 @@ fn hooks_of_new_threads_meet() {
     drop_returns("the drop of a runtime whose hooks met", runtime);
 }
 
-/// While the hooks of two new threads take long, no third one starts for the two
-/// closures that wait.
+/// While the hooks of two new threads take long, no third thread starts for the two closures that
+/// wait.
 #[test]
 fn slow_hooks_make_no_more_threads_than_closures() {
     let (end, in_hook) = (Event::default(), Arc::new(AtomicUsize::new(0)));
@@ -385,7 +384,7 @@ fn slow_hooks_make_no_more_threads_than_closures() {
         drop(runtime.spawn_blocking(|| ()));
     }
     wait_for("two threads start", || in_hook.load(SeqCst) >= 2);
-    // A longer wait only makes it harder to pass.
+    // A longer wait only makes the test harder to pass.
     thread::sleep(Duration::from_millis(20));
     assert_eq!(in_hook.load(SeqCst), 2);
     drop(ends);

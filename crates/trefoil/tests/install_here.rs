@@ -1,4 +1,4 @@
-//! Forking on a thread from outside, in the place of a worker that sleeps.
+//! Forks on a thread from outside of the runtime, in the place of a worker that sleeps.
 
 mod support;
 
@@ -17,7 +17,8 @@ fn id() -> ThreadId {
     thread::current().id()
 }
 
-/// Calls `f` here, once a worker sleeps so that it can be: before, it runs elsewhere.
+/// Calls `f` on this thread. For this, a worker has to sleep; until one does, `f` would run on a
+/// worker.
 fn here<R: Send>(handle: &Handle, f: impl Fn() -> R + Sync) -> R {
     let caller = id();
     loop {
@@ -41,7 +42,7 @@ fn it_runs_on_the_calling_thread_and_forks() {
         for _ in 0..100 {
             assert_eq!(here(runtime.handle(), || fib(15)), 610, "{workers} workers");
         }
-        // In the context of the runtime, where no other may be entered.
+        // The closure is in the context of the runtime, where `block_on` panics.
         here(runtime.handle(), || {
             assert_eq!(Handle::current().id(), runtime.handle().id());
             let blocked = catch_unwind(AssertUnwindSafe(|| runtime.block_on(async {})));
@@ -56,7 +57,7 @@ fn it_runs_on_the_calling_thread_and_forks() {
 fn current_thread_runtimes_and_their_threads() {
     let current = Builder::new_current_thread().build().unwrap();
     assert_eq!(current.install_here(id), id());
-    // What drives a runtime hands over, as it does with `install`.
+    // A thread that drives a runtime sends the closure to a worker, as with `install`.
     let other = multi(1);
     let caller = id();
     current.block_on(async {
@@ -65,7 +66,7 @@ fn current_thread_runtimes_and_their_threads() {
     // A thread in `block_on` of a multi-thread runtime drives nothing.
     other.block_on(async {
         assert_eq!(here(other.handle(), || fib(12)), 144);
-        // Afterwards, it is what it was: it can be woken, and has timers.
+        // Afterwards, the thread is what it was before: it can be woken, and has timers.
         sleep(Duration::from_millis(1)).await;
         trefoil::spawn(sleep(Duration::from_millis(1))).await.unwrap();
     });
@@ -83,7 +84,7 @@ fn others_take_what_it_forks() {
         let (a, b) = here(runtime.handle(), || join(meet, meet));
         assert_ne!(a, b);
     }
-    // In a scope, which has another way to get help.
+    // A scope gets help from workers in another way.
     here(runtime.handle(), || {
         scope(|scope| {
             scope.spawn(|_| {
@@ -96,7 +97,7 @@ fn others_take_what_it_forks() {
     });
 }
 
-/// The worker whose place is taken sleeps on.
+/// The worker in whose place the guest forks sleeps on.
 #[test]
 fn no_more_closures_run_at_a_time_than_there_are_workers() {
     for workers in [1, 2, 3] {
@@ -138,7 +139,7 @@ fn without_a_sleeper_it_waits_for_a_worker() {
         let (caller, ran_on) = installed.join().unwrap();
         assert_ne!(caller, ran_on);
     });
-    // One guest at a time, where there is one worker.
+    // With one worker, there is one guest at a time.
     let is_second_in = AtomicBool::new(false);
     thread::scope(|scope| {
         here(runtime.handle(), || {
@@ -170,7 +171,7 @@ fn a_panic_comes_out_and_the_place_is_given_back() {
             }));
             assert_eq!(*caught.unwrap_err().downcast::<String>().unwrap(), round.to_string());
             assert_eq!(ran.into_inner(), 1);
-            // All workers are there for tasks again.
+            // All workers serve tasks again.
             let barrier = Arc::new(Barrier::new(workers));
             let tasks: Vec<_> = (0..workers)
                 .map(|_| {
@@ -185,7 +186,7 @@ fn a_panic_comes_out_and_the_place_is_given_back() {
     }
 }
 
-/// What comes while the guest is there runs when it has gone.
+/// Tasks that are sent to the worker while the guest is there run when the guest has left.
 #[test]
 fn tasks_that_came_meanwhile_are_found() {
     let runtime = multi(1);
@@ -216,7 +217,7 @@ fn the_worker_serves_what_only_it_can_serve() {
                     join(|| fib(5), || fib(5));
                     thread::yield_now();
                 }
-                // And what is sent to it now.
+                // So does a task that is sent to the worker now.
                 let done = Arc::new(AtomicBool::new(false));
                 let its = Arc::clone(&done);
                 drop(runtime.spawn_pinned(index, async move { its.store(true, SeqCst) }));
@@ -227,7 +228,7 @@ fn the_worker_serves_what_only_it_can_serve() {
     }
 }
 
-/// The other worker is busy, the guest is as well, and a task comes for either.
+/// The other worker is busy, and so is the guest. A task is spawned that either worker may run.
 #[test]
 fn tasks_do_not_wait_for_a_guest_that_stays() {
     let runtime = multi(2);
@@ -250,22 +251,22 @@ fn tasks_do_not_wait_for_a_guest_that_stays() {
     }
 }
 
-/// Two workers, each covered by a guest that stays, and two tasks, the first of which waits for the
-/// second.
+/// There are two workers, both covered by guests that stay, and two tasks. The first task waits for
+/// the second one.
 #[test]
 fn tasks_do_not_wait_for_as_many_guests_as_there_are_workers() {
     let runtime = multi(2);
     for _ in 0..5 {
-        let (seated, done) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
+        let (entered, done) = (Barrier::new(2), Arc::new(AtomicBool::new(false)));
         thread::scope(|scope| {
             let other = scope.spawn(|| {
                 here(runtime.handle(), || {
-                    seated.wait();
+                    entered.wait();
                     spin_until(&done);
                 });
             });
             here(runtime.handle(), || {
-                seated.wait();
+                entered.wait();
                 let its = Arc::clone(&done);
                 drop(runtime.spawn(async move { spin_until(&its) }));
                 let its = Arc::clone(&done);
@@ -284,7 +285,7 @@ fn a_guest_that_blocks_in_place_gives_its_place_back() {
         let sum = here(runtime.handle(), || {
             let task = runtime.spawn(async { 3 });
             let three = block_in_place(|| runtime.block_on(task).unwrap());
-            // Without its place, it goes on, and forks on its own.
+            // The worker has taken its place back. The guest goes on, and forks without help.
             three + fib(10)
         });
         assert_eq!(sum, 58);
@@ -317,7 +318,7 @@ fn a_runtime_is_dropped_while_others_are_guests() {
     }
 }
 
-/// The end does not wait for it, and what it asks for then is refused, not awaited.
+/// The shutdown does not wait for a guest. What the guest spawns then is cancelled at once.
 #[test]
 fn a_guest_outlives_its_runtime() {
     for workers in [1, 2] {
@@ -339,7 +340,7 @@ fn a_guest_outlives_its_runtime() {
     }
 }
 
-/// Guests of each other's runtimes, and guests by the dozen.
+/// Guests of each other's runtimes, and a dozen guests at once.
 #[test]
 fn guests_of_many_kinds() {
     let (one, two) = (multi(1), multi(2));

@@ -1,4 +1,4 @@
-//! Sets of tasks, by all the ways in and out.
+//! Sets of tasks, with all ways to spawn into them and to join.
 
 mod support;
 
@@ -137,7 +137,7 @@ fn detached_tasks_run_on_and_aborted_ones_do_not() {
             set.spawn(pending());
             set.shutdown().await;
             assert!(set.is_empty());
-            // It can be used again.
+            // The set can be used again.
             set.spawn(ready(()));
             set.join_next().await.unwrap().unwrap();
         });
@@ -193,13 +193,12 @@ fn waker_with_a_clone_that_acts() -> Waker {
         }
         RawWaker::new(ptr::null(), &VTABLE)
     }
-    // SAFETY: the functions do not look at the pointer, and are those of a waker
-    // that may be cloned, woken and dropped on any thread.
+    // SAFETY: the functions do not use the pointer, and may be called on any thread.
     unsafe { Waker::from_raw(RawWaker::new(ptr::null(), &VTABLE)) }
 }
 
-/// A member ends while the waker of the one who joins is cloned: neither waits for
-/// the other, and the end is not missed.
+/// A member ends while the waker of the joining task is cloned. Neither waits for the other, and
+/// the end is not missed.
 #[test]
 fn a_member_ends_while_the_joiner_leaves_its_waker() {
     for runtime in [1, 3].map(support::multi) {
@@ -209,7 +208,7 @@ fn a_member_ends_while_the_joiner_leaves_its_waker() {
         let act = move || {
             member.abort();
             let workers = handle.metrics().num_workers();
-            // Each worker is through with whatever the end of a member takes.
+            // By then, each worker has finished what it does when a member ends.
             for worker in 0..workers {
                 let (sender, polled) = mpsc::channel();
                 while !member.is_finished() {

@@ -141,7 +141,7 @@ fn a_local_runtime_spawns_local_tasks_everywhere() {
     struct OnDrop(Rc<Cell<bool>>);
     impl Drop for OnDrop {
         fn drop(&mut self) {
-            // The runtime is still there.
+            // The runtime still exists.
             drop(trefoil::spawn(async {}));
             self.0.set(true);
         }
@@ -262,7 +262,7 @@ fn notify_hands_permits_on() {
         assert!(!one.as_mut().enable());
         assert!(!two.as_mut().enable());
         notify.notify_one();
-        // The first was given the permit, and goes without using it.
+        // The first waiter got the permit, and is dropped without using it.
         drop(one);
         two.await;
         let before = notify.notified();
@@ -325,8 +325,8 @@ fn the_context_of_a_local_runtime_takes_local_tasks() {
     assert_eq!(runtime.block_on(task).unwrap(), 3);
 }
 
-/// The clone of the waker that a set is polled with is foreign code: here it
-/// wakes a task of that very set.
+/// The clone of the waker that a set is polled with is foreign code. Here it wakes a task of the
+/// same set.
 #[test]
 fn the_clone_of_a_sets_waker_wakes_one_of_its_tasks() {
     use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! What a runtime says about itself.
+//! A runtime's metrics.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ fn runtimes() -> Vec<Runtime> {
     [None, Some(1), Some(2), Some(4)].into_iter().map(measured).collect()
 }
 
-/// Latencies that were surely as long as that, on all workers.
+/// How many latencies were certainly as long as that, on all workers.
 fn latencies_from(metrics: &RuntimeMetrics, least: Duration) -> u64 {
     let buckets = 0..metrics.schedule_latency_histogram_num_buckets();
     let long =
@@ -59,8 +59,7 @@ fn busy(duration: Duration) {
     }
 }
 
-/// Waits until what is polled last has been counted: a task is joined before
-/// its poll is over.
+/// Waits until the last poll has been counted: a task can be joined before its poll has ended.
 fn settled(runtime: &Runtime) -> RuntimeMetrics {
     let metrics = runtime.metrics();
     while poll_times_from(&metrics, Duration::ZERO) < polls(&metrics) {
@@ -69,7 +68,7 @@ fn settled(runtime: &Runtime) -> RuntimeMetrics {
     metrics
 }
 
-/// Wakes itself in its first polls.
+/// A future that wakes itself in its first polls.
 struct Restless(u32);
 
 impl Future for Restless {
@@ -142,15 +141,15 @@ fn polls_of_local_tasks_count() {
 }
 
 const LONG: Duration = Duration::from_millis(40);
-/// Buckets are at most a quarter as wide as where they start, so what took
-/// `LONG` is in one that starts later than this.
+/// The width of a bucket is at most a quarter of its start. So a time of `LONG` is in a bucket that
+/// starts after this.
 const SURELY: Duration = Duration::from_millis(30);
 
 #[test]
 fn a_task_behind_a_busy_one_is_seen_to_wait() {
     for runtime in [measured(None), measured(Some(1))] {
         runtime.block_on(async {
-            // From within a task, so that both are queued before either runs.
+            // They are spawned within a task, so that both are queued before either runs.
             trefoil::spawn(async {
                 let first = trefoil::spawn(async { busy(LONG) });
                 let second = trefoil::spawn(async { busy(LONG) });
@@ -161,14 +160,14 @@ fn a_task_behind_a_busy_one_is_seen_to_wait() {
             .unwrap();
         });
         let metrics = settled(&runtime);
-        // One waited for the other; who waited for both is the one that joins.
+        // One task waited for the other. The task that joins them waited for both.
         assert!(latencies_from(&metrics, SURELY) >= 1);
         assert!(poll_times_from(&metrics, SURELY) >= 2);
         assert!(poll_times_from(&metrics, SURELY) < polls(&metrics));
     }
 }
 
-/// So much longer that no pause of the machine is taken for it.
+/// So much longer that no pause of the machine can be confused with it.
 const VERY_LONG: Duration = Duration::from_millis(400);
 const SURELY_NOT: Duration = Duration::from_millis(300);
 
@@ -179,7 +178,7 @@ fn a_task_that_rests_does_not_wait_to_be_run() {
         let (tx, rx) = trefoil::sync::oneshot::channel::<()>();
         let resting = trefoil::spawn(rx);
         task::yield_now().await;
-        // The main future is no task.
+        // The future of `block_on` is no task.
         busy(VERY_LONG);
         drop(tx);
         resting.await.unwrap().unwrap_err();
@@ -223,7 +222,7 @@ fn wakes_from_other_threads_are_stamped() {
                 its.wait();
             });
             let holder = trefoil::spawn(async move {
-                // The other one comes to rest.
+                // The other task comes to rest.
                 task::yield_now().await;
                 meet.wait();
                 meet.wait();
@@ -311,7 +310,7 @@ fn tasks_are_alive_until_they_end() {
         assert_eq!(metrics.num_alive_tasks(), 0);
         drop(inside);
 
-        // What comes too late ends at once.
+        // A task that is spawned after the shutdown ends at once.
         let late = handle.spawn(async {});
         assert!(late.is_finished());
         assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (0, 102));
@@ -328,7 +327,7 @@ fn a_worker_that_sleeps_is_not_busy() {
                     time::sleep(Duration::from_millis(100)).await;
                     busy(Duration::from_millis(10));
                 }
-                // So that the worker goes to sleep once more.
+                // The worker goes to sleep once more.
                 time::sleep(Duration::from_millis(1)).await;
             })
             .await
@@ -358,7 +357,7 @@ fn queues_are_as_deep_as_what_waits_in_them() {
     let holder = runtime.spawn(async move {
         its.wait();
         its.wait();
-        // The last one of these goes to the LIFO slot, which is no queue.
+        // The last one of these goes to the LIFO slot, which does not count as a queue.
         let tasks: Vec<_> = (0..4).map(|_| trefoil::spawn(async {})).collect();
         let metrics = trefoil::runtime::Handle::current().metrics();
         assert_eq!(metrics.worker_local_queue_depth(0), 3);
@@ -391,7 +390,7 @@ fn what_is_taken_from_a_worker_is_counted() {
         .block_on(runtime.spawn(async {
             let (sender, receiver) = std::sync::mpsc::channel();
             let stolen = trefoil::spawn(async move { sender.send(()).unwrap() });
-            // Puts the first one where thieves can reach it.
+            // Displaces the first one from the LIFO slot, so that others can steal it.
             let kept = trefoil::spawn(async {});
             receiver.recv().unwrap();
             stolen.await.unwrap();
@@ -410,7 +409,7 @@ fn a_worker_that_does_not_exist_has_no_numbers() {
     runtime.metrics().worker_poll_count(2);
 }
 
-/// Sleeps of all threads of that name, ever.
+/// How often all threads of that name have gone to sleep, ever.
 #[cfg(target_os = "linux")]
 fn sleeps(name: &str) -> (usize, u64) {
     let (mut threads, mut sum) = (0, 0);
@@ -430,7 +429,7 @@ fn sleeps(name: &str) -> (usize, u64) {
     (threads, sum)
 }
 
-/// Whoever wakes up for nothing has gone to sleep again since.
+/// A thread that was woken in vain has gone to sleep once more.
 #[cfg(target_os = "linux")]
 #[test]
 fn nobody_wakes_in_an_idle_runtime() {
@@ -443,7 +442,7 @@ fn nobody_wakes_in_an_idle_runtime() {
     runtime.block_on(async {
         drop(trefoil::spawn(std::future::pending::<()>()));
         drop(trefoil::spawn(async { time::sleep(Duration::from_secs(3600)).await }));
-        // Forks leave a watching thread behind.
+        // After forks, there is a monitor.
         trefoil::spawn(async { trefoil::fork_join::join(|| (), || ()) }).await.unwrap();
         task::spawn_blocking(|| ()).await.unwrap();
     });

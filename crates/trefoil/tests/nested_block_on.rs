@@ -1,4 +1,4 @@
-//! Waits within waits: each has wake-ups of its own.
+//! Nested waits: each has wake-ups of its own.
 
 mod support;
 
@@ -26,8 +26,8 @@ fn within_a_minute(f: impl FnOnce() + Send + 'static) {
     body.join().unwrap();
 }
 
-/// Waits for something, and from within its first poll, once `levels` deep, for
-/// something else, which is there only after what all outer ones wait for.
+/// Waits for an event, and in the first poll waits for another one, down to `levels` levels. The
+/// event of an inner level comes only after those of all outer levels.
 fn wait_within_wait(handle: &Handle, levels: usize, mut outer: Vec<oneshot::Sender<usize>>) {
     let (sender, receiver) = oneshot::channel();
     outer.push(sender);
@@ -41,8 +41,8 @@ fn wait_within_wait(handle: &Handle, levels: usize, mut outer: Vec<oneshot::Send
                 if levels > 0 {
                     block_in_place(|| wait_within_wait(handle, levels - 1, outer));
                 } else {
-                    // The outermost first: by the time the innermost is woken,
-                    // all others were.
+                    // The outermost level is woken first. All others were woken before the
+                    // innermost.
                     thread::spawn(|| {
                         for (n, sender) in outer.into_iter().enumerate() {
                             sender.send(n).unwrap();

@@ -1,4 +1,4 @@
-//! The system has no thread to give: asked for stacks larger than any memory.
+//! The system cannot start threads, because their stacks would be larger than any memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use trefoil::runtime::Builder;
@@ -31,7 +31,7 @@ fn a_closure_that_no_thread_can_run_is_a_panic_for_its_spawner() {
         assert_eq!(runtime.metrics().num_blocking_threads(), 0);
     }
     assert_eq!(std::sync::Arc::strong_count(&dropped), 1);
-    // All else goes on.
+    // Everything else still works.
     let task = runtime.spawn(async {
         task::yield_now().await;
         5

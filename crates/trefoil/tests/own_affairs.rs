@@ -1,5 +1,5 @@
-//! Foreign code that a worker runs in the midst of its own affairs (wakers,
-//! hooks, destructors) and that blocks in place, or forks, there.
+//! Foreign code that a worker runs between polls (wakers, hooks, destructors), and that blocks in
+//! place or forks there.
 
 mod support;
 
@@ -18,8 +18,8 @@ fn runtimes() -> Vec<Runtime> {
     [1, 2, 3].map(multi).into()
 }
 
-/// Blocks in place and forks, and counts that it did. With more than one worker
-/// it also waits there for a task, which then has to be run by another one.
+/// Blocks in place and forks, and counts that it did. With more than one worker, it also waits for
+/// a task there, which another worker then has to run.
 #[derive(Clone)]
 struct Blocks {
     done: Arc<AtomicUsize>,
@@ -33,7 +33,7 @@ impl Blocks {
     }
 
     fn act(&self) {
-        // A task in the LIFO slot, should this thread have one.
+        // A task for the LIFO slot, if this thread is a worker.
         let (sender, receiver) = mpsc::channel();
         let waits = self.waits_for_a_task;
         if waits {
@@ -68,7 +68,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// Tries to block and forks when it is dropped, with a set of local tasks.
+/// When it is dropped, with a set of local tasks, it tries to block, and forks.
 struct ForksOnDrop(Blocks);
 
 impl Drop for ForksOnDrop {
@@ -80,7 +80,7 @@ impl Drop for ForksOnDrop {
     }
 }
 
-/// The runtime still does all that it should.
+/// Checks that the runtime still works.
 fn still_works(runtime: &Runtime) {
     let sum = runtime.block_on(async {
         let tasks: Vec<_> = (0..100u64)
@@ -101,13 +101,13 @@ fn still_works(runtime: &Runtime) {
     assert_eq!(sum, 4950);
 }
 
-/// Polls once with a waker that is not the task's.
+/// Polls a future once, with a waker that is not the task's.
 fn poll_with<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
 }
 
-/// Waits until the count is reached, without keeping a worker busy: a busy one
-/// would not look at what lies before the one that blocks.
+/// Waits until the count is reached, without keeping a worker busy: a busy worker would not steal
+/// from the worker that blocks.
 async fn reaches(blocks: &Blocks, count: usize) {
     while blocks.count() < count {
         trefoil::time::sleep(Duration::from_micros(300)).await;
@@ -146,7 +146,7 @@ fn the_clone_of_a_waker_blocks() {
         let leaked: &'static Blocks = Box::leak(Box::new(blocks.clone()));
         let task = runtime.spawn(async move {
             let raw = RawWaker::new(std::ptr::from_ref(leaked).cast(), &VTABLE);
-            // SAFETY: the functions do nothing but read what was leaked.
+            // SAFETY: the functions only read what was leaked.
             let waker = unsafe { Waker::from_raw(raw) };
             let mut yielding = pin!(task::yield_now());
             assert!(poll_with(yielding.as_mut(), &waker).is_pending());
@@ -169,7 +169,7 @@ fn the_waker_of_a_timer_blocks() {
             for sleep in &mut sleeps {
                 assert!(poll_with(sleep.as_mut(), &waker).is_pending());
             }
-            // Of the same batch: its task must be run as well.
+            // This waker is in the same batch, and its task must run as well.
             trefoil::time::sleep(Duration::from_millis(1)).await;
             reaches(&its, 3).await;
         });
@@ -185,7 +185,7 @@ fn the_waker_of_a_joiner_blocks() {
         let blocks = Blocks::new(&runtime);
         let mut task = runtime.spawn(async { task::yield_now().await });
         let waker = Waker::from(Arc::new(blocks.clone()));
-        // Whether it is done already is a matter of luck.
+        // It may or may not have ended already.
         if poll_with(Pin::new(&mut task), &waker).is_pending() {
             runtime.block_on(reaches(&blocks, 1));
         }
@@ -193,8 +193,8 @@ fn the_waker_of_a_joiner_blocks() {
     }
 }
 
-/// A runtime whose hooks call `act`; how many threads it started, and how often
-/// `act` was called, when it is over.
+/// Runs a runtime whose hooks call `act`. Returns how many threads it started, and how often `act`
+/// was called.
 fn with_hooks(workers: usize, act: fn()) -> (usize, usize) {
     let calls = Arc::new(AtomicUsize::new(0));
     let hook = |calls: &Arc<AtomicUsize>| {
@@ -230,12 +230,12 @@ fn hooks_block() {
     for workers in [1, 2, 3] {
         let (threads, calls) = with_hooks(workers, || task::block_in_place(|| ()));
         assert!(calls > 0);
-        // A hook is no reason to give a worker away.
+        // A hook does not give the worker state away.
         assert_eq!(threads, workers);
     }
 }
 
-/// What a hook forks may be stolen, and a thread be replaced while it runs that.
+/// Jobs that a hook forks may be stolen, and a thread may be replaced while it runs one.
 #[test]
 fn hooks_fork() {
     for workers in [1, 2, 3] {
@@ -250,11 +250,11 @@ fn hooks_fork() {
 fn the_destructor_of_an_output_blocks() {
     for runtime in runtimes() {
         let blocks = Blocks::new(&runtime);
-        // If the task is done by then, this thread drops the output.
+        // If the task has ended by then, this thread drops the output.
         let _context = runtime.enter();
         for rests in [false, true] {
             let before = blocks.count();
-            // Nobody joins it: the worker drops it.
+            // Nobody joins the task, so the worker drops the output.
             let its = blocks.clone();
             drop(runtime.spawn(async move {
                 if rests {
@@ -263,7 +263,7 @@ fn the_destructor_of_an_output_blocks() {
                 OnDrop(its)
             }));
             runtime.block_on(reaches(&blocks, before + 1));
-            // Another task drops it, with the handle.
+            // Another task drops the output, with the handle.
             let its = blocks.clone();
             let task = runtime.spawn(async move {
                 if rests {

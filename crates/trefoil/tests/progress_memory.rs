@@ -1,5 +1,4 @@
-//! When the memory of tasks that ended elsewhere is let go of: see the page
-//! `trefoil::progress`.
+//! When the memory of tasks that completed elsewhere is freed: see the page `trefoil::progress`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use trefoil::task::yield_now;
 
 struct Counting;
 
-/// Of the size of the tasks that are looked at, and of nothing else's.
+/// The size of the tasks of this test. Nothing else has this size.
 const LARGE: usize = 100_000;
 
-/// How many so large allocations there are.
+/// How many allocations of this size there are.
 static ALIVE: AtomicIsize = AtomicIsize::new(0);
 
-// SAFETY: all is done by `System`, which keeps the contract.
+// SAFETY: `System` does everything, and keeps the contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LARGE {
@@ -50,8 +49,8 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Has ten large tasks rest on worker 0, and then end on worker 1. Returns how
-/// many have ended; their futures are dropped by then.
+/// Lets ten large tasks rest on worker 0, and then end on worker 1. Returns how many have ended.
+/// Their futures are dropped by then.
 fn ten_that_end_elsewhere(runtime: &Runtime) -> (Arc<Notify>, Arc<AtomicUsize>) {
     let (notify, rest) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
     let ended = Arc::new(AtomicUsize::new(0));
@@ -66,7 +65,7 @@ fn ten_that_end_elsewhere(runtime: &Runtime) -> (Arc<Notify>, Arc<AtomicUsize>) 
                 std::hint::black_box(&large);
                 ended.fetch_add(1, SeqCst);
             }));
-            // Through the slot, and so here, while nobody else looks for work.
+            // It goes to the LIFO slot, and so runs here, while no other worker searches.
             yield_now().await;
         }
     };
@@ -94,7 +93,7 @@ fn wake_on_1(runtime: &Runtime, notify: Arc<Notify>, ended: &AtomicUsize) {
     wait_for("their end", || ended.load(SeqCst) == 10);
 }
 
-/// One test, because there is one count.
+/// This is only one test, because there is only one count.
 #[test]
 fn memory_of_tasks_that_ended_elsewhere() {
     for _ in 0..5 {

@@ -52,7 +52,7 @@ fn every_kind_of_task_is_dropped() {
                 task::yield_now().await;
             }
         });
-        // Never polled, perhaps.
+        // This task may never be polled.
         let new = Dropped(count.clone());
         handles.push(runtime.spawn(async move {
             let _new = new;
@@ -254,8 +254,8 @@ fn thread_stop_hooks_are_over_when_the_drop_returns() {
     }
 }
 
-/// Whoever blocks in place until some task goes is released, for the workers
-/// that leave drop their tasks without waiting for it.
+/// A thread that blocks in place until a task is dropped is released: the workers that leave drop
+/// their tasks without waiting for that thread.
 #[test]
 fn a_thread_that_blocks_until_a_task_goes_lets_the_runtime_end() {
     for workers in [1, 2, 8] {

@@ -76,7 +76,7 @@ fn timers_move_between_threads() {
                         Poll::Ready(())
                     })
                     .await;
-                    // Elsewhere, it is dropped, and the other goes on.
+                    // On another worker, one timer is dropped, and the other one is polled.
                     let dropper = trefoil::spawn(async move { drop(late) });
                     trefoil::spawn(soon).await.unwrap();
                     dropper.await.unwrap();
@@ -89,7 +89,7 @@ fn timers_move_between_threads() {
     });
 }
 
-/// Arms a timer on one of the runtime's own threads, and takes it away.
+/// Arms a timer on one of the runtime's own threads, and returns it.
 fn armed(runtime: &Runtime, duration: Duration) -> Pin<Box<time::Sleep>> {
     let arm = async move {
         let mut timer = Box::pin(sleep(duration));
@@ -121,7 +121,7 @@ fn a_timer_is_dropped_where_there_is_no_runtime() {
     for runtime in runtimes() {
         let timer = armed(&runtime, ms(3_600_000));
         std::thread::spawn(move || drop(timer)).join().unwrap();
-        // Its entry is taken back, and the next timer is none the worse for it.
+        // The entry is returned, and the next timer still works.
         runtime.block_on(async { trefoil::spawn(sleep(ms(2))).await.unwrap() });
         drop(armed(&runtime, ms(3_600_000)));
     }
@@ -142,7 +142,7 @@ fn a_timer_is_reset_elsewhere_and_wakes_who_waits_there() {
     }
 }
 
-/// The duration counts from the call, however long the poll has lasted.
+/// The duration counts from the call, even if the poll has lasted for long.
 #[test]
 fn a_sleep_made_late_in_a_poll_is_not_shorter() {
     for runtime in runtimes() {
@@ -152,7 +152,7 @@ fn a_sleep_made_late_in_a_poll_is_not_shorter() {
             let start = Instant::now();
             sleep(ms(10)).await;
             assert!(start.elapsed() >= ms(10));
-            // And one that has passed already is no reason to wait.
+            // A deadline that has passed already does not wait.
             let overdue = sleep(ms(1));
             while start.elapsed() < ms(15) {}
             overdue.await;
@@ -170,7 +170,7 @@ fn timeouts_elapse_or_not() {
             assert!(timeout(ms(2), pending::<()>()).await.is_err());
             let slow = trefoil::spawn(async { timeout(ms(2), pending::<()>()).await.is_err() });
             assert!(slow.await.unwrap());
-            // One that is always ready inside cannot keep the timer from firing.
+            // A future whose operations are always ready cannot keep the timer from firing.
             let busy = timeout(ms(5), async {
                 loop {
                     task::consume_budget().await;
@@ -322,8 +322,8 @@ impl Wake for Bell {
     }
 }
 
-/// However many timers are due at once, others are polled in between. Time is
-/// stopped, so it is the same in every run.
+/// Even if many timers are due at once, other tasks are polled in between. The clock is stopped, so
+/// every run is the same.
 #[trefoil::test(start_paused = true)]
 async fn many_timers_due_at_once_do_not_hold_up_tasks() {
     const TIMERS: usize = 100_000;
@@ -347,8 +347,8 @@ async fn many_timers_due_at_once_do_not_hold_up_tasks() {
     assert!(most <= 256, "{most} were woken between two polls, of {polls}");
 }
 
-/// The holders are on another thread, and need no lock when they see that the
-/// queue is closed. A sanitizer tells whether they see it too early.
+/// The holders are on another thread, and need no lock once they see that the queue is closed. A
+/// sanitizer tells if they see it too early.
 #[test]
 fn timers_are_dropped_elsewhere_while_their_runtime_ends() {
     for round in 0..30 {
@@ -431,8 +431,8 @@ impl Hostile {
 
     fn waker(self: &Arc<Self>) -> Waker {
         let data = Arc::into_raw(Arc::clone(self)).cast();
-        // SAFETY: the table's functions take such an `Arc`; what is in it is
-        // `Send` and `Sync`.
+        // SAFETY: the functions of the table expect such an `Arc`, and its content is `Send` and
+        // `Sync`.
         unsafe { Waker::from_raw(RawWaker::new(data, &HOSTILE)) }
     }
 
@@ -444,7 +444,7 @@ impl Hostile {
     }
 }
 
-/// Arms a timer with a waker of one's own.
+/// Arms a timer with the given waker.
 fn poll_once(timer: &mut Pin<Box<time::Sleep>>, waker: &Waker) -> Poll<()> {
     timer.as_mut().poll(&mut Context::from_waker(waker))
 }
@@ -466,7 +466,7 @@ fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
                 let (second, woken) = Hostile::new(attack, |_| ());
                 let mut timer = Box::pin(sleep(ms(3)));
                 {
-                    // In this poll, the worker goes, twice.
+                    // In this poll, this thread's worker state is retaken, twice.
                     let victims: Vec<_> = (0..4)
                         .map(|_| {
                             let mut victim = Box::pin(sleep(ms(3_600_000)));
@@ -476,7 +476,7 @@ fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
                         .collect();
                     *first.victims.lock().unwrap() = victims;
                     let is_pending = poll_once(&mut timer, &first.waker()).is_pending();
-                    // On a machine that is busy, the time may have run out.
+                    // On a busy machine, the timer may have fired already.
                     if is_pending && poll_once(&mut timer, &second.waker()).is_pending() {
                         woken.await.unwrap();
                         assert!(timer.is_elapsed());
@@ -491,7 +491,7 @@ fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
     }
 }
 
-/// Were a waker dropped or woken under a queue's lock, this would never end.
+/// If a waker were dropped or woken under a queue's lock, this would deadlock.
 #[test]
 fn a_wakers_drop_may_make_and_drop_timers() {
     fn attack(hostile: &Hostile) {
@@ -509,21 +509,21 @@ fn a_wakers_drop_may_make_and_drop_timers() {
         let attacked = async {
             let (hostile, woken) = Hostile::new(attack, attack);
             let waker = hostile.waker();
-            // Dropped while it waits, and when another one takes its place.
+            // A waker is dropped while the timer waits, and when another waker replaces it.
             let mut timer = Box::pin(sleep(ms(3_600_000)));
             assert!(poll_once(&mut timer, &waker).is_pending());
             assert!(poll_once(&mut timer, Waker::noop()).is_pending());
             assert!(poll_once(&mut timer, &waker).is_pending());
-            // One that is due at once for another deadline.
+            // The timer is reset to a deadline that is due at once.
             timer.as_mut().reset(Instant::now());
             assert_eq!(hostile.woken.load(Relaxed), 1);
             drop(timer);
             drop(woken);
-            // Elsewhere.
+            // The timer is dropped on another thread.
             let mut timer = Box::pin(sleep(ms(3_600_000)));
             assert!(poll_once(&mut timer, &waker).is_pending());
             task::spawn_blocking(move || drop(timer)).await.unwrap();
-            // Woken by the scheduler.
+            // The scheduler wakes it.
             let (hostile, woken) = Hostile::new(attack, attack);
             let mut timer = Box::pin(sleep(ms(2)));
             if poll_once(&mut timer, &hostile.waker()).is_pending() {
@@ -537,7 +537,7 @@ fn a_wakers_drop_may_make_and_drop_timers() {
     }
 }
 
-/// A timer is its own runtime's, wherever it is polled.
+/// A timer belongs to the runtime in which it was made, wherever it is polled.
 #[test]
 fn a_sleep_is_polled_outside_of_its_runtime() {
     let driven = current_thread();
@@ -567,10 +567,10 @@ fn a_sleep_is_polled_outside_of_its_runtime() {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(workers).enable_all().build().unwrap();
         futures::executor::block_on(sleep_in(&runtime, ms(3)));
-        // Within another one, whose own timers it does not need.
+        // It is polled in another runtime, whose own timers it does not need.
         let other = Builder::new_current_thread().build().unwrap();
         other.block_on(sleep_in(&runtime, ms(3)));
-        // A deadline that is earlier than what the worker sleeps for.
+        // This deadline is earlier than the one that the worker sleeps for.
         let late = armed(&runtime, ms(3_600_000));
         futures::executor::block_on(sleep_in(&runtime, ms(3)));
         drop(late);

@@ -1,11 +1,9 @@
 //! The form of comments.
 
 use super::tree::{File, Tree};
-use super::{Exception, Fault, Rule};
+use super::{Fault, Rule};
 
 const COLUMNS_MAX: usize = 100;
-
-const REWRITTEN: &str = "its comments are being rewritten";
 
 pub(super) const WIDTH: Rule = Rule {
     name: "the width of comments",
@@ -28,10 +26,7 @@ pub(super) const WIDTH: Rule = Rule {
         }
         faults
     },
-    exceptions: &[
-        Exception { place: "crates/trefoil/src/fork_join/", reason: REWRITTEN },
-        Exception { place: "crates/trefoil/src/runtime/", reason: REWRITTEN },
-    ],
+    exceptions: &[],
 };
 
 fn marker(file: &File) -> Option<&'static str> {
@@ -47,10 +42,7 @@ fn marker(file: &File) -> Option<&'static str> {
 /// What leaves a reader to guess which of the lines above is meant.
 const POINTERS: &[&str] = &["as above", "see above", "same as above", "the same as above", "ditto"];
 
-pub(super) const SAFETY: Rule =
-    Rule { name: "SAFETY comments", faults: safety, exceptions: EXCEPTIONS };
-
-const EXCEPTIONS: &[Exception] = &[];
+pub(super) const SAFETY: Rule = Rule { name: "SAFETY comments", faults: safety, exceptions: &[] };
 
 fn safety(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();

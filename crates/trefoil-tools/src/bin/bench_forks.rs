@@ -1,12 +1,11 @@
-//! Trefoil's fork-join against rayon's and chili's, row by row, interleaved in
-//! one process.
+//! Trefoil's fork-join against rayon's and chili's: their rows alternate in one process.
 //!
 //! `cargo run --release -p trefoil-tools --bin bench_forks -- [--fib N] [--skynet LEVELS]
 //! [--rounds N] [--workers N]`
 //!
 //! Prints medians and minima in ns per fork with the ratios trefoil / other, and trefoil / plain
 //! calls as a floor. `--only N` runs `fib` on N workers, or by plain calls for 0, and nothing else:
-//! callgrind counts that. The figures are for steering only: palio runs the races.
+//! callgrind counts that. The figures only guide development: Palio runs the races.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,8 +17,8 @@ fn fib_calls(n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    // Through a pointer that the compiler knows nothing of, so that neither
-    // call is turned into a loop.
+    // The call goes through a pointer that is opaque to the compiler, so that it turns neither call
+    // into a loop.
     black_box(fib_calls(n - 1)) + fib_calls(n - 2)
 }
 
@@ -47,8 +46,8 @@ fn fib_chili(scope: &mut chili::Scope<'_>, n: u64) -> u64 {
     a + b
 }
 
-/// The sum of `size` consecutive numbers, ten ways at each level, by `join`
-/// alone: what all three libraries have.
+/// The sum of `size` consecutive numbers, divided by ten at each level. It uses only `join`, which
+/// all three libraries have.
 fn skynet_calls(num: u64, size: u64) -> u64 {
     if size == 1 {
         return num;
@@ -116,7 +115,7 @@ impl Pools {
         Self {
             trefoil: Builder::new_multi_thread().worker_threads(workers).build().unwrap(),
             rayon: rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap(),
-            // The thread that calls chili works, too.
+            // The thread that calls chili is one of its workers.
             chili: chili::ThreadPool::with_config(chili::Config {
                 thread_count: std::num::NonZero::new(workers),
                 ..Default::default()
@@ -125,7 +124,7 @@ impl Pools {
     }
 }
 
-/// The median of the times, per fork.
+/// The median time per fork.
 fn median(times_ns: &mut [f64], forks: f64) -> f64 {
     times_ns.sort_by(f64::total_cmp);
     times_ns[times_ns.len() / 2] / forks
@@ -186,7 +185,7 @@ fn main() {
     }
     println!("ns per fork (ratio trefoil / contender), median of {rounds}");
     let expected = fib_calls(fib);
-    // A fork per call that is not a leaf.
+    // Each call that is not a leaf forks once.
     let fib_forks = {
         let (mut a, mut b) = (0u64, 0u64);
         for _ in 1..fib {

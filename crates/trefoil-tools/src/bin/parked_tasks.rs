@@ -1,10 +1,9 @@
-//! What rest costs: a million parked tasks, and an idle runtime.
+//! The cost of waiting: a million parked tasks, and an idle runtime.
 //!
 //! `cargo run --release -p trefoil-tools --bin parked_tasks`
 //!
-//! Prints the resident memory of a million tasks at rest, and the processor
-//! time that the runtime then uses in a second. Both have a limit, and the
-//! program fails beyond it.
+//! Prints the resident memory of a million tasks at rest, and the processor time that the runtime
+//! then uses in a second. Both have a limit, and the program fails if one is exceeded.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ fn field(path: &str, name: &str) -> u64 {
     line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
 }
 
-/// In clock ticks, of 10 ms as a rule.
+/// In clock ticks, which are usually 10 ms.
 fn cpu_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
     let fields = stat.rsplit(')').next().expect("a command name").split_whitespace();

@@ -1,11 +1,11 @@
-//! Random fork trees with panics, locks, blocking legs, scopes and loops, mixed
-//! with storms of tasks, on runtimes of all sizes that come and go.
+//! Random fork trees with panics, locks, blocking legs, scopes and loops, together with storms of
+//! tasks, on runtimes of all sizes that are built and dropped.
 //!
 //! `cargo run --release -p trefoil-tools --bin stress_forks -- [--seconds N] [--seed N]
 //! [--workers W]`
 //!
-//! Every tree's result and every panic is accounted for, and a watchdog aborts
-//! the process when nothing moves any more.
+//! The result and the panic of every tree are checked. A watchdog aborts the process if there is no
+//! progress any more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,10 +15,10 @@ use trefoil::fork_join::{for_each, fork_all, join, map_reduce, scope};
 use trefoil::runtime::Builder;
 use trefoil::task;
 
-/// How long the watchdog lets a round stand still.
+/// How long a round may make no progress before the watchdog aborts.
 const STUCK_AFTER: Duration = Duration::from_secs(20);
 
-/// What everybody counts up.
+/// The count of progress, which all threads increase.
 static LEAVES: AtomicU64 = AtomicU64::new(0);
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
@@ -40,14 +40,14 @@ impl Rng {
     }
 }
 
-/// What a tree should come to: its leaves, and whether it panics.
+/// The expected result of a tree: the number of its leaves, and whether it panics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Expected {
     leaves: u64,
     panics: bool,
 }
 
-/// Walks the tree that `seed` stands for, without running it.
+/// Computes the expected result of the tree that `seed` stands for, without running the tree.
 fn foresee(mut rng: Rng, depth: u64) -> Expected {
     let kind = rng.below(16);
     if depth == 0 || kind < 3 {
@@ -75,7 +75,7 @@ struct World {
     lock: Mutex<u64>,
 }
 
-/// Runs the tree, and returns its leaves.
+/// Runs the tree, and returns the number of its leaves.
 fn grow(world: &World, mut rng: Rng, depth: u64) -> u64 {
     let kind = rng.below(16);
     if depth == 0 || kind < 3 {
@@ -98,8 +98,8 @@ fn grow(world: &World, mut rng: Rng, depth: u64) -> u64 {
             a + b
         }
         10 => {
-            // A lock across a join, of which nothing else may get hold. Below,
-            // it must not be asked for again: those trees are plain.
+            // A lock is held across a join, and nothing else may take it meanwhile. The subtrees
+            // must not take it again, so they are plain.
             let guard = world.lock.try_lock();
             let (a, b) = join(|| child(seeds[0]), || child(seeds[1]));
             drop(guard);
@@ -124,8 +124,8 @@ fn grow(world: &World, mut rng: Rng, depth: u64) -> u64 {
         14 => map_reduce(&seeds[..], |&seed| child(seed), |a, b| a + b).unwrap_or(0),
         _ => {
             let sum = AtomicU64::new(0);
-            // A loop may leave items out when one panics: not so `fork_all`, so
-            // the count is kept by catching.
+            // If an item panics, a loop may skip others, unlike `fork_all`. So the panic is caught
+            // inside of the item, and the count is exact.
             let caught: Mutex<bool> = Mutex::new(false);
             for_each(&seeds[..], |&seed| match catch_unwind(AssertUnwindSafe(|| child(seed))) {
                 Ok(leaves) => drop(sum.fetch_add(leaves, Relaxed)),
@@ -240,12 +240,12 @@ fn main() {
         match argument.as_str() {
             "--seconds" => seconds = value,
             "--seed" => seed = value,
-            // A single-threaded runtime forks nothing.
+            // In a current-thread runtime, nothing is forked.
             "--workers" => workers = Some(value.max(1) as usize),
             other => panic!("what is {other}?"),
         }
     }
-    // Leaves panic by the thousand.
+    // Thousands of leaves panic, so no message is printed.
     std::panic::set_hook(Box::new(|info| {
         if info.payload().downcast_ref::<&str>() != Some(&"a leaf") {
             eprintln!("{info}");

@@ -1,13 +1,12 @@
-//! Storms of everything at once, with counts checked.
+//! Storms of all operations at once, whose counts are checked.
 //!
 //! `cargo run --release -p trefoil-tools --bin stress_tasks -- [--seconds N] [--workers W]`
 //!
-//! Each round makes a runtime (single-threaded, or with 1, 2, 3, 8 or 64
-//! workers, unless `--workers` says which; 0 is single-threaded), runs a storm
-//! of each kind in it at the same time, and shuts it down in one of several
-//! ways, in the middle of things as well. What is spawned must be dropped, and
-//! once only. A watchdog dumps the scheduler and aborts when nothing happens
-//! for 30 seconds.
+//! Each round makes a runtime: a current-thread runtime, or one with 1, 2, 3, 8 or 64 workers.
+//! (`--workers` chooses one of these; 0 is the current-thread runtime.) It runs one storm of each
+//! kind at the same time, and shuts the runtime down in one of several ways, some of them during
+//! the storms. Everything that is spawned must be dropped exactly once. If nothing happens for 30
+//! seconds, a watchdog prints the state of the scheduler and aborts.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -19,14 +18,14 @@ use trefoil::sync::{Notify, oneshot};
 use trefoil::task::{self, JoinSet};
 use trefoil::time;
 
-/// Things that exist, and things that ever did.
+/// The number of things that exist, and of things that were ever made.
 #[derive(Default)]
 struct Ledger {
     alive: AtomicU64,
     made: AtomicU64,
 }
 
-/// An entry in the ledger.
+/// A thing that is counted in the ledger.
 struct Token(Arc<Ledger>);
 
 impl Token {
@@ -149,7 +148,7 @@ async fn one(mut rng: Rng, ledger: Arc<Ledger>) {
 
 fn storm(runtime: &Runtime, rng: &mut Rng, ledger: &Arc<Ledger>, progress: &Arc<AtomicU64>) {
     let stop = Arc::new(AtomicBool::new(false));
-    // Foreign threads that spawn, abort and wake, into the shutdown as well.
+    // Foreign threads spawn, abort and wake, also during the shutdown.
     let foreigners: Vec<_> = (0..rng.below(3))
         .map(|_| {
             let (handle, ledger, stop) = (runtime.handle().clone(), ledger.clone(), stop.clone());
@@ -158,7 +157,7 @@ fn storm(runtime: &Runtime, rng: &mut Rng, ledger: &Arc<Ledger>, progress: &Arc<
                 let notify = Arc::new(Notify::new());
                 let mut handles = Vec::new();
                 while !stop.load(SeqCst) {
-                    // A flood would only measure how long the queue gets.
+                    // Without a limit, only the queue would grow.
                     if ledger.alive.load(SeqCst) > 3_000 {
                         notify.notify_waiters();
                         std::thread::yield_now();
@@ -200,7 +199,7 @@ fn storm(runtime: &Runtime, rng: &mut Rng, ledger: &Arc<Ledger>, progress: &Arc<
             }
         }
         for mut handle in handles {
-            // Those that wait for ever are aborted in the end, or not at all.
+            // Tasks that wait for ever are aborted at the end, or dropped with the runtime.
             if time::timeout(Duration::from_millis(3), &mut handle).await.is_err()
                 && its.below(3) > 0
             {
@@ -278,7 +277,7 @@ fn main() {
             1 => runtime.shutdown_background(),
             _ => drop(runtime),
         }
-        // In the background it may take a moment.
+        // If the runtime ends in the background, this may take a moment.
         let patience = Instant::now();
         while ledger.alive.load(SeqCst) > 0 {
             if patience.elapsed() > Duration::from_secs(10) {

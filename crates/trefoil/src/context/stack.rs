@@ -1,15 +1,14 @@
-//! What guards have made the current one of a thread: a runtime, or a set of
-//! local tasks. The newest guard that is left decides.
+//! A stack of what guards have made current on a thread: runtimes, or sets of local tasks. The
+//! newest guard that is left decides.
 //!
-//! A guard puts a node on top, and takes it out again wherever it is by then.
-//! So guards may be dropped in any order, or never, and no guard puts back what
-//! it found: the nodes above one that is removed are linked to those below it. What a
-//! node points at lives as long as the node. That of a guard which may move, or
-//! be leaked, is on the heap and owns its value; that of a frame lies in the
+//! A guard puts a node on top, and later removes the node wherever it is by then. So guards may be
+//! dropped in any order, or never. No guard restores what it found: the nodes above a removed one
+//! are linked to those below it. The value of a node lives as long as the node. The node of a guard
+//! that may move or be leaked is on the heap and owns its value. The node of a frame lies in the
 //! frame, which unlinks it before it returns or unwinds.
 //!
-//! Nothing here has a destructor: a thread that ends with nodes on its stack
-//! leaks them, and until then finds them in the destructors of thread-locals.
+//! Nothing here has a destructor. A thread that ends with nodes on its stack leaks them. Until
+//! then, the destructors of thread-locals still find them.
 
 use std::cell::Cell;
 use std::ptr;
@@ -17,9 +16,9 @@ use std::ptr;
 #[derive(Debug)]
 pub(crate) struct Stack<T> {
     newest: Cell<*const Node<T>>,
-    /// How many frames use values that no frame of theirs keeps alive.
+    /// How many frames use values that they do not keep alive themselves.
     pins: Cell<usize>,
-    /// Nodes off the stack that a pin keeps, linked by `below`.
+    /// Nodes that were removed and that a pin keeps, linked by `below`.
     kept: Cell<*const Node<T>>,
 }
 
@@ -40,8 +39,8 @@ impl<T> Stack<T> {
         Self { newest: Cell::new(ptr::null()), pins: Cell::new(0), kept: Cell::new(ptr::null()) }
     }
 
-    /// The newest value, or null. It is valid until its guard is dropped, which
-    /// foreign code may do; under a pin, until that is gone.
+    /// The newest value, or null. It is valid until its guard is dropped, which foreign code may
+    /// do. Under a pin, it is valid until the end of the pin.
     #[inline(always)]
     pub(super) fn newest(&self) -> *const T {
         let newest = self.newest.get();
@@ -52,8 +51,7 @@ impl<T> Stack<T> {
         unsafe { &raw const (*newest).value }
     }
 
-    /// Keeps all values for as long as the pin, whatever becomes of their
-    /// guards.
+    /// Keeps all values until the end of the pin, even if their guards are dropped.
     #[inline(always)]
     pub(super) fn pin(&self) -> Pin<'_, T> {
         self.pins.set(self.pins.get() + 1);
@@ -68,7 +66,7 @@ impl<T> Stack<T> {
         self.newest.set(node);
     }
 
-    /// Returns whether it was the newest.
+    /// Unlinks a node. Returns whether it was the newest.
     ///
     /// # Safety
     /// `node` is live.
@@ -89,14 +87,14 @@ impl<T> Stack<T> {
         ptr::eq(link, &self.newest)
     }
 
-    /// Frees a node, at once or when the last pin is gone.
+    /// Frees a node, at once or at the end of the last pin.
     ///
     /// # Safety
     /// It came from `Box::into_raw`, is on no stack, and was not freed before.
     pub(super) unsafe fn free(&self, node: *const Node<T>) {
         if self.pins.get() == 0 {
-            // SAFETY: the caller's promise, and nobody uses the value: that
-            // takes a pin, or a frame that calls nothing that could get here.
+            // SAFETY: the caller's promise, and nobody uses the value: a frame that uses one has a
+            // pin, or calls nothing that could get here.
             drop(unsafe { Box::from_raw(node.cast_mut()) });
         } else {
             // SAFETY: the caller's promise.
@@ -110,7 +108,7 @@ impl<T> Stack<T> {
     fn free_kept(&self) {
         let mut next = self.kept.replace(ptr::null());
         while !next.is_null() {
-            // SAFETY: kept by `free`, whose caller has given it up; it is on no
+            // SAFETY: the node was kept by `free`, whose caller has given it up, and it is on no
             // list any more.
             let node = unsafe { Box::from_raw(next.cast_mut()) };
             next = node.below.get();

@@ -66,13 +66,13 @@ impl Job {
     }
 }
 
-/// What `join` does after its first closure, with a wait that only sleeps.
+/// Joins a job, as `fork_join::join` does after its first closure. While it waits, it only sleeps.
 fn join(owner: Owner<'_>, job: &Job) {
-    // SAFETY: the tests pop in reverse order.
+    // SAFETY: the tests join in reverse order, so this is the youngest job.
     if unsafe { owner.pop(&job.header) } {
         return job.run();
     }
-    // SAFETY: `pop` has said no.
+    // SAFETY: `pop` has just returned false for this job.
     match unsafe { owner.reclaim() } {
         Reclaimed::Ours => job.run(),
         Reclaimed::Stolen(index) => {
@@ -86,7 +86,7 @@ fn join(owner: Owner<'_>, job: &Job) {
                     owner.deque().parker().park();
                 }
             };
-            // SAFETY: stolen and settled.
+            // SAFETY: the job was stolen, and its latch is settled.
             unsafe { owner.release(index) };
             if progress == Progress::Returned {
                 job.run();
@@ -111,8 +111,8 @@ fn deque() -> Arc<Deque> {
     Arc::new(deque)
 }
 
-/// Two nested forks, twice, so that slots are used again, against thieves that
-/// run, or give back, what they get.
+/// Two nested forks, twice, so that slots are used again. The thieves run the jobs that they steal,
+/// or give them back.
 fn two_forks(thieves: usize, give_back: bool) {
     loom::model(move || {
         let deque = deque();
@@ -132,7 +132,7 @@ fn two_forks(thieves: usize, give_back: bool) {
         let owner = unsafe { Owner::new(&deque) };
         for round in 0..2 {
             let (outer, inner) = (Job::new(round), Job::new(10 + round));
-            // SAFETY: both are joined before they go.
+            // SAFETY: `outer` is joined below, before it is dropped.
             unsafe { push(owner, &outer) };
             // SAFETY: `inner` is joined below, before it is dropped.
             unsafe { push(owner, &inner) };
@@ -158,12 +158,12 @@ fn two_forks_against_a_thief_that_gives_back() {
     two_forks(1, true);
 }
 
-/// Three jobs, so that there is something to publish and to reclaim in halves,
-/// against two thieves.
+/// Three jobs against two thieves. There are enough jobs to publish and to reclaim only half of
+/// them.
 fn two_thieves(at_once: bool) {
     let mut model = loom::model::Builder::new();
-    // With more, loom's own `join` trips over an `unpark` that comes after the
-    // wait it was for.
+    // With a higher bound, loom's own `join` panics on an `unpark` that comes after the wait that
+    // it was meant for.
     model.preemption_bound = Some(model.preemption_bound.map_or(3, |bound| bound.min(3)));
     model.check(move || {
         let deque = deque();
@@ -181,7 +181,7 @@ fn two_thieves(at_once: bool) {
         let owner = unsafe { Owner::new(&deque) };
         let jobs = [Job::new(0), Job::new(10), Job::new(20)];
         if at_once {
-            // SAFETY: all are joined before they go.
+            // SAFETY: all jobs are joined below, before they are dropped.
             unsafe { owner.push_all(jobs.iter().map(Job::header)) };
             if owner.is_starved() {
                 owner.publish(Share::All);
@@ -210,7 +210,7 @@ fn two_thieves_of_three_jobs_pushed_at_once() {
     two_thieves(true);
 }
 
-/// What the owner runs while it waits is published above the slot it waits for.
+/// Jobs that the owner publishes while it waits get slots above the one that it waits for.
 #[test]
 fn a_waiting_owner_forks_again() {
     loom::model(|| {
@@ -228,16 +228,16 @@ fn a_waiting_owner_forks_again() {
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&deque) };
         let (outer, inner) = (Job::new(0), Job::new(10));
-        // SAFETY: joined below.
+        // SAFETY: the job is joined below, before it is dropped.
         unsafe { push(owner, &outer) };
-        // SAFETY: the youngest.
+        // SAFETY: `outer` is the youngest job.
         let is_private = unsafe { owner.pop(&outer.header) };
         assert!(!is_private, "the first job is public");
-        // SAFETY: `pop` has said no.
+        // SAFETY: `pop` has just returned false for this job.
         match unsafe { owner.reclaim() } {
             Reclaimed::Ours => outer.run(),
             Reclaimed::Stolen(first) => {
-                // SAFETY: joined in the next line.
+                // SAFETY: the job is joined in the next line.
                 unsafe { push(owner, &inner) };
                 join(owner, &inner);
                 assert_eq!(inner.output(), 11);
@@ -247,7 +247,7 @@ fn a_waiting_owner_forks_again() {
                         owner.deque().parker().park();
                     }
                 }
-                // SAFETY: stolen and settled.
+                // SAFETY: the job was stolen, and its latch is settled.
                 unsafe { owner.release(first) };
             }
         }
@@ -256,8 +256,8 @@ fn a_waiting_owner_forks_again() {
     });
 }
 
-/// A waiting worker goes to sleep while its thief publishes: either it sees the
-/// job, or the thief sees that it has to be woken.
+/// A waiting worker goes to sleep while its thief publishes a job: either the worker sees the job,
+/// or the thief sees that it has to wake the worker.
 #[test]
 fn an_offer_of_help_is_not_missed() {
     loom::model(|| {
@@ -276,7 +276,7 @@ fn an_offer_of_help_is_not_missed() {
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&deque) };
         let job = Job::new(0);
-        // SAFETY: joined below.
+        // SAFETY: the job is joined below, before it is dropped.
         unsafe { owner.push(job.header()) };
         assert!(owner.publish(Share::Half));
         let is_woken = owner.take_helper() == Some(6);
@@ -286,7 +286,7 @@ fn an_offer_of_help_is_not_missed() {
     });
 }
 
-/// A claim made from a thief that has gone on to something else is noticed.
+/// A worker that steals back notices if its thief has gone on to unrelated jobs.
 #[test]
 fn what_is_taken_from_a_thief_is_known_to_be_related() {
     loom::model(|| {
@@ -294,26 +294,26 @@ fn what_is_taken_from_a_thief_is_known_to_be_related() {
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&mine) };
         let job = Job::new(0);
-        // SAFETY: joined below.
+        // SAFETY: the job is joined below, before it is dropped.
         unsafe { push(owner, &job) };
         let thief = {
             let (mine, its) = (Arc::clone(&mine), Arc::clone(&its));
             thread::spawn(move || {
                 its.parker().adopt();
-                // SAFETY: nobody else owns it.
+                // SAFETY: this thread alone owns the deque.
                 let owner = unsafe { Owner::new(&its) };
                 let Some(stolen) = mine.steal(1) else { return };
                 stolen.run();
-                // What it does next has nothing to do with that.
+                // The thief's next job has nothing to do with the stolen one.
                 let unrelated = Job::new(5);
-                // SAFETY: joined in the next line.
+                // SAFETY: the job is joined in the next line.
                 unsafe { push(owner, &unrelated) };
                 join(owner, &unrelated);
                 assert_eq!(unrelated.output(), 6);
             })
         };
         if let Some(stolen) = its.steal(0) {
-            // The first slot is that of our job.
+            // The first slot is that of the stolen job.
             assert!(owner.latch(0).progress().is_settled(), "taken for a part of our job");
             stolen.give_back();
         }
@@ -323,7 +323,7 @@ fn what_is_taken_from_a_thief_is_known_to_be_related() {
     });
 }
 
-/// With all slots taken by stolen jobs, younger ones stay private.
+/// While stolen jobs occupy all slots, younger jobs stay private.
 #[test]
 fn a_full_deque_publishes_no_more() {
     loom::model(|| {
@@ -331,7 +331,7 @@ fn a_full_deque_publishes_no_more() {
         // SAFETY: this thread made the deque.
         let owner = unsafe { Owner::new(&deque) };
         let jobs: Vec<_> = (0..CAPACITY as u32 + 2).map(Job::new).collect();
-        // SAFETY: all are joined before they go.
+        // SAFETY: all jobs are joined before they are dropped.
         unsafe { owner.push_all(jobs.iter().map(Job::header)) };
         let mut stolen = Vec::new();
         assert!(owner.publish(Share::All));

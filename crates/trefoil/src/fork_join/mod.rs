@@ -19,12 +19,16 @@
 //!
 //! | called | closures run |
 //! |---|---|
-//! | on a worker of a multi-thread runtime, in a task or in another closure | there, and on its idle workers |
-//! | elsewhere in the context of such a runtime (`block_on`, a blocking task, [`Handle::enter`](crate::runtime::Handle::enter)) | on its workers; the caller blocks |
-//! | in the context of a current-thread runtime | **on the calling thread, one after the other, in order** |
-//! | in no runtime | on the workers of the process-wide one, [`runtime::global`](crate::runtime::global()), which the first fork starts; the caller blocks |
+//! | on a worker of a multi-thread runtime | there, and on idle workers of the runtime |
+//! | elsewhere in the context of such a runtime | on its workers; the caller blocks |
+//! | in the context of a current-thread runtime | **on the caller, one after another, in order** |
+//! | in no runtime | on the workers of the process-wide one; the caller blocks |
 //!
-//! They also run on the caller, in order, if the runtime has shut down, or if the process-wide
+//! A thread that is not a worker is in the context of a runtime in `block_on`, in a blocking task,
+//! and under [`Handle::enter`](crate::runtime::Handle::enter). The process-wide runtime is
+//! [`runtime::global`](crate::runtime::global()); the first fork starts it.
+//!
+//! Closures also run on the caller, in order, if the runtime has shut down, or if the process-wide
 //! runtime cannot be started.
 //!
 //! # Tasks meanwhile

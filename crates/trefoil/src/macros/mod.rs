@@ -104,7 +104,7 @@ macro_rules! try_join {
 /// borrowed (`&mut future`) is not dropped and can be awaited again.
 ///
 /// # Panics
-/// If all branches are disabled and there is no `else`.
+/// If no branch is enabled and the `else` is missing.
 ///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]

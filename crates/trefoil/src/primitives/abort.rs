@@ -1,7 +1,7 @@
-//! For code that must not unwind.
+//! A guard for code that must not unwind.
 
-/// Ends the process if it is dropped by a panic: the code that must not unwind
-/// stands between its making and its `forget`.
+/// Ends the process if a panic drops it. It is made before the code that must not unwind, and
+/// forgotten after it.
 #[derive(Debug)]
 pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
 

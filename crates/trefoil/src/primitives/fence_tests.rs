@@ -1,13 +1,13 @@
-//! That the RMW before `fence_after_rmw` is a full fence: in the machine code
-//! that the compiler makes of it, and in what two threads see of each other.
+//! Tests that the RMW before `fence_after_rmw` is a full fence: in the machine code that the
+//! compiler makes of it, and in what two threads see of each other.
 
 use super::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw};
 use super::{CachePadded, thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, compiler_fence};
 
-/// The pattern of `Ring::push_fenced`. Two references, so that the first is in
-/// `rdi` and the second in `rsi`; a name that the disassembler finds.
+/// The pattern of `Ring::push_fenced`. It takes two references, so that the first is in `rdi` and
+/// the second in `rsi`. It has a name that is found in the disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn trefoil_swap_then_load(ours: &AtomicU32, theirs: &AtomicU32) -> u32 {
@@ -16,7 +16,7 @@ extern "C" fn trefoil_swap_then_load(ours: &AtomicU32, theirs: &AtomicU32) -> u3
     theirs.load(Relaxed)
 }
 
-/// The pattern of `Owner::publish`, whose sum nobody looks at.
+/// The pattern of `Owner::publish`, which does not use the sum.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn trefoil_add_then_load(ours: &AtomicU64, theirs: &AtomicU64) -> u64 {
@@ -25,7 +25,7 @@ extern "C" fn trefoil_add_then_load(ours: &AtomicU64, theirs: &AtomicU64) -> u64
     theirs.load(Relaxed)
 }
 
-/// The instructions of a function of this executable; none without `objdump`.
+/// The instructions of a function of this executable. None if there is no `objdump`.
 fn disassembled(function: &str) -> Option<Vec<String>> {
     let output = std::process::Command::new("objdump")
         .args(["--no-show-raw-insn", "--no-addresses"])
@@ -41,7 +41,7 @@ fn disassembled(function: &str) -> Option<Vec<String>> {
 
 #[test]
 fn fence_after_rmw_leaves_the_load_behind_a_locked_instruction() {
-    // Used, so that they are in the executable.
+    // The functions are used here, so that they are in the executable.
     assert_eq!(trefoil_swap_then_load(&AtomicU32::new(0), &AtomicU32::new(2)), 2);
     assert_eq!(trefoil_add_then_load(&AtomicU64::new(0), &AtomicU64::new(2)), 2);
     if cfg!(any(debug_assertions, not(target_arch = "x86_64"))) {
@@ -64,15 +64,15 @@ fn fence_after_rmw_leaves_the_load_behind_a_locked_instruction() {
     }
 }
 
-/// Two threads that write their own word and read the other's, on fresh lines
-/// in every round. Returns in how many rounds both read what was before.
+/// Runs two threads that write their own word and read the other's, on new cache lines in every
+/// round. Returns in how many rounds both threads read the old value.
 fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize {
     const BATCH: usize = 64;
     type Side = [CachePadded<AtomicU32>; BATCH];
     struct Arena {
         words: [Side; 2],
         reads: [Side; 2],
-        /// Which batch each thread has reached: both start a batch together.
+        /// The batch that each thread has reached. Both start a batch together.
         batches: [CachePadded<AtomicUsize>; 2],
     }
     let side = || std::array::from_fn(|_| CachePadded(AtomicU32::new(0)));
@@ -90,7 +90,7 @@ fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize
         meet(arena, me, 3 * batch + 2);
     }
     fn meet(arena: &Arena, me: usize, point: usize) {
-        // Release and Acquire: what lies on either side of the point stays there.
+        // Release and Acquire: accesses before and after this point stay there.
         arena.batches[me].store(point, Release);
         let mut spins = 0;
         while arena.batches[1 - me].load(Acquire) < point {
@@ -105,7 +105,7 @@ fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize
     let other = move || {
         for batch in 0..batches {
             play(&theirs, 1, batch, visit);
-            // The first counts, and clears.
+            // The first thread counts, and resets the words.
             meet(&theirs, 1, 3 * batch + 3);
         }
     };
@@ -127,7 +127,8 @@ fn both_missed(rounds: usize, visit: fn(&AtomicU32, &AtomicU32) -> u32) -> usize
 
 #[test]
 fn fence_after_rmw_lets_no_two_threads_miss_each_other() {
-    // What it takes; without optimisation, and watched, a round costs much more.
+    // The number of rounds that it takes. Without optimisation, or under a sanitizer, a round costs
+    // much more.
     let rounds = if cfg!(trefoil_tsan) {
         20_000
     } else if cfg!(debug_assertions) {
@@ -145,8 +146,8 @@ fn fence_after_rmw_lets_no_two_threads_miss_each_other() {
         compiler_fence(super::atomic::SeqCst);
         theirs.load(Relaxed)
     });
-    // The second number is not asserted: a machine may be too slow, or too
-    // strict, to show it.
+    // The second number is not asserted, because a machine may be too slow or too strict to show
+    // it.
     eprintln!("store buffering in {rounds} rounds: {fenced} behind an RMW, {plain} without");
     assert_eq!(fenced, 0);
 }

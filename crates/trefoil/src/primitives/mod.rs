@@ -1,12 +1,9 @@
-//! The ground floor: atomics, threads, locks and cells, and what is made of them
-//! alone.
+//! The ground floor: atomics, threads, locks and cells, and what is made of them alone.
 //!
-//! Everything in this file is either `std`'s or, under `--cfg loom`, loom's model
-//! of it. Under `--cfg trefoil_tsan`, which
-//! `cargo xtask tsan` sets, locks and threads say to ThreadSanitizer what it
-//! cannot see inside of an uninstrumented `std`. No other module names
-//! `std::sync::atomic`, `std::thread` or `std::cell::UnsafeCell`, so what
-//! loom checks is the code that runs.
+//! Everything in this file is either `std`'s or, under `--cfg loom`, loom's model of it. Under
+//! `--cfg trefoil_tsan`, which `cargo xtask tsan` sets, locks and threads tell ThreadSanitizer what
+//! it cannot see inside of an uninstrumented `std`. No other module names `std::sync::atomic`,
+//! `std::thread` or `std::cell::UnsafeCell`, so loom checks the code that runs.
 
 pub(crate) mod abort;
 #[cfg(all(test, not(loom)))]
@@ -22,15 +19,14 @@ pub(crate) mod atomic {
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
 
-    /// Completes a full fence of which the read-modify-write that comes just
-    /// before it in program order is the expensive half.
+    /// Completes a full fence whose expensive half is the read-modify-write that comes just before
+    /// it in program order.
     ///
-    /// That RMW must be `AcqRel` or stronger: one that only releases, and whose
-    /// result nobody uses, may be compiled to a plain store.
+    /// That RMW must be `AcqRel` or stronger: an RMW that only releases, and whose result nobody
+    /// uses, may be compiled to a plain store.
     ///
-    /// Everywhere but on x86-64 this is `fence(SeqCst)`, and that is what loom
-    /// checks. On x86-64 it is the compiler's half of that fence alone, and the
-    /// machine's half is argued for as follows.
+    /// On all machines except x86-64, and under loom, this is `fence(SeqCst)`. On x86-64, it is
+    /// only the compiler's half of that fence. The argument for the machine's half follows.
     ///
     /// - *The machine.* An atomic RMW is a `lock`ed instruction, or `xchg`,
     ///   which is one by nature. In x86-TSO, the model that Intel's and AMD's
@@ -151,7 +147,7 @@ mod blocking {
             self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        /// Returns the guard and whether the time ran out.
+        /// Returns the guard, and whether the wait has timed out.
         pub(crate) fn wait_timeout<'a, T>(
             &self,
             guard: MutexGuard<'a, T>,
@@ -187,7 +183,7 @@ mod blocking {
 /// Starts a detached thread.
 ///
 /// # Errors
-/// What the system says when it has no thread to give.
+/// The error of the system, if it cannot start a thread.
 #[cfg(not(loom))]
 pub(crate) fn spawn_detached(
     name: String,
@@ -226,8 +222,7 @@ mod blocking {
         }
     }
 
-    /// Loom has no clock: a timed wait is a wait, until a model says that the
-    /// time has come.
+    /// Loom has no clock. A timed wait does not end by itself; a model says when its time has come.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar, std::sync::atomic::AtomicBool);
 
@@ -239,7 +234,7 @@ mod blocking {
         /// Ends all timed waits, now and later.
         #[cfg(test)]
         pub(crate) fn expire(&self) {
-            // Not loom's: it is part of the model, and orders nothing.
+            // Loom need not see it: it is part of the model, and orders nothing.
             self.1.store(true, std::sync::atomic::Ordering::Relaxed);
             self.0.notify_all();
         }
@@ -275,7 +270,7 @@ mod blocking {
         pub(crate) use std::thread::panicking;
         use std::time::Duration;
 
-        /// Loom has no clock: a timed wait is a wait.
+        /// Loom has no clock, so a timed wait does not end by itself.
         pub(crate) fn park_timeout(_timeout: Duration) {
             park();
         }
@@ -296,8 +291,8 @@ pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
 #[cfg(all(trefoil_tsan, not(loom)))]
 pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
 
-/// A value on cache lines of its own. 128 bytes, because x86-64 fetches lines
-/// in pairs and some ARM cores have lines of that size.
+/// A value on cache lines of its own. It is aligned to 128 bytes, because x86-64 fetches lines in
+/// pairs, and some ARM cores have lines of that size.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);

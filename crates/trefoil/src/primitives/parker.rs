@@ -1,4 +1,4 @@
-//! How a thread waits, and how it is told to go on.
+//! The parker: how a thread waits, and how another thread wakes it.
 
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32, Relaxed};
 use crate::primitives::{Mutex, thread};
@@ -11,13 +11,12 @@ const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
-/// A token for one waiting thread at a time, and for one of its waits: two that
-/// are nested and share a parker lose each other's wake-ups.
+/// A token for one waiting thread at a time, and for one of its waits. If two nested waits shared a
+/// parker, they would lose each other's wake-ups.
 ///
-/// An `unpark` that finds nobody parked costs one exchange; the system is only
-/// called for a thread that really sleeps. The sleep is `std`'s `park`, which
-/// on Linux is one futex; its own token may be spent by foreign code, which is
-/// harmless, since only the word here counts.
+/// If no thread is parked, `unpark` costs one exchange. It calls the system only for a thread that
+/// really sleeps. A thread sleeps in `std`'s `park`, which is one futex on Linux. Foreign code may
+/// take `std`'s own token; this does no harm, because only the word in here counts.
 #[derive(Debug)]
 pub(crate) struct Parker {
     word: AtomicU32,
@@ -26,12 +25,12 @@ pub(crate) struct Parker {
 }
 
 impl Parker {
-    /// For the calling thread.
+    /// A parker for the calling thread.
     pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(EMPTY), thread: Mutex::new(None) }
     }
 
-    /// From now on the calling thread is the one that waits here.
+    /// Makes the calling thread the one that waits here.
     pub(crate) fn adopt(&self) {
         *self.thread.lock() = Some(thread::current());
     }
@@ -46,7 +45,7 @@ impl Parker {
         }
     }
 
-    /// Waits for a token for so long at most.
+    /// Waits for a token, for at most the given time.
     pub(crate) fn park_timeout(&self, timeout: Duration) {
         if timeout.is_zero() {
             // Acquire: pairs with `unpark`.
@@ -72,18 +71,18 @@ impl Parker {
                 break;
             }
         }
-        // Acquire: pairs with `unpark`, whose token this may take at last.
+        // Acquire: pairs with `unpark`, whose token this may still take.
         self.word.swap(EMPTY, AcqRel);
     }
 
-    /// False if there was a token, which is gone then.
+    /// Announces the sleep. If there is a token, takes it, and returns false.
     fn prepare(&self) -> bool {
-        // Acquire: pairs with `unpark` on failure. Release: none is needed, but
-        // an RMW on this path costs the same with it.
+        // Acquire: pairs with `unpark` on failure. Release is not needed, but an RMW costs the same
+        // with it here.
         match self.word.compare_exchange(EMPTY, PARKED, AcqRel, Acquire) {
             Ok(_) => true,
             Err(_) => {
-                // Acquire: as above; there may be a newer token.
+                // Acquire: pairs with `unpark`. There may be a newer token.
                 self.word.swap(EMPTY, AcqRel);
                 false
             }
@@ -92,8 +91,8 @@ impl Parker {
 
     /// Gives a token, and wakes the thread if it waits. Returns whether it did.
     pub(crate) fn unpark(&self) -> bool {
-        // Release: what came before is visible to the thread that continues.
-        // Acquire: this exchange may be the last thing before a shutdown.
+        // Release: what came before is visible to the thread that is woken. Acquire: this exchange
+        // may be the last access before a shutdown.
         if self.word.swap(NOTIFIED, AcqRel) != PARKED {
             return false;
         }
@@ -104,7 +103,7 @@ impl Parker {
         true
     }
 
-    /// Whether the thread waits at the moment; for people and statistics.
+    /// Whether the thread waits at the moment. It is for debug output and for hints.
     pub(crate) fn is_parked(&self) -> bool {
         // Relaxed: a snapshot.
         self.word.load(Relaxed) == PARKED
@@ -125,20 +124,20 @@ thread_local! {
     static FREE: RefCell<Option<Arc<Parker>>> = const { RefCell::new(None) };
 }
 
-/// A parker for one wait of the calling thread, and no other one that is under
-/// way: a wait within a wait must not take the tokens of the outer one.
+/// A parker for one wait of the calling thread. An inner wait gets another parker, because it must
+/// not take the tokens of the outer one.
 ///
-/// It may have served an earlier wait, whose wakers may still give it tokens
-/// that are for nobody.
+/// An earlier wait may have used the parker, and its wakers may still give tokens, which then are
+/// spurious.
 #[derive(Debug)]
 pub(crate) struct ParkerGuard {
     parker: Arc<Parker>,
 }
 
 impl ParkerGuard {
-    /// The thread's free one, or a new one.
+    /// Takes the thread's free parker, or makes a new one.
     pub(crate) fn new() -> Self {
-        // There is none when the thread is on its way out, its locals gone.
+        // There is none if the thread is ending and its locals are destroyed.
         let free = FREE.try_with(|free| free.borrow_mut().take()).ok().flatten();
         Self { parker: free.unwrap_or_else(Self::make) }
     }
@@ -156,8 +155,8 @@ impl ParkerGuard {
 
 impl Drop for ParkerGuard {
     fn drop(&mut self) {
-        // Of several, one is kept. A parker has no destructor that could come
-        // back here.
+        // If there are several, one of them is kept. A parker has no destructor that could get back
+        // to here.
         let _ = FREE.try_with(|free| free.borrow_mut().replace(Arc::clone(&self.parker)));
     }
 }

@@ -1,12 +1,11 @@
-//! Locks and parked threads whose hand-overs ThreadSanitizer can see.
+//! Locks and parked threads whose synchronisation ThreadSanitizer can see.
 //!
-//! It follows only what was compiled with it. The standard library that comes
-//! with a toolchain was not: the slow path of its mutex, its condition variable
-//! and its `park` are blank spots, and whatever they order looks like a race.
-//! Here `std` blocks and wakes as ever, and a word that this crate accesses
-//! repeats the order that `std` guarantees: the end of one critical section
-//! releases it, and the start of the next one acquires it. That is all that a
-//! mutex promises, so no race hides behind it that a mutex would not order.
+//! ThreadSanitizer only follows code that was compiled with it. The standard library that comes
+//! with a toolchain was not: ThreadSanitizer does not see the slow path of its mutex, its condition
+//! variable and its `park`, so accesses that they order look like a race. Here `std` still blocks
+//! and wakes, and a word that this crate accesses repeats the order that `std` guarantees: the end
+//! of one critical section releases it, and the start of the next one acquires it. A mutex promises
+//! no less, so this hides no race.
 
 mod fence;
 
@@ -17,7 +16,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
-/// `std`'s mutex, without poisoning, and the word that stands for its order.
+/// `std`'s mutex, without poisoning, and the word that repeats its order.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T> {
     std: std::sync::Mutex<T>,
@@ -43,18 +42,17 @@ impl<T> Mutex<T> {
 }
 
 impl<'a, T> MutexGuard<'a, T> {
-    /// The lock has just been taken.
+    /// Called when the lock has just been taken.
     fn start(mutex: &'a Mutex<T>, std: std::sync::MutexGuard<'a, T>) -> Self {
-        // Acquire: pairs with the last `end`, whose value this is: the lock
-        // lies between the two.
+        // Acquire: pairs with the last `end`. The lock makes sure that this reads its value.
         mutex.order.load(Acquire);
         Self { std: ManuallyDrop::new(std), mutex }
     }
 
-    /// The lock is about to be given back.
+    /// Called when the lock is about to be released.
     fn end(&self) {
-        // Release: pairs with the next `start`. A store is enough, since this
-        // section has acquired what all earlier ones released.
+        // Release: pairs with the next `start`. A store is enough, because this section has
+        // acquired what all earlier ones released.
         self.mutex.order.store(0, Release);
     }
 
@@ -71,7 +69,7 @@ impl<'a, T> MutexGuard<'a, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         self.end();
-        // SAFETY: once, at the end of the guard's life.
+        // SAFETY: this happens once, at the end of the guard's life.
         unsafe { ManuallyDrop::drop(&mut self.std) };
     }
 }
@@ -90,8 +88,8 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// `std`'s condition variable. It orders nothing by itself: what a waiter sees
-/// is what the lock orders, which the guard knows.
+/// `std`'s condition variable. It orders nothing by itself. The lock does, and the guard tells
+/// ThreadSanitizer so.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(std::sync::Condvar);
 
@@ -105,7 +103,7 @@ impl Condvar {
         MutexGuard::start(mutex, self.0.wait(std).unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the guard and whether the time ran out.
+    /// Returns the guard, and whether the wait has timed out.
     pub(crate) fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -134,8 +132,8 @@ pub(crate) mod thread {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// A thread that can be unparked. Not `std`'s, whose reference count is
-    /// also changed by code that ThreadSanitizer does not see.
+    /// A thread that can be unparked. It is not `std`'s, because code that ThreadSanitizer does not
+    /// see changes the reference count of that one.
     #[derive(Clone, Debug)]
     pub(crate) struct Thread(Arc<ParkToken>);
 
@@ -150,9 +148,8 @@ pub(crate) mod thread {
             Thread(Arc::new(ParkToken { has_token: Mutex::new(false), came: Condvar::new() }));
     }
 
-    /// The calling thread, for whoever is to unpark it. A thread whose locals
-    /// are gone gets a handle that cannot unpark it; like `std`'s `park`,
-    /// `park` then returns at once.
+    /// A handle that can unpark the calling thread. If the locals of the thread are destroyed, the
+    /// handle cannot unpark it, and `park` returns at once, as `std`'s does.
     pub(crate) fn current() -> Thread {
         CURRENT.try_with(Thread::clone).unwrap_or_else(|_| {
             Thread(Arc::new(ParkToken { has_token: Mutex::new(true), came: Condvar::new() }))
@@ -166,7 +163,7 @@ pub(crate) mod thread {
         }
     }
 
-    /// Waits until it is unparked, or returns for no reason.
+    /// Waits until the thread is unparked. It may also return spuriously.
     pub(crate) fn park() {
         let token = current().0;
         let mut has_token = token.has_token.lock();
@@ -176,7 +173,7 @@ pub(crate) mod thread {
         *has_token = false;
     }
 
-    /// As `park`, for so long at most.
+    /// As `park`, for at most the given time.
     pub(crate) fn park_timeout(timeout: Duration) {
         let token = current().0;
         let mut has_token = token.has_token.lock();

@@ -5,11 +5,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// A linked list of values; owned by one thread, or guarded by a lock.
+/// A linked list of values, which one thread owns or a lock guards.
 ///
 /// It has no destructor: values that are left in it are leaked.
 pub(crate) struct Fifo<T> {
-    /// The links of the list came from `T::into_link`, and are the list's.
+    /// The links of the list came from `T::into_link`, and belong to the list.
     head: Option<NonNull<Link>>,
     tail: Option<NonNull<Link>>,
     len: usize,
@@ -85,11 +85,10 @@ impl<T: Linked> Fifo<T> {
         std::iter::from_fn(|| self.pop_front()).for_each(f);
     }
 
-    /// The values of a chain, its last one first.
+    /// The values of a chain of links, in reverse order.
     ///
     /// # Safety
-    /// The links of the chain came from `T::into_link`, and are given up by the
-    /// caller.
+    /// The links of the chain came from `T::into_link`, and the caller gives them up.
     pub(super) unsafe fn from_reversed(chain: Option<NonNull<Link>>) -> Self {
         let mut values = Self { tail: chain, ..Self::new() };
         let mut next = chain;

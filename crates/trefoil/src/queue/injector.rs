@@ -1,14 +1,13 @@
-//! The queue that every worker takes from: what foreign threads spawn and
-//! wake, and what does not fit into a ring.
+//! The queue from which every worker takes: it has the tasks that foreign threads spawn and wake,
+//! and those that do not fit into a ring.
 
 use super::{Fifo, Linked};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};
 
-/// A linked list under a lock, with its length outside, so that looking
-/// whether there is anything takes no lock.
+/// A linked list under a lock. Its length is outside of the lock, so that `is_empty` takes no lock.
 ///
-/// Critical sections are a few pointer writes; consumers take many at a time.
+/// Critical sections are a few writes of pointers. Consumers take many values at a time.
 #[derive(Debug)]
 pub(crate) struct Injector<T> {
     /// Written under the lock.
@@ -30,8 +29,8 @@ impl<T: Linked> Injector<T> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // Relaxed: a hint. Where a missed value would be missed for good, the
-        // idle protocol's fences come in between.
+        // Relaxed: a hint. A worker that is about to sleep must not miss a value, and the fences of
+        // the idle protocol see to that.
         self.len.load(Relaxed)
     }
 
@@ -46,7 +45,7 @@ impl<T: Linked> Injector<T> {
         self.put(value, Fifo::push_back)
     }
 
-    /// Before all others.
+    /// Pushes a value before all others.
     ///
     /// # Errors
     /// The injector is closed.
@@ -65,8 +64,8 @@ impl<T: Linked> Injector<T> {
         Ok(())
     }
 
-    /// Takes the first `share`-th part, at least one value and at most `max`. The
-    /// first is returned, and the others are given to `keep`.
+    /// Takes the first `share`-th part of the values, at least one and at most `max`. Returns the
+    /// first value, and passes the others to `keep`.
     pub(crate) fn pop_batch(&self, share: usize, max: usize, mut keep: impl FnMut(T)) -> Option<T> {
         if self.is_empty() {
             return None;

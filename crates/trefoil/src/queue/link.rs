@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 /// The pointer to the next value of a queue, inside of a value.
 ///
-/// It belongs to whoever owns the value: to one queue at a time, or to none.
+/// It belongs to the owner of the value. A value is in at most one queue at a time.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Link {
@@ -58,7 +58,7 @@ pub(super) unsafe fn set_next(link: NonNull<Link>, next: Option<NonNull<Link>>) 
     });
 }
 
-/// What follows `link`.
+/// The link that follows `link`.
 ///
 /// # Safety
 /// As for [`set_next`].
@@ -97,19 +97,19 @@ pub(super) mod testing {
         }
     }
 
-    // SAFETY: the link is accessed only by whoever owns the box.
+    // SAFETY: only the owner of the box accesses the link.
     unsafe impl Send for Numbered {}
 
-    // SAFETY: the link lives in the box (1), which nobody else knows (2, 4). It
-    // is the first field of a `repr(C)` node, so the pointer to it is the one to
-    // the node, from which the same box is made again (3).
+    // SAFETY: the link is in the box (1), which nobody else knows (2, 4). It is the first field of
+    // a `repr(C)` node, so the pointer to it is the pointer to the node, from which the same box is
+    // made again (3).
     unsafe impl Linked for Numbered {
         fn into_link(self) -> NonNull<Link> {
             NonNull::from(Box::leak(self.0)).cast()
         }
 
         unsafe fn from_link(link: NonNull<Link>) -> Self {
-            // SAFETY: the caller's promise: it came from `Box::leak` above.
+            // SAFETY: by the caller's promise, the pointer came from `Box::leak` in `into_link`.
             Self(unsafe { Box::from_raw(link.cast().as_ptr()) })
         }
     }

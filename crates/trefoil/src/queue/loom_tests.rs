@@ -1,50 +1,68 @@
 //! Ring, injector, inbox and parker under loom.
 
 use super::link::testing::Numbered;
-use super::{Inbox, Injector, Ring};
+use super::{Fifo, Inbox, Injector, Ring};
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{AtomicBool, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use loom::thread;
 use std::sync::Arc;
 
-/// All numbers below `count`, each once.
+/// Asserts that `got` has all numbers below `count`, each once.
 fn all_once(mut got: Vec<usize>, count: usize) {
     got.sort_unstable();
     assert_eq!(got, Vec::from_iter(0..count));
 }
 
+/// A ring of the calling thread, with the numbers below `count`.
+fn ring(count: usize) -> Arc<Ring<usize>> {
+    let ring = Ring::new(false);
+    for number in 0..count {
+        // SAFETY: this thread owns the ring.
+        assert!(unsafe { ring.push(number) }.is_ok());
+    }
+    Arc::new(ring)
+}
+
+/// # Safety
+/// The calling thread owns the ring.
+unsafe fn pop_all(ring: &Ring<usize>) -> impl Iterator<Item = usize> {
+    // SAFETY: the caller's promise.
+    std::iter::from_fn(|| unsafe { ring.pop() })
+}
+
+/// Starts a thread that steals once, into a ring of its own, and returns what it got.
+fn thief(ring: &Arc<Ring<usize>>) -> thread::JoinHandle<Vec<usize>> {
+    let theirs = Arc::clone(ring);
+    thread::spawn(move || {
+        let mine = Ring::new(false);
+        let mut got = Vec::new();
+        // SAFETY: this thread owns `mine`.
+        got.extend(unsafe { theirs.steal_into(&mine) });
+        // SAFETY: this thread owns `mine`.
+        got.extend(unsafe { pop_all(&mine) });
+        got
+    })
+}
+
+fn numbers(mut list: Fifo<Numbered>) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || list.pop_front()).map(Numbered::number)
+}
+
 #[test]
 fn loom_ring_gives_each_item_to_one() {
     loom::model(|| {
-        let ring = Arc::new(Ring::new(false));
-        let theirs = Arc::clone(&ring);
-        for index in 0..2 {
-            // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(index) }.is_ok());
-        }
-        let thief = thread::spawn(move || {
-            let mine = Ring::new(false);
-            let mut got = Vec::new();
-            // SAFETY: this thread owns `mine`.
-            got.extend(unsafe { theirs.steal_into(&mine) });
-            // SAFETY: this thread owns `mine`.
-            while let Some(item) = unsafe { mine.pop() } {
-                got.push(item);
-            }
-            got
-        });
+        let ring = ring(2);
+        let thief = thief(&ring);
         let mut got = Vec::new();
         // SAFETY: this thread owns the ring.
         got.extend(unsafe { ring.pop() });
         // SAFETY: this thread owns the ring.
         assert!(unsafe { ring.push_fenced(2) }.is_ok());
+        // The thief keeps from the owner only what it has claimed.
         // SAFETY: this thread owns the ring.
-        while let Some(item) = unsafe { ring.pop() } {
-            got.push(item);
-        }
+        got.extend(unsafe { pop_all(&ring) });
         got.extend(thief.join().unwrap());
-        // A thief at work can keep the owner from what it claims only.
         all_once(got, 3);
     });
 }
@@ -53,30 +71,13 @@ fn loom_ring_gives_each_item_to_one() {
 #[test]
 fn loom_ring_grows_beside_a_thief() {
     loom::model(|| {
-        let ring = Arc::new(Ring::new(false));
-        let theirs = Arc::clone(&ring);
-        for index in 0..4 {
-            // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(index) }.is_ok());
-        }
-        let thief = thread::spawn(move || {
-            let mine = Ring::new(false);
-            let mut got = Vec::new();
-            // SAFETY: this thread owns `mine`.
-            got.extend(unsafe { theirs.steal_into(&mine) });
-            // SAFETY: this thread owns `mine`.
-            while let Some(item) = unsafe { mine.pop() } {
-                got.push(item);
-            }
-            got
-        });
+        let ring = ring(4);
+        let thief = thief(&ring);
         let mut got = Vec::new();
         // SAFETY: this thread owns the ring.
         assert!(unsafe { ring.push(4) }.is_ok());
         // SAFETY: this thread owns the ring.
-        while let Some(item) = unsafe { ring.pop() } {
-            got.push(item);
-        }
+        got.extend(unsafe { pop_all(&ring) });
         got.extend(thief.join().unwrap());
         all_once(got, 5);
     });
@@ -85,35 +86,11 @@ fn loom_ring_grows_beside_a_thief() {
 #[test]
 fn loom_two_thieves_share() {
     loom::model(|| {
-        let ring = Arc::new(Ring::new(false));
-        for index in 0..3 {
-            // SAFETY: this thread owns the ring.
-            assert!(unsafe { ring.push(index) }.is_ok());
-        }
-        let thieves: Vec<_> = (0..2)
-            .map(|_| {
-                let theirs = Arc::clone(&ring);
-                thread::spawn(move || {
-                    let mine = Ring::new(false);
-                    let mut got = Vec::new();
-                    // SAFETY: this thread owns `mine`.
-                    got.extend(unsafe { theirs.steal_into(&mine) });
-                    // SAFETY: this thread owns `mine`.
-                    while let Some(item) = unsafe { mine.pop() } {
-                        got.push(item);
-                    }
-                    got
-                })
-            })
-            .collect();
-        let mut got = Vec::new();
-        for thief in thieves {
-            got.extend(thief.join().unwrap());
-        }
+        let ring = ring(3);
+        let thieves = [thief(&ring), thief(&ring)];
+        let mut got: Vec<_> = thieves.into_iter().flat_map(|thief| thief.join().unwrap()).collect();
         // SAFETY: this thread owns the ring.
-        while let Some(item) = unsafe { ring.pop() } {
-            got.push(item);
-        }
+        got.extend(unsafe { pop_all(&ring) });
         all_once(got, 3);
     });
 }
@@ -139,9 +116,7 @@ fn loom_injector_gives_each_item_to_one_beside_its_end() {
             got.extend(first.map(Numbered::number));
             got
         });
-        let mut left = injector.close();
-        let mut got: Vec<_> =
-            std::iter::from_fn(|| left.pop_front()).map(Numbered::number).collect();
+        let mut got: Vec<_> = numbers(injector.close()).collect();
         got.extend(pushing.join().unwrap());
         got.extend(popping.join().unwrap());
         assert!(injector.is_empty());
@@ -149,8 +124,8 @@ fn loom_injector_gives_each_item_to_one_beside_its_end() {
     });
 }
 
-/// What the idle protocol relies on: after a fence on each side, what was pushed
-/// before is not overlooked.
+/// The idle protocol relies on this: with a fence on each side, items that were pushed before are
+/// seen.
 #[test]
 fn loom_injector_shows_what_it_has() {
     loom::model(|| {
@@ -194,15 +169,8 @@ fn loom_inbox_keeps_order_and_closes_once() {
         });
         let theirs = Arc::clone(&inbox);
         let other = thread::spawn(move || theirs.push(c).err().map(Numbered::number));
-        let mut got = Vec::new();
-        let mut taken = inbox.take();
-        while let Some(item) = taken.pop_front() {
-            got.push(item.number());
-        }
-        let mut left = inbox.close();
-        while let Some(item) = left.pop_front() {
-            got.push(item.number());
-        }
+        let mut got: Vec<_> = numbers(inbox.take()).collect();
+        got.extend(numbers(inbox.close()));
         let position = |number| got.iter().position(|&got| got == number);
         if let (Some(first), Some(second)) = (position(0), position(1)) {
             assert!(first < second);
@@ -213,11 +181,11 @@ fn loom_inbox_keeps_order_and_closes_once() {
     });
 }
 
-/// A sender that is refused sees all that the closer did before.
+/// A sender that is refused sees everything that the closer did before.
 #[test]
 fn loom_inbox_refuses_after_what_came_before_its_end() {
     struct Shared(Inbox<Numbered>, UnsafeCell<u32>);
-    // SAFETY: the cell is what the model is about: loom reports a race.
+    // SAFETY: the model tests whether accesses to the cell race, and loom reports it if they do.
     unsafe impl Sync for Shared {}
     loom::model(|| {
         let shared = Arc::new(Shared(Inbox::new(), UnsafeCell::new(0)));
@@ -227,20 +195,16 @@ fn loom_inbox_refuses_after_what_came_before_its_end() {
             let mut back = Vec::new();
             for item in items {
                 if let Err(item) = theirs.0.push(item) {
-                    // SAFETY: the closer wrote it before it closed the inbox.
+                    // SAFETY: the closer wrote the cell before it closed the inbox.
                     assert_eq!(theirs.1.with(|cell| unsafe { *cell }), 1);
                     back.push(item.number());
                 }
             }
             back
         });
-        // SAFETY: the other thread reads it after the inbox is closed only.
+        // SAFETY: the other thread reads the cell only after the inbox is closed.
         shared.1.with_mut(|cell| unsafe { *cell = 1 });
-        let mut got = Vec::new();
-        let mut left = shared.0.close();
-        while let Some(item) = left.pop_front() {
-            got.push(item.number());
-        }
+        let mut got: Vec<_> = numbers(shared.0.close()).collect();
         got.extend(pushing.join().unwrap());
         all_once(got, 2);
     });
@@ -253,15 +217,14 @@ fn loom_unpark_before_or_after_park() {
         parker.adopt();
         let theirs = Arc::clone(&parker);
         let unparking = thread::spawn(move || theirs.unpark());
-        // A lost token would be a deadlock, which loom reports.
+        // A lost token is a deadlock, which loom reports.
         parker.park();
         unparking.join().unwrap();
     });
 }
 
-/// A wait within a wait, as in `block_on`: each has a parker of its own. One
-/// thread wakes the outer one while the inner one waits, as it may come before
-/// or after that. A lost wake-up is a deadlock, which loom reports.
+/// A wait within a wait, as in `block_on`: each has a parker of its own. The outer one may be woken
+/// before, during or after the inner wait. A lost wake-up is a deadlock, which loom reports.
 #[test]
 fn loom_a_wait_within_a_wait_leaves_the_outer_one_its_wakeup() {
     loom::model(|| {
@@ -273,12 +236,12 @@ fn loom_a_wait_within_a_wait_leaves_the_outer_one_its_wakeup() {
         let its = Arc::clone(&waits);
         let waker = thread::spawn(move || {
             for (parker, is_ready) in &*its {
-                // Relaxed: the wake-up is to publish it.
+                // Relaxed: the wake-up has to publish it.
                 is_ready.store(true, Relaxed);
                 parker.unpark();
             }
         });
-        // The inner one, which is woken last, waits first.
+        // The inner wait comes first, and its wake-up last.
         for (parker, is_ready) in waits.iter().rev() {
             while !is_ready.load(Relaxed) {
                 parker.park();

@@ -7,9 +7,8 @@
 //! | [`Inbox`] | any thread | its owner, everything at once |
 //! | [`Injector`] | any thread | any thread, a batch at a time |
 //!
-//! Each holds values of one type. All but the ring hold them by a [`Link`] inside
-//! of each value, so that a push never allocates. No queue has a destructor: its
-//! owner empties it first.
+//! Each queue holds values of one type. All of them except the ring use a [`Link`] inside of each
+//! value, so a push never allocates. No queue has a destructor: its owner empties it first.
 
 mod fifo;
 mod inbox;

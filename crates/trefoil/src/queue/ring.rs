@@ -324,7 +324,7 @@ impl<T> Ring<T> {
                     unsafe { (*slot).write(value) };
                 });
             }
-            // SAFETY: as above.
+            // SAFETY: `first` is a part of the claim, too.
             let oldest = unsafe { take(array.slot(first)) };
             self.give_back();
             // Release: publishes the slots to thieves of `to`.

@@ -272,7 +272,7 @@ impl Builder {
     }
 
     /// Makes every worker measure how long a task that is ready waits for its poll: see
-    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`].
+    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`][count].
     ///
     /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
     /// more words of memory. A runtime that measures nothing pays nothing. The time is the
@@ -301,7 +301,7 @@ impl Builder {
     /// assert!(late >= 1);
     /// ```
     ///
-    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`]: super::RuntimeMetrics::schedule_latency_histogram_bucket_count
+    /// [count]: super::RuntimeMetrics::schedule_latency_histogram_bucket_count
     pub fn enable_metrics_schedule_latency_histogram(&mut self) -> &mut Self {
         self.has_schedule_latency = true;
         self
@@ -318,10 +318,10 @@ impl Builder {
     }
 
     /// Makes every worker measure how long its polls take: see
-    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]. This costs as much as schedule
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`][count]. This costs as much as schedule
     /// latencies do, and both together cost no more than one of them.
     ///
-    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`]: super::RuntimeMetrics::poll_time_histogram_bucket_count
+    /// [count]: super::RuntimeMetrics::poll_time_histogram_bucket_count
     pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
         self.has_poll_time = true;
         self

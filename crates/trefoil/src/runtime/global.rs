@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 ///
 /// It is never shut down. When the process ends, its threads end at any point of their code, and
 /// its tasks are not dropped. It is the *current* runtime of its own threads only: outside of a
-/// runtime,
-/// [`spawn`](crate::spawn) still panics, and this handle's [`spawn`](Handle::spawn) does not.
+/// runtime, [`spawn`](crate::spawn) still panics, and this handle's [`spawn`](Handle::spawn) does
+/// not.
 ///
 /// A program that needs other settings builds a runtime of its own and works inside of that. This
 /// one is then never started.

@@ -151,9 +151,9 @@ impl RuntimeMetrics {
     }
 
     /// Whether the runtime measures how long ready tasks wait for their polls: see
-    /// [`Builder::enable_metrics_schedule_latency_histogram`].
+    /// [`Builder::enable_metrics_schedule_latency_histogram`][enable].
     ///
-    /// [`Builder::enable_metrics_schedule_latency_histogram`]: super::Builder::enable_metrics_schedule_latency_histogram
+    /// [enable]: super::Builder::enable_metrics_schedule_latency_histogram
     pub fn schedule_latency_histogram_enabled(&self) -> bool {
         self.handle.common().histograms.schedule_latency.is_some()
     }
@@ -186,9 +186,9 @@ impl RuntimeMetrics {
     }
 
     /// Whether the runtime measures how long polls take: see
-    /// [`Builder::enable_metrics_poll_time_histogram`].
+    /// [`Builder::enable_metrics_poll_time_histogram`][enable].
     ///
-    /// [`Builder::enable_metrics_poll_time_histogram`]: super::Builder::enable_metrics_poll_time_histogram
+    /// [enable]: super::Builder::enable_metrics_poll_time_histogram
     pub fn poll_time_histogram_enabled(&self) -> bool {
         self.handle.common().histograms.poll_time.is_some()
     }

@@ -4,23 +4,23 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// What the user has asked for: the CPUs of each worker.
+/// The user's function, which returns the CPUs of each worker.
 pub(crate) type Request = Arc<dyn Fn(usize) -> Vec<usize> + Send + Sync>;
 
 /// The CPUs of a runtime whose workers are pinned.
 pub(crate) struct Affinity {
-    /// By worker.
+    /// The CPUs of each worker.
     workers: Box<[system::CpuSet]>,
-    /// For all other threads: those of the thread that made the runtime.
+    /// The CPUs of all other threads: those of the thread that made the runtime.
     others: system::CpuSet,
 }
 
 impl Affinity {
-    /// Finds out whether the system grants what is asked for, on the calling
-    /// thread, which afterwards runs where it ran before.
+    /// Tries out on the calling thread whether the system allows these CPUs. Afterwards, the thread
+    /// may run where it ran before.
     ///
     /// # Errors
-    /// It does not, or a worker is to have no CPU at all.
+    /// The system does not allow them, or a worker has no CPU at all.
     pub(crate) fn new(request: &Request, workers: usize) -> io::Result<Self> {
         let others = system::current()?;
         let allowed = Allowed(system::cpus(&others));
@@ -40,23 +40,23 @@ impl Affinity {
             }
             sets.push(system::set_of(&cpus));
         }
-        // What the list allows, a sandbox may still forbid.
+        // A sandbox may forbid what the list allows.
         let granted = sets.iter().try_for_each(system::pin_to);
         system::pin_to(&others)?;
         granted?;
         Ok(Self { workers: sets.into(), others })
     }
 
-    /// The calling thread becomes worker `worker`.
+    /// Pins the calling thread, which becomes worker `worker`.
     ///
-    /// If the system has changed its mind since the runtime was made (the CPU
-    /// was taken away), the worker runs where it is put.
+    /// If the system does not allow this any more (because the CPU was taken away since the runtime
+    /// was made), the worker runs where the system puts it.
     pub(crate) fn pin(&self, worker: u32) {
         let _ = system::pin_to(&self.workers[worker as usize]);
     }
 
-    /// The calling thread is no worker, or no longer; it may have been started
-    /// by one, and so have inherited its CPUs.
+    /// Unpins the calling thread, which is no worker, or no longer one. If a worker has started it,
+    /// it has inherited the worker's CPUs.
     pub(crate) fn release(&self) {
         let _ = system::pin_to(&self.others);
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for Affinity {
     }
 }
 
-/// Sorted, and printed as the system itself does.
+/// A set of CPUs. It is sorted, and printed as the system prints it.
 struct Allowed(Vec<usize>);
 
 impl fmt::Display for Allowed {
@@ -92,7 +92,7 @@ mod system {
     use rustix::thread::{sched_getaffinity, sched_setaffinity};
     use std::io;
 
-    /// Those of the calling thread.
+    /// The CPUs of the calling thread.
     pub(crate) fn current() -> io::Result<CpuSet> {
         Ok(sched_getaffinity(None)?)
     }
@@ -101,14 +101,14 @@ mod system {
         (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
     }
 
-    /// Of CPUs that are in another set, and so below the maximum.
+    /// A set of CPUs that are in another set, and so are below the maximum.
     pub(crate) fn set_of(cpus: &[usize]) -> CpuSet {
         let mut set = CpuSet::new();
         cpus.iter().for_each(|&cpu| set.set(cpu));
         set
     }
 
-    /// Moves the calling thread.
+    /// Lets the calling thread run on these CPUs only.
     pub(crate) fn pin_to(set: &CpuSet) -> io::Result<()> {
         Ok(sched_setaffinity(None, set)?)
     }
@@ -118,7 +118,7 @@ mod system {
 mod system {
     use std::io;
 
-    /// It says nothing: `current` fails first.
+    /// This is never called, because `current` fails first.
     pub(crate) struct CpuSet;
 
     fn unsupported() -> io::Error {

@@ -19,9 +19,9 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     wait(future)
 }
 
-/// Polls a future and its timers on this thread until it is done. The future may
-/// wait in the same way for something else, with `block_in_place`: each wait has
-/// its own parker, and so keeps its wake-ups.
+/// Polls a future and its timers on this thread until it is done. With `block_in_place`, the future
+/// may wait in the same way for another one. Each wait has its own parker, and so keeps its
+/// wake-ups.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let own = ParkerGuard::new();
@@ -43,7 +43,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
                         None => parker.park(),
                         Some(timeout) => parker.park_timeout(timeout),
                     }
-                    // There is nothing here that they could hold up.
+                    // The number needs no limit, because this thread serves nothing else.
                     timers.fire(usize::MAX);
                 }
             }
@@ -51,7 +51,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     })
 }
 
-/// Sends the timers away when the wait ends, by a panic as well.
+/// Closes the timers when the wait ends, also by a panic.
 struct Frame(BlockOn);
 
 impl Drop for Frame {

@@ -38,8 +38,8 @@ use std::time::{Duration, Instant};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// What a thread runs as a worker. The argument says whether the thread is new,
-/// so that `on_thread_start` is still to be called.
+/// What a thread runs as a worker. The argument says whether the thread is new, which means that
+/// `on_thread_start` still has to be called.
 pub(crate) type Body = Box<dyn FnOnce(bool) + Send>;
 
 pub(crate) struct Config {
@@ -54,9 +54,9 @@ pub(crate) struct Config {
 pub(crate) struct Pool {
     config: Config,
     state: Mutex<State>,
-    /// For idle threads: there is something to do.
+    /// Idle threads wait here for something to do.
     work: Condvar,
-    /// For the thread that shuts down: a thread of the pool has ended.
+    /// The thread that shuts the pool down waits here for threads to end.
     gone: Condvar,
 }
 
@@ -64,20 +64,20 @@ pub(crate) struct Pool {
 struct State {
     bodies: VecDeque<Body>,
     queue: Fifo<Runnable>,
-    /// Threads that exist or are being started.
+    /// The number of threads that exist or are being started.
     threads: usize,
-    /// Threads that wait on `work`.
+    /// The number of threads that wait on `work`.
     idle: usize,
-    /// A thread is being woken or started.
+    /// Whether a thread is being woken or started.
     on_its_way: bool,
-    /// Threads that are in `on_thread_start`, and take a closure after it.
+    /// The number of threads that are in `on_thread_start`, and take a closure afterwards.
     in_hook: usize,
-    /// Closures that wait or run.
+    /// The number of closures that wait or run.
     outstanding: usize,
     is_shut_down: bool,
 }
 
-/// What has to be done for the queue, once the lock is released.
+/// What has to be done for the queue after the lock is released.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 enum Need {
@@ -91,7 +91,7 @@ impl State {
         self.queue.len() > 0 || !self.bodies.is_empty()
     }
 
-    /// A thread is needed if something waits and none is on its way.
+    /// Another thread is needed if something waits and no thread is on its way.
     fn need_one(&mut self, config: &Config) -> Need {
         if self.on_its_way || !self.has_work() {
             return Need::Nothing;
@@ -100,7 +100,7 @@ impl State {
             self.on_its_way = true;
             return Need::WakeOne;
         }
-        // At the runtime's end, what waits is cancelled; but not a body.
+        // At the runtime's end, closures that wait are cancelled, and bodies are not.
         let is_wanted = !self.is_shut_down || !self.bodies.is_empty();
         if self.threads < config.max_threads && is_wanted {
             self.on_its_way = true;
@@ -114,7 +114,7 @@ impl State {
 /// Spawns a closure.
 ///
 /// # Panics
-/// If it needs a thread, has none, and the system gives none.
+/// If the pool has no thread and the system cannot start one.
 #[track_caller]
 pub(crate) fn spawn<F, R>(handle: &Handle, f: F) -> JoinHandle<R>
 where
@@ -139,7 +139,7 @@ impl Pool {
     }
 
     /// # Errors
-    /// There is no thread and none to be had. The closure was cancelled.
+    /// The pool has no thread, and the system cannot start one. The closure was cancelled.
     fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if state.is_shut_down {
@@ -154,7 +154,7 @@ impl Pool {
         let Err(error) = self.meet(handle, need) else { return Ok(()) };
         let mut state = self.state.lock();
         if state.threads > 0 {
-            // It waits until one of them is free.
+            // The closure waits until one of the threads is free.
             return Ok(());
         }
         let queued = std::mem::take(&mut state.queue);
@@ -165,7 +165,7 @@ impl Pool {
     }
 
     /// # Errors
-    /// The system has no thread to give.
+    /// The system cannot start a thread.
     fn meet(self: &Arc<Self>, handle: &Handle, need: Need) -> std::io::Result<()> {
         match need {
             Need::Nothing => Ok(()),
@@ -184,7 +184,7 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
-                    // Whoever waits for the threads to go may have seen this one.
+                    // A thread that waits for the threads to end may have counted this one.
                     self.gone.notify_all();
                 }
                 started
@@ -192,11 +192,10 @@ impl Pool {
         }
     }
 
-    /// Runs a worker's body on a thread of its own, as one that starts with it.
-    /// For the workers that a runtime begins with.
+    /// Starts a thread that begins with a worker's body, for the workers of a new runtime.
     ///
     /// # Errors
-    /// The system has no thread to give. The body was dropped.
+    /// The system cannot start a thread. The body was dropped.
     pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
         self.state.lock().threads += 1;
         let pool = Arc::clone(self);
@@ -212,9 +211,9 @@ impl Pool {
         started
     }
 
-    /// Has a worker's body run, on an idle thread, on a new one, or, if there
-    /// may be no more, on the first to be free. False if it may have to wait for
-    /// that: all threads may be in something that takes long.
+    /// Has a worker's body run: on an idle thread, on a new thread, or, if the pool is at its
+    /// limit, on the first thread that becomes free. False in that last case, because all threads
+    /// may be busy for long.
     #[must_use]
     pub(crate) fn run(self: &Arc<Self>, handle: &Handle, body: Body) -> bool {
         let mut state = self.state.lock();
@@ -223,21 +222,21 @@ impl Pool {
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
-        // Without a new thread, an existing one takes it later: the one that the
-        // worker leaves, for example.
+        // If no thread can be started, an existing one takes the body later, for example the thread
+        // that has lost the worker's state.
         self.meet(handle, need).is_ok() && has_thread
     }
 
-    /// The life of a thread that is started for what waits.
+    /// The life of a thread that is started for waiting closures or bodies.
     fn work(self: &Arc<Self>, handle: &Handle) {
         handle.common().unpin();
         let mut state = self.state.lock();
         state.on_its_way = false;
         let body = state.bodies.pop_front();
         state.in_hook += usize::from(body.is_none());
-        // Before the hook, which may take long, or wait for other threads. Each
-        // thread that is in its hook was started for one closure: so a slow hook
-        // makes no more threads than there are closures.
+        // This comes before the hook, which may take long, or wait for other threads. Each thread
+        // in its hook was started for one closure, so even a slow hook never makes more threads
+        // than there are closures.
         let has_more = state.bodies.len() + state.queue.len() > state.in_hook;
         let need = if has_more { state.need_one(&self.config) } else { Need::Nothing };
         drop(state);
@@ -252,7 +251,7 @@ impl Pool {
         self.serve(handle);
     }
 
-    /// The rest of a thread's life: takes what comes.
+    /// The rest of a thread's life: it runs closures and bodies.
     fn serve(self: &Arc<Self>, handle: &Handle) {
         let _handle = context::enter_handle(handle.clone());
         let mut state = self.state.lock();
@@ -268,7 +267,7 @@ impl Pool {
             if let Some(task) = state.queue.pop_front() {
                 let need = state.need_one(&self.config);
                 drop(state);
-                // Without another thread, this one takes the rest later.
+                // If no other thread can be started, this one runs the rest later.
                 let _ = self.meet(handle, need);
                 run(task);
                 state = self.state.lock();
@@ -293,13 +292,12 @@ impl Pool {
         self.config.hooks.thread_stop();
         let mut state = self.state.lock();
         state.threads -= 1;
-        // The hook ran without the lock: a closure may have come that counted
-        // on this thread.
+        // The hook ran without the lock. Meanwhile a closure may have been queued that relies on
+        // this thread.
         let need = state.need_one(&self.config);
         drop(state);
         if self.meet(handle, need).is_err() {
-            // There is no other thread to be had, so this one does it, although
-            // its hook has run.
+            // No other thread can be started, so this one runs it, although its stop hook has run.
             let mut state = self.state.lock();
             if state.threads == 0 && state.has_work() {
                 state.threads += 1;
@@ -310,7 +308,7 @@ impl Pool {
         self.gone.notify_all();
     }
 
-    /// Waits for work; returns whether it waited in vain for long enough.
+    /// Waits for work. Returns whether the wait has timed out.
     fn rest<'a>(&self, mut state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
         let deadline = Instant::now().checked_add(self.config.keep_alive);
         state.idle += 1;
@@ -329,13 +327,13 @@ impl Pool {
             }
         };
         state.idle -= 1;
-        // The first to wake counts as the one that was on its way. If that was
-        // another thread, it finds no work, and rests again.
+        // The first thread that wakes counts as the one that was on its way. If another thread was
+        // meant, that one finds no work, and rests again.
         state.on_its_way = false;
         (state, is_late)
     }
 
-    /// Cancels what waits, and tells the threads to go when they are done.
+    /// Cancels the closures that wait, and tells the threads to end when they are idle.
     pub(crate) fn shut_down(&self) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
@@ -346,7 +344,7 @@ impl Pool {
         queued.drain(|task| task.cancel(&Nowhere));
     }
 
-    /// Waits until all threads are gone, for so long at most.
+    /// Waits until all threads have ended, for at most the given time.
     pub(crate) fn wait_over(&self, timeout: Option<Duration>) {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.state.lock();
@@ -398,7 +396,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// With paused time, the driver may be waiting for the pool to be idle.
+/// If the clock is paused, the driver may be waiting until the pool is idle.
 fn allow_time_to_jump(handle: &Handle) {
     if let Scheduler::Current(shared) = &handle.scheduler
         && shared.common().clock.is_virtual()
@@ -412,10 +410,10 @@ fn run(task: Runnable) {
     debug_assert!(matches!(ran, Ran::Off), "a closure is done when it returns");
 }
 
-/// A closure as a future: done in its first poll.
+/// A closure as a future, which is done in its first poll.
 struct Closure<F>(Option<F>);
 
-// Nothing in it is pinned.
+// No field is pinned.
 impl<F> Unpin for Closure<F> {}
 
 impl<F: FnOnce() -> R, R> Future for Closure<F> {
@@ -434,7 +432,7 @@ const NO_SCHEDULER: *const NoScheduler = std::ptr::null();
 
 impl Schedule for NoScheduler {
     unsafe fn deliver(_: *const Self, task: Runnable) -> Result<(), Runnable> {
-        // `State` says so only for a task at rest, which a closure never is.
+        // Only a task at rest is scheduled by its waker, and a closure never rests.
         unreachable!("{task:?} was woken, but it is a closure")
     }
 }

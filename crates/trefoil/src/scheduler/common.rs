@@ -1,4 +1,4 @@
-//! What both schedulers have, and what the user has asked of them.
+//! The parts that both schedulers have, and the settings of the user.
 
 use super::{Affinity, TaskCounters, blocking};
 use crate::primitives::CachePadded;
@@ -9,31 +9,30 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What both schedulers have.
+/// The parts that both schedulers have.
 pub(crate) struct Common {
     pub(crate) blocking: Arc<blocking::Pool>,
     pub(crate) clock: Clock,
     pub(crate) hooks: Hooks,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
-    /// Tasks that were spawned or have ended on a thread without a worker
-    /// state.
+    /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
-    /// If the workers are pinned.
+    /// The CPUs of the threads, if the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
-    /// What the workers measure; tasks know whether they do.
+    /// The histograms that the workers keep. Each task knows whether there are any.
     pub(crate) histograms: Histograms,
     pub(crate) is_measured: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
 }
 
-/// How often a scheduler does what.
+/// How often a scheduler does its periodic work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Knobs {
-    /// Polls between two looks at timers and messages.
+    /// The number of polls between two looks at timers and messages.
     pub(crate) event_interval: u32,
-    /// Polls between two looks at the shared queue while there is other work.
+    /// The number of polls between two looks at the shared queue while there is other work.
     pub(crate) global_queue_interval: u32,
     /// How many rounds a searcher makes before it sleeps.
     pub(crate) search_rounds: u32,
@@ -43,7 +42,7 @@ pub(crate) struct Knobs {
 
 pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
 
-/// What the user wants to be called at certain moments.
+/// The user's functions that are called at certain moments.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     pub(crate) thread_start: Hook,
@@ -70,8 +69,8 @@ impl Hooks {
     }
 }
 
-/// A panic in a hook must not end a scheduler's thread and lose its tasks. The
-/// panic's message has been printed.
+/// Calls a hook, and catches its panic, which would otherwise end a scheduler's thread and lose its
+/// tasks. The message of the panic was printed.
 #[inline]
 fn call(hook: &Hook) {
     if let Some(hook) = hook
@@ -88,14 +87,14 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
-    /// The calling thread becomes that worker.
+    /// Pins the calling thread, which becomes that worker.
     pub(crate) fn pin_worker(&self, worker: u32) {
         if let Some(affinity) = &self.affinity {
             affinity.pin(worker);
         }
     }
 
-    /// The calling thread is no worker, or no longer.
+    /// Unpins the calling thread, which is no worker, or no longer one.
     pub(crate) fn unpin(&self) {
         if let Some(affinity) = &self.affinity {
             affinity.release();

@@ -1,4 +1,4 @@
-//! What schedulers count: numbers of one writer that all may read.
+//! The counters of schedulers. One thread writes each of them, and all may read them.
 
 use crate::primitives::atomic::{AtomicU64, Relaxed};
 use crate::runtime::TaskTimes;
@@ -14,7 +14,7 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// Only for the counter's one writer, or under a lock.
+    /// Only the counter's one writer may call this, or a thread under a lock.
     #[inline(always)]
     pub(crate) fn add(&self, n: u64) {
         // Relaxed, and not an RMW: statistics of a single writer.
@@ -33,28 +33,28 @@ impl Counter {
     }
 }
 
-/// How many tasks there are, as a sum over many places.
+/// The number of tasks, as a sum over many counters.
 #[derive(Debug, Default)]
 pub(crate) struct TaskCounters {
     pub(crate) spawned: Counter,
     pub(crate) ended: Counter,
 }
 
-/// What one worker counts.
+/// The counters of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCounters {
     pub(crate) polls: Counter,
     pub(crate) parks: Counter,
     pub(crate) unparks: Counter,
-    /// Between two parks, added up.
+    /// The time between two parks, added up.
     pub(crate) busy_ns: Counter,
-    /// Tasks spawned on the worker, and ended on it.
+    /// The tasks that were spawned on the worker, and that ended on it.
     pub(crate) tasks: TaskCounters,
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
     pub(crate) overflows: Counter,
     pub(crate) wakes: Counter,
-    /// If the runtime keeps histograms.
+    /// The worker's histograms, if the runtime keeps any.
     pub(crate) times: Option<Box<TaskTimes>>,
 }
 

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// What the driving thread and all others share.
+/// The state that the driving thread and all others share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
-    /// What other threads have spawned and woken.
+    /// Tasks that other threads have spawned and woken.
     inbox: Inbox<Runnable>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
@@ -32,19 +32,19 @@ pub(crate) struct Shared {
     counters: Arc<WorkerCounters>,
 }
 
-/// One thread at a time drives.
+/// The driver, which one thread at a time takes.
 #[derive(Debug)]
 struct DriverSlot {
-    /// Here when nobody drives.
+    /// It is here while nobody drives.
     driver: Option<Box<Driver>>,
-    /// Those in `block_on` that would drive if they could.
+    /// Threads in `block_on` that wait, and would drive if the driver were free.
     waiting: Vec<Waker>,
 }
 
-/// The scheduler's own state, in the hands of the driving thread.
+/// The scheduler's own state, which belongs to the driving thread.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    /// Which scheduler this belongs to; only compared.
+    /// The scheduler that this belongs to. It is only compared.
     shared: *const Shared,
     timers: Arc<TimerQueue>,
     counters: Arc<WorkerCounters>,
@@ -52,13 +52,12 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
-    /// When this thread began to drive, or last woke.
+    /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
 }
 
-// SAFETY: a driver is in the hands of one thread at a time. What moves with it,
-// tasks and wakers, may be used by any thread: `spawn` asks for `Send`. The
-// pointer is only compared.
+// SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
+// used by any thread, because `spawn` asks for `Send`. The pointer is only compared.
 unsafe impl Send for Driver {}
 
 impl Shared {
@@ -117,7 +116,7 @@ impl Shared {
         })
     }
 
-    /// Queues a new task; cancels it if the runtime is over.
+    /// Queues a new task. If the runtime has shut down, cancels it.
     #[inline]
     pub(crate) fn spawn(&self, task: Runnable) {
         let rejected = context::with(|context| match context.current() {
@@ -137,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// From a thread that does not drive.
+    /// Queues a task. Called on a thread that does not drive.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
         let was_empty = self.inbox.push(task)?;
         if was_empty {
@@ -155,8 +154,8 @@ impl Shared {
     fn return_driver(&self, driver: Box<Driver>) {
         let mut slot = self.slot.lock();
         slot.driver = Some(driver);
-        // All of them: each might be waiting for something else just as well.
-        // They are those of `block_on::wait`, and so no foreign code.
+        // All of them, because each may be waiting for something else. The wakers are those of
+        // `block_on::wait`, which are no foreign code.
         slot.waiting.drain(..).for_each(Waker::wake);
     }
 
@@ -192,17 +191,17 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in the inbox, the runtime may complete it, and end, before
-    // this thread has unparked the driving one.
-    // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+    // Once the task is in the inbox, the runtime may complete it, and end, before this thread has
+    // unparked the driving one.
+    // SAFETY: `this` is from `as_ptr`, and live up to here by the caller's promise.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
     shared.send(task)
 }
 
-/// Drives the scheduler until `future` is done; while another thread does
-/// that, only waits for `future`.
+/// Drives the scheduler until `future` is done. While another thread drives, this only waits for
+/// `future`.
 ///
 /// # Panics
 /// From within asynchronous code, and with the future's own panics.
@@ -217,7 +216,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
-        // Ready with the output, or with nothing when the slot is free.
+        // This is ready with the output, or with nothing if the driver is free.
         let waited = block_on::wait(poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
@@ -237,7 +236,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     }
 }
 
-/// Gives the driver back, after a panic as well.
+/// Gives the driver back, also after a panic.
 struct Driving<'a> {
     shared: &'a Shared,
     driver: Option<Box<Driver>>,
@@ -260,21 +259,20 @@ impl Drop for Driving<'_> {
 
 /// Wakes the future given to `block_on`.
 struct MainWaker {
-    /// Woken from elsewhere, and not polled since. RMW only: a plain store in
-    /// between would break the chain from an earlier wake-up to the poll.
+    /// Another thread has woken the future, which was not polled since. Only RMWs change this: a
+    /// plain store would break the release sequence from an earlier wake-up to the poll.
     woken: AtomicBool,
-    /// The same for wake-ups by the driving thread itself, which need no RMW.
-    /// Only touched by the thread that drives the scheduler; who that is
-    /// changes under the lock of `Shared::slot`.
+    /// The same for wake-ups by the driving thread itself, which need no RMW. Only the driving
+    /// thread accesses this. The driver passes to another thread under the lock of `Shared::slot`.
     woken_here: Cell<bool>,
     shared: *const Shared,
     parker: Arc<Parker>,
 }
 
-// SAFETY: the pointer is only compared; the cell says who may touch it.
+// SAFETY: the pointer is only compared, and the comment at the cell says which thread may access
+// it.
 unsafe impl Send for MainWaker {}
-// SAFETY: the pointer is only compared, and only the driving thread touches the
-// cell.
+// SAFETY: the pointer is only compared, and only the driving thread accesses the cell.
 unsafe impl Sync for MainWaker {}
 
 impl MainWaker {
@@ -283,20 +281,18 @@ impl MainWaker {
         Self { woken: AtomicBool::new(false), woken_here: Cell::new(true), shared, parker }
     }
 
-    /// Whether it was woken and not polled since. Asked by the driving thread.
+    /// Whether the future was woken and not polled since. Only the driving thread calls this.
     fn is_woken(&self) -> bool {
-        // Relaxed: `take` is what the poll relies on. If this misses a wake-up,
-        // the parker's token is still to come.
+        // Relaxed: the poll relies on `take`. If this misses a wake-up, the parker's token comes
+        // later.
         self.woken_here.get() || self.woken.load(Relaxed)
     }
 
-    /// As `is_woken`; and it is not any more. What the wakers did before is
-    /// visible to the poll that follows.
+    /// As `is_woken`, and resets it. The poll that follows sees what the wakers did before.
     fn take(&self) -> bool {
         let woken_here = self.woken_here.replace(false);
-        // Relaxed: as above. Acquire: pairs with the Release in `wake_by_ref`.
-        // Were this a plain store, it could come after a wake-up, and the poll
-        // before what that was for.
+        // Relaxed: as in `is_woken`. Acquire: pairs with the Release in `wake_by_ref`. A plain
+        // store could overwrite a wake-up, and the poll would not see what that wake-up was for.
         let woken = self.woken.load(Relaxed) && self.woken.swap(false, Acquire);
         woken_here || woken
     }
@@ -312,7 +308,7 @@ impl Wake for MainWaker {
             context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self.shared))
         });
         if is_driving {
-            // This thread itself looks before it parks.
+            // This thread checks before it parks.
             self.woken_here.set(true);
         } else {
             // Release: pairs with the Acquire in `take`.
@@ -333,7 +329,7 @@ impl Driver {
     }
 
     pub(crate) fn defer(&self, waker: &Waker) {
-        // The clone is foreign code, and nothing may be borrowed meanwhile.
+        // The clone is foreign code, so nothing may be borrowed meanwhile.
         let waker = waker.clone();
         self.deferred.borrow_mut().push(waker);
     }
@@ -359,7 +355,7 @@ impl Driver {
         })
     }
 
-    /// Runs tasks for a while; false if there are no more.
+    /// Runs tasks for a while. False if there are no more.
     fn run_some(&self, shared: &Shared) -> bool {
         let mut polls = 0;
         let any_left = loop {
@@ -432,7 +428,7 @@ impl Driver {
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
-                // What other threads have sent comes before the next timer.
+                // Tasks that other threads have sent come before the next timer.
                 shared.parker.park_timeout(Duration::ZERO);
                 if shared.inbox.is_empty() {
                     shared.common.clock.jump(timeout);
@@ -441,7 +437,7 @@ impl Driver {
             Some(timeout) if !shared.common.clock.is_paused() => {
                 shared.parker.park_timeout(timeout);
             }
-            // Paused and not to jump: no timer will come due by itself.
+            // The clock is paused and must not jump, so no timer becomes due by itself.
             Some(_) | None => shared.parker.park(),
         }
     }
@@ -468,13 +464,13 @@ impl Home for Driver {
     }
 }
 
-/// Cancels all tasks. Nobody drives any more: that takes a reference to the
-/// `Runtime`, which the caller has for itself.
+/// Cancels all tasks. No thread drives any more, because driving needs a reference to the
+/// `Runtime`, and the caller has the only one.
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
-    // Nobody drives, so what destructors wake or spawn is sent to the inbox,
-    // which is closed.
+    // No thread drives, so tasks that destructors wake or spawn are sent to the inbox, which is
+    // closed.
     context::enter_current(None, || {
         let mut queued = shared.inbox.close();
         queued.append(&mut driver.queue.borrow_mut());
@@ -491,12 +487,12 @@ mod loom_tests {
     use crate::primitives::atomic::AtomicU32;
     use loom::thread;
 
-    /// Two wakers leave something for the future, which parks until it has
+    /// Two threads each write something for the future and wake it. The future parks until it has
     /// seen both. A lost wake-up is a deadlock, which loom reports.
     #[test]
     fn loom_the_future_of_block_on_sees_what_it_was_woken_for() {
         let mut model = loom::model::Builder::new();
-        // With more, loom's own `park` trips over two that unpark.
+        // With a higher bound, loom's own `park` fails if two threads unpark.
         model.preemption_bound = Some(2);
         model.check(|| {
             let parker = Arc::new(Parker::new());
@@ -507,7 +503,7 @@ mod loom_tests {
                 .map(|index| {
                     let (main, left) = (Arc::clone(&main), Arc::clone(&left));
                     thread::spawn(move || {
-                        // Relaxed: the wake-up is to publish it.
+                        // Relaxed: the wake-up has to publish it.
                         left[index].store(1, Relaxed);
                         main.wake();
                     })

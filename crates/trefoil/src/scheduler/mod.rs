@@ -1,5 +1,5 @@
-//! What runs tasks: the scheduler with several workers, the scheduler of the current
-//! thread, and the pool of threads that block.
+//! The schedulers, which run tasks: one with several workers, and one for the current thread; and
+//! the pool of threads that may block.
 
 pub(crate) mod affinity;
 pub(crate) mod block_on;

@@ -100,8 +100,7 @@ impl Notify {
     /// Waits for a notification.
     ///
     /// The future sees calls of [`notify_waiters`](Notify::notify_waiters) from its creation on. It
-    /// has a place in the queue for [`notify_one`](Notify::notify_one) from its first poll on, or
-    /// from
+    /// has a place in the queue for [`notify_one`](Notify::notify_one) from its first poll or from
     /// [`enable`](Notified::enable) on.
     ///
     /// # Cancellation safety
@@ -491,7 +490,7 @@ impl Default for Notify {
 
 impl fmt::Debug for Notify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: a snapshot for people.
+        // Relaxed: a snapshot for debug output.
         let state = match self.word.load(Relaxed) & STATE {
             WAITING => "waiting",
             PERMIT => "permit",

@@ -47,7 +47,7 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// Sends the value.
 ///
-/// The receiver gets an error if the sender is dropped without sending.
+/// If the sender is dropped before it has sent the value, the receiver gets an error.
 pub struct Sender<T> {
     shared: Option<Arc<Shared<T>>>,
 }
@@ -288,7 +288,7 @@ impl<T> Receiver<T> {
     /// Blocks the thread until the value is sent.
     ///
     /// # Errors
-    /// If the sender is dropped without sending.
+    /// The sender was dropped, and no value was sent.
     ///
     /// # Panics
     /// In asynchronous code, where the thread must not block.

@@ -1,11 +1,10 @@
-//! The cooperative budget: what keeps a task that is always ready from
-//! keeping its worker.
+//! The cooperative budget: it limits how long a task whose operations are always ready keeps its
+//! worker.
 //!
-//! Each poll of a task starts with a budget, and each operation of this crate
-//! that makes progress spends one unit of it. Once it is spent, operations
-//! return `Pending` and have the task polled again later, so that others get
-//! their turn. The scheme, and the size of the budget, are tokio's (see "Reducing
-//! tail latencies with automatic cooperative task yielding", 2020).
+//! Each poll of a task starts with a budget, and each operation of this crate that makes progress
+//! spends one unit of it. Once the budget is spent, operations return `Pending` and have the task
+//! polled again later, so that other tasks get their turn. The scheme, and the size of the budget,
+//! are tokio's (see "Reducing tail latencies with automatic cooperative task yielding", 2020).
 
 use crate::context;
 use pin_project_lite::pin_project;
@@ -15,10 +14,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Operations per poll. A task that has spent them is queued as one that was just
-/// woken. On a worker of several, that is the LIFO slot: the task gets up to three
-/// more budgets before others run. At some ten nanoseconds an operation, that is less
-/// than what one of the others may take.
+/// Operations per poll. A task that has spent them is queued like one that was just woken. On a
+/// worker of several, it goes to the LIFO slot: the task gets up to three more budgets before
+/// others run. At some ten nanoseconds an operation, this takes less time than one poll of another
+/// task may.
 const PER_POLL: u8 = 128;
 
 /// What is left of this poll's budget.
@@ -30,9 +29,8 @@ impl Budget {
     pub(crate) const FULL: Self = Self(Some(PER_POLL));
 }
 
-/// A unit of the budget, spent by [`poll_proceed`]. On drop, the budget is what
-/// it was before, unless progress was made: an operation that stays pending
-/// costs nothing.
+/// A unit of the budget, spent by [`poll_proceed`]. Dropping it returns the unit, unless progress
+/// was made: an operation that stays pending costs nothing.
 #[derive(Debug)]
 #[must_use = "the unit is given back on drop"]
 pub struct RestoreOnPending {
@@ -47,7 +45,7 @@ impl RestoreOnPending {
         Self { before: Cell::new(before), _thread: PhantomData }
     }
 
-    /// The operation has made progress: the unit stays spent.
+    /// Says that the operation has made progress: the unit stays spent.
     #[inline]
     pub fn made_progress(&self) {
         self.before.set(Budget::UNLIMITED);
@@ -60,8 +58,8 @@ impl Drop for RestoreOnPending {
         let before = self.before.get();
         if before != Budget::UNLIMITED {
             context::with(|context| {
-                // A unit that was kept beyond its poll must not impose a budget
-                // on code that has none, and so nobody to renew it.
+                // A unit may be kept beyond its poll. It must not set a budget where there is none,
+                // because nothing would renew that budget.
                 if context.budget.get() != Budget::UNLIMITED {
                     context.budget.set(before);
                 }
@@ -70,11 +68,11 @@ impl Drop for RestoreOnPending {
     }
 }
 
-/// Spends a unit of the budget, or says `Pending` and has the task polled again:
-/// after others had their turn, or, on a multi-thread runtime, up to three times
-/// before.
+/// Spends a unit of the budget. If none is left, returns `Pending` and has the task polled again
+/// after other tasks have had their turn. (In a multi-thread runtime, the task may be polled up to
+/// three times before.)
 ///
-/// For leaf futures of other crates. Outside of a runtime the budget has no end.
+/// For leaf futures of other crates. Outside of a runtime, the budget is unlimited.
 ///
 /// ```
 /// use std::collections::VecDeque;
@@ -89,7 +87,7 @@ impl Drop for RestoreOnPending {
 ///             unit.made_progress();
 ///             Poll::Ready(item)
 ///         }
-///         // A real one would keep the waker. The unit is given back.
+///         // A real queue would keep the waker. The unit is given back.
 ///         None => Poll::Pending,
 ///     }
 /// }
@@ -112,7 +110,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     })
 }
 
-/// Runs `f` with another budget, and puts the old one back after.
+/// Runs `f` with another budget, and restores the old one afterwards.
 pub(crate) fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
     struct Restore(Budget);
     impl Drop for Restore {
@@ -124,17 +122,17 @@ pub(crate) fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether this poll's budget has anything left; true outside of a runtime.
+/// Whether any of this poll's budget is left; true outside of a runtime.
 pub fn has_budget_remaining() -> bool {
     context::with(|context| context.budget.get() != Budget(Some(0)))
 }
 
-/// Spends one unit of the task's budget, and yields once it is used up.
+/// Spends one unit of the task's budget, and yields if none is left.
 ///
-/// For loops that await nothing of the runtime's.
+/// For loops that await no operation of the runtime.
 ///
 /// # Cancellation safety
-/// Dropping it before it is done spends nothing.
+/// If the future is dropped before it is done, it has spent nothing.
 pub async fn consume_budget() {
     poll_fn(|cx| {
         ready!(poll_proceed(cx)).made_progress();
@@ -143,15 +141,15 @@ pub async fn consume_budget() {
     .await;
 }
 
-/// Polls `future` with no limit to its budget: see [`unconstrained`].
+/// The future of [`unconstrained`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Unconstrained<F> {
     future: F,
 }
 
-/// Exempts a future from the budget. It can then keep its worker for as long
-/// as it finds something ready.
+/// Polls a future without a budget. It can then keep its worker for as long as its operations are
+/// ready.
 pub fn unconstrained<F>(future: F) -> Unconstrained<F> {
     Unconstrained { future }
 }
@@ -160,9 +158,8 @@ impl<F: Future> Future for Unconstrained<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the field is pinned exactly when the whole is: it is never
-        // moved out, `Unconstrained` has no `Drop`, and is `Unpin` by auto
-        // trait only if `F` is.
+        // SAFETY: the field is pinned exactly when the whole is: it is never moved out,
+        // `Unconstrained` has no `Drop`, and is `Unpin` by auto trait only if `F` is.
         let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
         with_budget(Budget::UNLIMITED, || future.poll(cx))
     }
@@ -178,8 +175,8 @@ pin_project! {
     }
 }
 
-/// Has a future take part in the budget that knows nothing of it: it spends a
-/// unit when it is done, and is not polled once the budget is used up.
+/// Applies the budget to a future that does not use it by itself. The future spends a unit when it
+/// is done, and is not polled once the budget is used up.
 ///
 /// # Cancellation safety
 /// As that of `future`.

@@ -14,19 +14,19 @@ use std::task::{Context, Waker};
 
 /// Where tasks go when they are woken.
 ///
-/// A task names its scheduler by a plain pointer, so that spawning touches no
-/// shared count. What makes this sound: the runtime completes all its tasks
-/// before it gives up its own `Arc`, and for those that a waker had in its
-/// hands at that moment, it leaves the waker a count (see `task/README.md`).
+/// A task names its scheduler by a plain pointer, so that spawning touches no shared count. This is
+/// sound because the runtime completes all its tasks before it gives up its own `Arc`. For each
+/// task that has a wake in flight at that moment, it leaves the waker a count (see
+/// `task/README.md`).
 pub(crate) trait Schedule: Send + Sync + Sized + 'static {
     /// Brings a task to a queue.
     ///
     /// # Errors
-    /// The queue is closed for good; the entry comes back.
+    /// The queue is closed for good; the entry is returned.
     ///
     /// # Safety
-    /// `this` came from `Arc::as_ptr` and is live for as long as `task` is in
-    /// the caller's hands, which may be no longer than it takes to queue it.
+    /// `this` came from `Arc::as_ptr`, and is live until `task` is queued. It need not be live any
+    /// longer.
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable>;
 }
 
@@ -37,15 +37,13 @@ pub(crate) trait Schedule: Send + Sync + Sized + 'static {
 #[repr(transparent)]
 pub(crate) struct Runnable(NonNull<Header>);
 
-// SAFETY: what runs, cancels or drops the future of an entry are the queues'
-// consumers, and whether they may be on other threads is settled where tasks
-// are made: see `raw::allocate`.
+// SAFETY: only the consumers of the queues run, cancel or drop the future of an entry. Whether they
+// may be on other threads is decided where tasks are made: see `raw::allocate`.
 unsafe impl Send for Runnable {}
 
-// SAFETY: the link is the first field of the `repr(C)` header, so the pointer to
-// one is the pointer to the other, and leads back to the same entry (3). The
-// entry carries a reference that keeps the header live (1). A task has one entry
-// at most (4), and nothing but a queue accesses the link (2).
+// SAFETY: the link is the first field of the `repr(C)` header, so the pointer to one is the pointer
+// to the other, and leads back to the same entry (3). The entry carries a reference that keeps the
+// header live (1). A task has one entry at most (4), and only a queue accesses the link (2).
 unsafe impl Linked for Runnable {
     #[inline(always)]
     fn into_link(self) -> NonNull<Link> {
@@ -58,16 +56,15 @@ unsafe impl Linked for Runnable {
     }
 }
 
-/// A task that completed on another worker than the one on whose list it is,
-/// together with the runtime's reference to it: on its way to that worker, which
-/// reaps it.
+/// A task that completed on another worker than its home, together with the runtime's reference to
+/// it. It is sent to its home, which reaps it.
 #[derive(Debug)]
 #[must_use = "a completed task that is dropped stays on its list, and leaks"]
 #[repr(transparent)]
 pub(crate) struct CompletedTask(NonNull<Header>);
 
-// SAFETY: what is left to do with the task is to unlink it, which is the list's
-// owner's to do, and to give up a reference, which any thread may.
+// SAFETY: two things are left to do with the task. Only the owner of its list unlinks it (`reap`),
+// and any thread may give up a reference.
 unsafe impl Send for CompletedTask {}
 
 // SAFETY: the link is the first field of the `repr(C)` header, so the pointer to
@@ -90,7 +87,7 @@ impl CompletedTask {
     /// Takes the task off the list, and gives up its reference.
     ///
     /// # Safety
-    /// The task was given to [`Home::send_home`] for the worker that owns `tasks`.
+    /// The task was passed to [`Home::send_home`] for the worker that owns `tasks`.
     pub(crate) unsafe fn reap(self, tasks: &OwnedTasks) {
         // SAFETY: the caller's promise; what `finish` sends is complete, on the
         // list of its home, and comes with the runtime's reference.
@@ -103,36 +100,36 @@ impl CompletedTask {
 #[repr(transparent)]
 pub(crate) struct TaskRef(NonNull<Header>);
 
-// SAFETY: through a reference only the state word, the id and (for the join
-// handle, whose own bounds guard it) the output can be reached.
+// SAFETY: a reference gives access only to the state word, the id and, for the join handle, the
+// output, which the handle's own bounds guard.
 unsafe impl Send for TaskRef {}
 // SAFETY: the state word is atomic, the id never changes, and the join handle's
 // bounds guard the output.
 unsafe impl Sync for TaskRef {}
 
-/// What has become of a task that a worker ran.
+/// The state of a task after a worker has run it.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum Ran {
     /// It is complete or at rest.
     Off,
-    /// It was woken while it ran: queue it.
+    /// It was woken while it ran, and is to be queued.
     Woken(Runnable),
-    /// It yielded: queue it behind all others.
+    /// It has yielded, and is to be queued behind all others.
     Yielded(Runnable),
 }
 
-/// The worker that runs a task, as far as the task's bookkeeping goes.
+/// What a task asks of the worker that runs it.
 pub(crate) trait Home {
-    /// Of this worker, unique in its scheduler.
+    /// The index of this worker, unique in its scheduler.
     fn index(&self) -> u32;
-    /// The tasks at rest that this worker looks after.
+    /// The list of tasks at rest whose home is this worker.
     fn tasks(&self) -> &OwnedTasks;
-    /// Sends a completed task to the worker on whose list it is.
+    /// Sends a completed task to its home.
     fn send_home(&self, home: u32, task: CompletedTask);
-    /// Counts a task that ends here.
+    /// Counts a task that ends on this worker.
     fn count_end(&self) {}
-    /// Wakes the one that waits for a task which has just completed.
+    /// Wakes whoever waits for a task that has just completed.
     fn wake_joiner(&self, joiner: Waker) {
         wake_guarded(joiner);
     }
@@ -157,7 +154,7 @@ impl Runnable {
         self.state().undeliver()
     }
 
-    /// Which worker has to run this, if only one may.
+    /// The worker to which the task is pinned, if it is.
     #[inline]
     pub(crate) fn pinned_to(&self) -> Option<u32> {
         // SAFETY: the entry's reference keeps the task live.
@@ -165,7 +162,7 @@ impl Runnable {
         (trailer.pinned != NO_HOME).then_some(trailer.pinned)
     }
 
-    /// Polls the task once, and does what follows from it.
+    /// Polls the task once, and completes it or puts it to rest.
     #[inline]
     pub(crate) fn run(self, worker: &impl Home) -> Ran {
         let task = self.0;
@@ -181,8 +178,8 @@ impl Runnable {
         // SAFETY: the task stays live until `finish` or `idle`, below.
         let waker = unsafe { waker::borrowed(task) };
         let scope = context::enter_task(task);
-        // SAFETY: `start` gave us the right to the future, which has not been
-        // dropped, for else the task were complete and not in a queue.
+        // SAFETY: `start` gave us the right to the future. The future was not dropped yet, because
+        // the task would be complete then, and in no queue.
         let polled = unsafe { (header.vtable.poll)(task, &mut Context::from_waker(&waker)) };
         let yielded = scope.leave();
         if polled.is_ready() {
@@ -190,8 +187,8 @@ impl Runnable {
             return Ran::Off;
         }
         if home_of(task) == NO_HOME {
-            // SAFETY: it is on no list, and stays live until `finish`, which
-            // takes it off; the right is ours until `idle`.
+            // SAFETY: the task is on no list, and stays live until `finish`, which takes it off.
+            // The right is ours until `idle`.
             unsafe { worker.tasks().insert(task, worker.index()) };
         }
         if yielded {
@@ -206,7 +203,7 @@ impl Runnable {
 
     /// Drops the future instead of polling it.
     pub(crate) fn cancel(self, worker: &impl Home) {
-        // Whatever the answer, the future is ours to drop now.
+        // Whatever `start` returns, the right to the future is ours now.
         let (Start::Poll | Start::Cancel) = self.state().start();
         self.cancel_started(worker);
     }
@@ -224,18 +221,18 @@ impl Runnable {
     }
 }
 
-/// Puts the task that this thread is polling on the worker's list, as if it
-/// had rested: its poll will go on without the worker.
+/// Puts the task that this thread is polling on the worker's list, as if the task rested: its poll
+/// may go on without the worker's state.
 pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
     if home_of(task) == NO_HOME {
-        // SAFETY: the caller is inside of the task's poll, so it is live and
-        // the right to its future is this thread's.
+        // SAFETY: the caller is inside of the task's poll, so the task is live and this thread
+        // holds the right to its future.
         unsafe { worker.tasks().insert(task, worker.index()) };
     }
 }
 
-/// Whether a task that this thread is inside of is a scheduler's, and has not
-/// ended yet. If it has, only its output's destructor runs.
+/// Whether the task that this thread is inside of belongs to `scheduler` and has not ended yet. If
+/// it has ended, only the destructor of its output is running.
 pub(crate) fn is_under_way<S: Schedule>(task: NonNull<Header>, scheduler: *const S) -> bool {
     // SAFETY: being polled or dropped keeps a task live.
     let header = unsafe { header(task) };
@@ -270,7 +267,7 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
             // SAFETY: live as above.
             let trailer = unsafe { trailer(task) };
             let joiner = trailer.join_waker.with_mut(|cell| {
-                // SAFETY: `JOIN_WAKER` was set, so the cell is ours.
+                // SAFETY: `JOIN_WAKER` was set, so the cell belongs to us, the completing side.
                 unsafe { Option::take(&mut *cell) }
             });
             if let Some(joiner) = joiner {
@@ -279,13 +276,13 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
         }
         Complete::DropOutput => {
             let scope = context::enter_task(task);
-            // SAFETY: nobody will join, so the output is the completer's.
+            // SAFETY: nobody will join, so the output belongs to the completing side.
             unsafe { (header.vtable.drop_output)(task) };
             scope.leave();
         }
     }
     if elsewhere {
-        // The runtime's reference is sent along.
+        // The runtime's reference goes with it.
         worker.send_home(home, CompletedTask(task));
     } else {
         // SAFETY: the runtime's reference, given up exactly here.
@@ -293,21 +290,20 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
     }
 }
 
-/// Asks all tasks on a worker's list to stop, of which some may be queued, or
-/// run elsewhere.
+/// Aborts all tasks on a worker's list. Some of them may be queued or be running elsewhere.
 pub(crate) fn abort_all(worker: &impl Home) {
-    // All the references first: what is scheduled below is foreign code's turn.
+    // All references are taken first, because aborting may run foreign code.
     worker.tasks().all().iter().for_each(TaskRef::abort);
 }
 
-/// Cancels all tasks on a list whose scheduler has closed and emptied its
-/// queues, and which no thread polls any more.
+/// Cancels all tasks on a worker's list. The scheduler has closed and emptied its queues, and no
+/// thread polls its tasks any more.
 pub(crate) fn cancel_all<S: Schedule>(scheduler: &Arc<S>, worker: &impl Home) {
     while let Some(task) = worker.tasks().first() {
         // SAFETY: what is on the list is live.
         let header = unsafe { header(task) };
-        // For a waker that is about to queue the task, if there is one: the count
-        // is there before the waker can see `seize`.
+        // A count for the waker, in case the task has a wake in flight. It has to be there before
+        // the waker can see `SEIZED`.
         std::mem::forget(Arc::clone(scheduler));
         let is_with_waker = match header.state.seize() {
             Seize::Taken => false,
@@ -336,7 +332,7 @@ impl TaskRef {
     }
 
     /// # Safety
-    /// The caller owns one reference to the live task, and gives it away.
+    /// The caller owns one reference to the live task, and gives it up.
     #[inline(always)]
     pub(super) unsafe fn from_raw(task: NonNull<Header>) -> Self {
         Self(task)
@@ -389,9 +385,9 @@ impl Drop for TaskRef {
     }
 }
 
-/// Wakes, and stops a panic: a foreign waker's is not the worker's business.
+/// Wakes, and stops a panic of the waker, which is foreign code.
 pub(crate) fn wake_guarded(waker: Waker) {
-    // Nothing of ours is under way in there, and the message has been printed.
+    // No state of ours is inconsistent after a panic, and its message was printed.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         discard(payload);
     }
@@ -400,7 +396,7 @@ pub(crate) fn wake_guarded(waker: Waker) {
 /// Drops a panic's payload, whose destructor may panic in turn.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // It could go on like this.
+        // The payload of that panic could panic in turn, and so on.
         std::mem::forget(another);
     }
 }

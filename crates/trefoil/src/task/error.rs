@@ -15,9 +15,9 @@ enum Cause {
 
 struct Payload(Box<dyn Any + Send>);
 
-// SAFETY: no method of `Payload` or `JoinError` gives out a shared reference to
-// what is in the box: `into_panic` moves it, and the text read from it is that
-// of the `Sync` types `&'static str` and `String`.
+// SAFETY: no method of `Payload` or `JoinError` gives out a shared reference to the contents of the
+// box: `into_panic` moves them, and the text that is read from them is that of the `Sync` types
+// `&'static str` and `String`.
 unsafe impl Sync for Payload {}
 
 impl JoinError {
@@ -29,7 +29,7 @@ impl JoinError {
         Self { id, cause: Cause::Panic(Payload(payload)) }
     }
 
-    /// Whether the task was cancelled: aborted, or its runtime shut down.
+    /// Whether the task was cancelled, by an abort or by the shutdown of its runtime.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.cause, Cause::Cancelled)
     }
@@ -59,12 +59,12 @@ impl JoinError {
         }
     }
 
-    /// Which task this is about.
+    /// The id of the task.
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// The panic's message, if it is the kind that `panic!` makes.
+    /// The panic's message, if the payload is of a type that `panic!` makes.
     fn message(&self) -> Option<&str> {
         let Cause::Panic(payload) = &self.cause else { return None };
         let payload = &payload.0;

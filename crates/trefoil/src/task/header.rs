@@ -1,4 +1,4 @@
-//! The memory of a task: what is where, and who may touch it.
+//! The memory of a task: its layout, and who may access which field.
 
 use super::Id;
 use super::state::State;
@@ -17,16 +17,16 @@ pub(crate) struct Header {
     pub(super) link: Link,
     pub(super) state: State,
     pub(super) vtable: &'static Vtable,
-    /// `Arc::as_ptr` of the scheduler, whose type the vtable knows. Valid
-    /// while the task is not complete, and for the queue entry of a task that
-    /// was seized from a waker (see `State::seize`).
+    /// `Arc::as_ptr` of the scheduler, whose type the vtable knows. Valid while the task is not
+    /// complete, and for the queue entry of a task that was seized with a wake in flight (see
+    /// `State::seize`).
     pub(super) scheduler: *const (),
 }
 
 /// What depends on the future's and the scheduler's type.
 #[derive(Debug)]
 pub(crate) struct Vtable {
-    /// Polls the future; on `Ready` its output or panic is stored.
+    /// Polls the future. On `Ready`, the output or the panic is stored.
     pub(super) poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<()>,
     /// Drops the future and stores that it was cancelled.
     pub(super) cancel: unsafe fn(NonNull<Header>),
@@ -40,8 +40,8 @@ pub(crate) struct Vtable {
     pub(super) trailer_offset: usize,
 }
 
-/// The one allocation of a task. Where the stage and the trailer are does not
-/// depend on `T`, which starts with a [`Trailer`].
+/// The one allocation of a task. The offsets of the stage and the trailer do not depend on `T`,
+/// which starts with a [`Trailer`].
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct TaskCell<F: Future, T = Trailer> {
@@ -52,7 +52,7 @@ pub(super) struct TaskCell<F: Future, T = Trailer> {
     pub(super) trailer: T,
 }
 
-/// What the task has become so far.
+/// The future, or what came of it.
 pub(super) enum Stage<F: Future> {
     Future(F),
     Output(F::Output),
@@ -143,7 +143,7 @@ mod tests {
         }
         assert_eq!(size_of::<Padded>(), 16);
         assert!(size_of::<TaskCell<Padded>>() <= 128, "{}", size_of::<TaskCell<Padded>>());
-        // Only tasks that are measured have room for what that takes.
+        // Only tasks that are measured have room for a stamp.
         let unmeasured = size_of::<Header>() + size_of::<Stage<Padded>>() + size_of::<Trailer>();
         assert_eq!(size_of::<TaskCell<Padded>>(), unmeasured);
         assert_eq!(std::mem::offset_of!(Header, link), 0);

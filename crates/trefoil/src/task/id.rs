@@ -3,8 +3,8 @@ use crate::primitives::atomic::Relaxed;
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// Names a task: unique among all tasks of the process, never reused, and
-/// nothing is said about its order.
+/// The id of a task. It is unique among all tasks of the process, and never reused. Its order means
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
@@ -12,8 +12,8 @@ pub struct Id(NonZeroU64);
 /// counter.
 const BLOCK: u64 = 1024;
 
-// Never loom's: ids order nothing, and a static of loom's would not outlive
-// one execution of the model.
+// Loom need not see it, because ids order nothing. A static of loom's would not outlive one
+// execution of the model.
 static NEXT_BLOCK: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
 impl Id {
@@ -42,16 +42,16 @@ impl fmt::Display for Id {
     }
 }
 
-/// The id of the task that this is called in.
+/// The id of the current task.
 ///
 /// # Panics
-/// Outside of a task, which includes the future given to `block_on`.
+/// Outside of a task. The future of a `block_on` is no task.
 #[track_caller]
 pub fn id() -> Id {
     try_id().expect("not inside of a task: `block_on`'s own future has no id")
 }
 
-/// The id of the task that this is called in, if there is one.
+/// The id of the current task, if there is one.
 pub fn try_id() -> Option<Id> {
     context::with(|context| context.task.get()).map(super::id_of)
 }

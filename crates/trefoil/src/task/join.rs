@@ -12,34 +12,34 @@ use std::task::{Context, Poll, Waker, ready};
 
 /// The right to wait for a task's output.
 ///
-/// Dropping it detaches the task, which then runs on with nobody to join it.
-/// As a future it resolves to the task's output, or to a [`JoinError`] if the
-/// task panicked or was cancelled.
+/// Dropping the handle detaches the task: the task runs on, and its output is dropped. As a future,
+/// the handle resolves to the task's output, or to a [`JoinError`] if the task panicked or was
+/// cancelled.
 ///
 /// # Cancellation safety
-/// Awaiting `&mut handle` in a `select!` that takes another branch loses
-/// nothing: the output waits for the next poll.
+/// If `&mut handle` is awaited in a `select!` that takes another branch, nothing is lost: the next
+/// poll can take the output.
 ///
 /// # Panics
-/// When polled again after it has returned the output.
+/// If it is polled again after it has returned the output.
 pub struct JoinHandle<T> {
-    /// Given up by hand, because one transition does so by itself.
+    /// Dropped by hand, because one of the transitions gives the reference up by itself.
     task: ManuallyDrop<TaskRef>,
     _output: PhantomData<T>,
 }
 
-// SAFETY: the handle moves the output to the thread that polls it, for which
-// `T: Send` suffices. All else is in the task's atomics.
+// SAFETY: the handle moves the output to the thread that polls it, for which `T: Send` suffices.
+// Everything else is in the task's atomics.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: through a shared handle no `T` can be reached.
+// SAFETY: a shared handle gives no access to a `T`.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 impl<T> Unpin for JoinHandle<T> {}
 impl<T> UnwindSafe for JoinHandle<T> {}
 impl<T> RefUnwindSafe for JoinHandle<T> {}
 
-/// Aborts a task from anywhere, without the right to its output.
+/// A handle that can abort a task, and has no access to its output.
 ///
-/// Dropping it does nothing to the task.
+/// Dropping the handle does nothing to the task.
 pub struct AbortHandle {
     task: TaskRef,
 }
@@ -52,22 +52,21 @@ impl<T> JoinHandle<T> {
         Self { task: ManuallyDrop::new(task), _output: PhantomData }
     }
 
-    /// Asks the task to stop at its next `.await`.
+    /// Cancels the task.
     ///
-    /// The task's future is dropped when it would next be polled; a task that
-    /// is running finishes its poll first, and one that returns its output in
-    /// that poll has won. Awaiting the handle afterwards tells which. A
-    /// blocking task can only be stopped before it starts.
+    /// Instead of its next poll, the task's future is dropped. A poll that is running goes on to
+    /// its end. If that poll returns the output, the task has not been cancelled; awaiting the
+    /// handle tells. A blocking task can only be cancelled before it starts.
     pub fn abort(&self) {
         self.task.abort();
     }
 
-    /// Whether the task has ended, or was cancelled and has been dropped.
+    /// Whether the task has ended. A task that was cancelled has ended once its future is dropped.
     pub fn is_finished(&self) -> bool {
         self.task.header().state.is_complete()
     }
 
-    /// A handle that can abort the task, and can be given away.
+    /// Makes a handle that can abort the task and can be given to others.
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle { task: TaskRef::clone(&self.task) }
     }
@@ -77,7 +76,7 @@ impl<T> JoinHandle<T> {
         self.task.id()
     }
 
-    /// Whether the output is there; else `waker` is told when it is.
+    /// Ready if the output is stored. Otherwise `waker` is woken when it is.
     pub(super) fn poll_complete(&self, waker: &Waker) -> Poll<()> {
         let state = &self.task.header().state;
         if state.is_complete() {
@@ -89,8 +88,8 @@ impl<T> JoinHandle<T> {
             return Poll::Ready(());
         }
         trailer.join_waker.with_mut(|cell| {
-            // SAFETY: `JOIN_WAKER` is clear, so the cell is the handle's, and
-            // the handle is borrowed by one thread: `poll` has it exclusively.
+            // SAFETY: `JOIN_WAKER` is clear, so the cell is the handle's. `poll` has exclusive
+            // access to the handle, so no other thread uses the cell.
             let cell = unsafe { &mut *cell };
             match cell {
                 Some(old) if old.will_wake(waker) => {}
@@ -115,9 +114,8 @@ impl<T> Future for JoinHandle<T> {
         budget.made_progress();
         let mut output = MaybeUninit::<Self::Output>::uninit();
         let task = self.task.as_ptr();
-        // SAFETY: 1: the task is live and was made with this `T`. 2: it is
-        // complete, and the join handle, of which there is one, owns the
-        // output. 3: `output` is room for it.
+        // SAFETY: 1: the task is live and was made with this `T`. 2: it is complete, and its only
+        // join handle owns the output. 3: `output` has room for it.
         unsafe { (self.task.header().vtable.take_output)(task, output.as_mut_ptr().cast()) };
         // SAFETY: `take_output` has written it.
         Poll::Ready(unsafe { output.assume_init() })
@@ -140,16 +138,16 @@ impl<T> Drop for JoinHandle<T> {
                 drop(waker);
             }
             DropJoin::DropOutput => {
-                // The output's destructor may ask which task it is of.
+                // The output's destructor may ask for the id of its task.
                 let scope = context::enter_task(task);
-                // SAFETY: the task is complete and the handle owns the output,
-                // which may have been taken; then there is nothing to drop.
+                // SAFETY: the task is complete and the handle owns the output. If the output was
+                // taken, this drops nothing.
                 unsafe { (header.vtable.drop_output)(task) };
                 scope.leave();
             }
         }
-        // SAFETY: `self` is being dropped, so this happens once; the transition
-        // that gives the reference up by itself has returned above.
+        // SAFETY: `self` is being dropped, so this happens once. If the transition has given the
+        // reference up by itself, the function has returned above.
         unsafe { ManuallyDrop::drop(&mut self.task) };
     }
 }

@@ -9,9 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker, ready};
 
-/// Tasks that are joined in the order in which they end.
+/// A set of tasks that are joined in the order in which they end.
 ///
-/// Dropping the set aborts them.
+/// Dropping the set aborts its tasks.
 pub struct JoinSet<T> {
     members: Vec<Option<Member<T>>>,
     free: Vec<usize>,
@@ -20,11 +20,11 @@ pub struct JoinSet<T> {
 
 struct Member<T> {
     handle: JoinHandle<T>,
-    /// Puts the member's index on the board.
+    /// Puts the member's index on the board when the member ends.
     waker: Waker,
 }
 
-/// Where members that may have ended are noted.
+/// The members that may have ended.
 struct Board {
     state: Mutex<Noted>,
 }
@@ -32,13 +32,12 @@ struct Board {
 #[derive(Default)]
 struct Noted {
     ended: VecDeque<usize>,
-    /// Of the task that joins.
+    /// The waker of the task that joins.
     waker: Option<Waker>,
 }
 
 impl Board {
-    /// A member that may have ended. If there is none, `waker` is woken for the
-    /// next one.
+    /// A member that may have ended. If there is none, `waker` is woken for the next one.
     fn next_ended(&self, waker: &Waker) -> Option<usize> {
         let mut state = self.state.lock();
         let index = state.ended.pop_front();
@@ -46,11 +45,11 @@ impl Board {
             return index;
         }
         drop(state);
-        // Clone and drop are foreign code, and so not under the lock.
+        // Cloning and dropping a waker is foreign code, so it happens outside of the lock.
         let new = waker.clone();
         let mut state = self.state.lock();
         let old = state.waker.replace(new);
-        // It may have been noted in between, and have woken the old waker.
+        // A member may have been noted in between, which has woken the old waker.
         let index = state.ended.pop_front();
         drop(state);
         drop(old);
@@ -90,7 +89,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Tasks that were not joined yet.
+    /// The number of tasks that were not joined yet.
     pub fn len(&self) -> usize {
         self.members.len() - self.free.len()
     }
@@ -115,8 +114,8 @@ impl<T: 'static> JoinSet<T> {
         self.insert(super::spawn(task))
     }
 
-    /// Spawns a task into the given runtime and the set. In a runtime that has
-    /// shut down it is cancelled.
+    /// Spawns a task into the given runtime and the set. If the runtime has shut down, the task is
+    /// cancelled.
     #[track_caller]
     pub fn spawn_on<F>(&mut self, task: F, handle: &Handle) -> AbortHandle
     where
@@ -188,14 +187,14 @@ impl<T: 'static> JoinSet<T> {
         abort
     }
 
-    /// Waits for the next task to end; `None` if the set is empty.
+    /// Waits until a task has ended, and returns its output. An empty set gives `None` at once.
     ///
     /// # Errors
-    /// The task has panicked or was cancelled; so it is with all methods that
-    /// return a task's output.
+    /// The task has panicked or was cancelled. The same holds for all methods that return a task's
+    /// output.
     ///
     /// # Cancellation safety
-    /// Yes: no output is lost if it is dropped.
+    /// Yes: no output is lost if the future is dropped.
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
@@ -203,7 +202,7 @@ impl<T: 'static> JoinSet<T> {
     /// As [`JoinSet::join_next`], with the task's id.
     ///
     /// # Cancellation safety
-    /// Yes: no output is lost if it is dropped.
+    /// Yes: no output is lost if the future is dropped.
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
@@ -223,7 +222,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Polls for the next task to end.
+    /// As [`JoinSet::join_next`], in the form of a poll.
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         let result = ready!(self.poll_join_next_with_id(cx));
         Poll::Ready(result.map(|result| result.map(|(_, output)| output)))
@@ -247,7 +246,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// A note on the board can be of a member that was taken since.
+    /// A note on the board may be about a member that was taken since.
     fn take_if_ended(&mut self, index: usize) -> Option<Result<(Id, T), JoinError>> {
         let place = self.members.get_mut(index)?;
         let member = place.as_mut()?;
@@ -261,16 +260,15 @@ impl<T: 'static> JoinSet<T> {
         Some(result.map(|output| (id, output)))
     }
 
-    /// Waits for all tasks, and returns their outputs in the order in which
-    /// they ended.
+    /// Waits for all tasks, and returns their outputs in the order in which they ended.
     ///
     /// # Panics
-    /// With the panic of the first task that panicked, or if one was cancelled.
-    /// The others are aborted.
+    /// If a task panicked, with its panic, and if a task was cancelled. The other tasks are
+    /// aborted.
     ///
     /// # Cancellation safety
-    /// None: dropping the future drops the set, and so aborts the tasks that are
-    /// left. Outputs that were joined are lost.
+    /// No: dropping the future drops the set, which aborts the tasks that are left. Outputs that
+    /// were joined already are lost.
     pub async fn join_all(mut self) -> Vec<T> {
         let mut outputs = Vec::with_capacity(self.len());
         while let Some(result) = self.join_next().await {
@@ -285,11 +283,10 @@ impl<T: 'static> JoinSet<T> {
         outputs
     }
 
-    /// Aborts all tasks, and waits until they are gone. Outputs of those that had
-    /// ended are dropped.
+    /// Aborts all tasks, and joins them. Outputs of tasks that had ended are dropped.
     ///
     /// # Cancellation safety
-    /// All tasks are aborted in the first poll; those not gone stay in the set.
+    /// The first poll aborts all tasks. Tasks that were not joined stay in the set.
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}
@@ -304,7 +301,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Lets all tasks run on, without the set.
+    /// Removes all tasks from the set. They run on.
     pub fn detach_all(&mut self) {
         self.members.clear();
         self.free.clear();

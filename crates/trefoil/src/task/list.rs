@@ -1,15 +1,16 @@
-//! The tasks at rest that one worker has to look after.
+//! The tasks at rest whose home is one worker.
 
 use super::TaskRef;
 use super::header::{Header, NO_HOME, Neighbours, trailer};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// A doubly linked list through the trailers of its tasks; one thread's own.
+/// A doubly linked list through the trailers of its tasks. Only the thread that has the worker's
+/// state uses it, so it needs no lock: a task that ends elsewhere is sent back to its home, which
+/// unlinks it.
 ///
-/// A task joins its list when it first rests, so one that finishes in its
-/// first poll never touches a list at all, and a list needs no lock: a task
-/// that ends elsewhere is sent back to its home to be unlinked there.
+/// A task joins the list when it first rests. A task that finishes in its first poll never touches
+/// a list.
 #[derive(Debug, Default)]
 pub(crate) struct OwnedTasks {
     head: Cell<Option<NonNull<Header>>>,
@@ -64,24 +65,24 @@ impl OwnedTasks {
         self.len.set(self.len.get() - 1);
     }
 
-    /// A reference to each.
+    /// A reference to each task.
     pub(super) fn all(&self) -> Vec<TaskRef> {
         let mut all = Vec::with_capacity(self.len());
         let mut next = self.head.get();
         while let Some(task) = next {
-            // SAFETY: what is on the list is live: the runtime's reference.
+            // SAFETY: what is on the list is live, by the runtime's reference.
             all.push(unsafe { TaskRef::share(task) });
             // SAFETY: what is on the list is live.
             let trailer = unsafe { trailer(task) };
             next = trailer.neighbours.with(|cell| {
-                // SAFETY: the list's owner is the only one to touch its links.
+                // SAFETY: only the list's owner, which is this thread, accesses its links.
                 unsafe { (*cell).next }
             });
         }
         all
     }
 
-    /// Unlinks a task that ended elsewhere, and gives up its reference.
+    /// Unlinks a task that ended elsewhere, and gives up the runtime's reference.
     ///
     /// # Safety
     /// `task` is complete, on this list, and comes with the runtime's
@@ -100,7 +101,7 @@ unsafe fn set(task: NonNull<Header>, change: impl FnOnce(&mut Neighbours)) {
     // SAFETY: the caller's promise.
     let trailer = unsafe { trailer(task) };
     trailer.neighbours.with_mut(|cell| {
-        // SAFETY: the list's owner is the only one to touch its links.
+        // SAFETY: only the list's owner, the caller, accesses its links.
         change(unsafe { &mut *cell });
     });
 }

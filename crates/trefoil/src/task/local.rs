@@ -16,24 +16,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Tasks polled before others on the thread get their turn.
+/// How many tasks are polled before other tasks of the thread get their turn.
 const PER_POLL: u32 = 61;
 
-/// A set of tasks that run on the thread which polls the set.
+/// A set of tasks that run on the thread that polls the set.
 ///
-/// The set makes progress while it is awaited, or while
-/// [`run_until`](LocalSet::run_until) is. Dropping it drops its tasks.
+/// The tasks are polled while the set is awaited, or while [`run_until`](LocalSet::run_until) is.
+/// Dropping the set drops its tasks.
 pub struct LocalSet {
     shared: Arc<LocalShared>,
-    /// It stays on its thread.
+    /// Keeps the set on its thread: it is not `Send`.
     _thread: PhantomData<Rc<()>>,
 }
 
-/// What wakers on other threads reach, and the set's own state.
+/// The state of a set, and the inbox that wakers on other threads fill.
 pub(crate) struct LocalShared {
     id: runtime::Id,
     inbox: Inbox<Runnable>,
-    /// Of the task that awaits the set.
+    /// The waker of the task that awaits the set.
     waker: Mutex<Option<Waker>>,
     /// For the set's thread only.
     own: Own,
@@ -43,23 +43,23 @@ struct Own {
     queue: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
     is_polling: Cell<bool>,
-    /// The set was dropped. Guards may still name it.
+    /// The set was dropped. Guards may still refer to it.
     is_gone: Cell<bool>,
-    /// The runtime that the set is of keeps histograms.
+    /// The runtime of the set keeps histograms.
     is_measured: Cell<bool>,
 }
 
-// SAFETY: `own` is reached through `LocalSet`, which is not `Send`, or through
-// the thread's context, which only names sets of that thread: the guards that
-// name them are not `Send` either. Its last owner may be a waker elsewhere,
-// which then finds it empty: a dropped set takes no more tasks.
+// SAFETY: `own` is accessed through `LocalSet`, which is not `Send`, or through the thread's
+// context, which only refers to sets of that thread: the guards that refer to them are not `Send`
+// either. The last owner may be a waker on another thread, which then finds `own` empty: a dropped
+// set takes no more tasks.
 unsafe impl Send for LocalShared {}
-// SAFETY: `own` is for the set's thread only, for the same reasons that make the
-// set `Send`; the other fields are `Sync`.
+// SAFETY: only the set's thread accesses `own`, for the reasons given for `Send`. The other fields
+// are `Sync`.
 unsafe impl Sync for LocalShared {}
 
-/// Spawns a task into the set of local tasks that the caller is in. If the set
-/// was dropped, and only a guard of it is left, the task is cancelled at once.
+/// Spawns a task into the current set of local tasks. If that set was dropped, and only a guard of
+/// it is left, the task is cancelled at once.
 ///
 /// # Panics
 /// Outside of a [`LocalSet`].
@@ -70,7 +70,7 @@ where
     F::Output: 'static,
 {
     let spawned = context::with(|context| {
-        // Wakers, and a future that is dropped, may drop the set and its guards.
+        // Wakers, and the destructor of the future, may drop the set and its guards.
         let _pin = context.pin_locals();
         let local = context.local();
         // SAFETY: pinned.
@@ -84,9 +84,9 @@ where
     }
 }
 
-/// Keeps a set of local tasks the current one: see [`LocalSet::enter`].
+/// While this guard exists, a set of local tasks is the current one: see [`LocalSet::enter`].
 ///
-/// It stays on its thread:
+/// The guard stays on its thread:
 ///
 /// ```compile_fail,E0277
 /// fn is_send(_: impl Send) {}
@@ -118,25 +118,23 @@ impl LocalSet {
         }
     }
 
-    /// Has the tasks spawned from now on measured wherever they are spawned.
+    /// Has all tasks that are spawned from now on measured, wherever they are spawned.
     pub(crate) fn measure(&self) {
         self.shared.own.is_measured.set(true);
     }
 
-    /// The set's id. No runtime and no other set has the same.
+    /// The set's id. It differs from those of all runtimes and all other sets.
     pub fn id(&self) -> runtime::Id {
         self.shared.id
     }
 
-    /// Makes this the set that [`spawn_local`] spawns into, until the guard is
-    /// dropped.
+    /// Makes this the current set, which [`spawn_local`] spawns into, until the guard is dropped.
     ///
-    /// Guards may be dropped in any order: the current set is that of the newest
-    /// one that is left, where a set that is being polled counts like a guard
-    /// made for the poll. So a guard that is held across an `.await` in another
-    /// set is in force between the polls, and not within them. A guard that is
-    /// leaked stays in force for as long as its thread lives. A guard does not
-    /// keep the set's tasks: they go when the set is dropped.
+    /// Guards may be dropped in any order: the current set is that of the newest guard that is
+    /// left. A set that is being polled counts like a guard that was made when the poll began. So a
+    /// guard that is held across an `.await` in another set has an effect between the polls, and
+    /// none during them. A guard that is leaked has an effect for as long as its thread lives. A
+    /// guard does not keep the set's tasks: they are dropped with the set.
     pub fn enter(&self) -> LocalEnterGuard {
         LocalEnterGuard { _guard: context::enter_local(Arc::clone(&self.shared)) }
     }
@@ -151,8 +149,7 @@ impl LocalSet {
         self.shared.spawn(Arc::as_ptr(&self.shared), future)
     }
 
-    /// Runs `future` on `runtime`, and the set's tasks with it, until `future`
-    /// is done.
+    /// Runs `future` and the set's tasks on `runtime`, until `future` is done.
     ///
     /// # Panics
     /// As [`Runtime::block_on`].
@@ -161,11 +158,11 @@ impl LocalSet {
         runtime.block_on(self.run_until(future))
     }
 
-    /// Runs `future`, and the set's tasks with it, until `future` is done. The
-    /// tasks that are left wait for the set to be polled again.
+    /// Runs `future` and the set's tasks, until `future` is done. The tasks that are left wait
+    /// until the set is polled again.
     ///
     /// # Cancellation safety
-    /// As that of `future`; the set's tasks stay in it.
+    /// As that of `future`. The set's tasks stay in the set.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -210,7 +207,7 @@ impl Drop for LocalSet {
     fn drop(&mut self) {
         let shared = &self.shared;
         shared.own.is_gone.set(true);
-        // Whatever destructors wake or spawn finds the inbox closed.
+        // Tasks that destructors wake or spawn find the inbox closed.
         context::local_drops(|| {
             let mut queued = shared.inbox.close();
             queued.append(&mut shared.own.queue.borrow_mut());
@@ -223,11 +220,12 @@ impl Drop for LocalSet {
 impl LocalShared {
     /// Calls `f` as code of this set, which the calling thread polls.
     fn with<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
-        // SAFETY: polled, so it is of this thread; the caller has a reference.
+        // SAFETY: this thread polls the set, so the set is this thread's. The caller has a
+        // reference.
         unsafe { context::with_local(Arc::as_ptr(self), f) }
     }
 
-    /// `this` is `self`, by `Arc::as_ptr`.
+    /// `this` is `self`, from `Arc::as_ptr`.
     fn spawn<F>(&self, this: *const Self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
@@ -244,7 +242,7 @@ impl LocalShared {
         join
     }
 
-    /// From the set's own thread, while the set is there.
+    /// Queues a task. Called on the set's own thread, while the set exists.
     fn push(&self, task: Runnable) {
         self.own.queue.borrow_mut().push_back(task);
         if !self.own.is_polling.get() {
@@ -252,7 +250,7 @@ impl LocalShared {
         }
     }
 
-    /// From anywhere.
+    /// Queues a task. Called on any thread.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
         let was_empty = self.inbox.push(task)?;
         if was_empty {
@@ -269,11 +267,12 @@ impl LocalShared {
         }
     }
 
-    /// Has `waker` woken for what comes. What came before is looked for after.
+    /// Has `waker` woken for tasks that are sent from now on. The caller checks afterwards for
+    /// tasks that were sent before.
     fn listen(&self, waker: &Waker) {
         let is_same = self.waker.lock().as_ref().is_some_and(|old| old.will_wake(waker));
         if !is_same {
-            // Clone and drop are foreign code, and so not under the lock.
+            // Cloning and dropping a waker is foreign code, so it happens outside of the lock.
             let new = waker.clone();
             let old = self.waker.lock().replace(new);
             drop(old);
@@ -333,13 +332,12 @@ impl Home for LocalShared {
 impl Schedule for LocalShared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         let sent = context::with(|context| {
-            // Whoever polls the set, and is woken for it, may drop the set and
-            // its guards.
+            // The waker of whoever polls the set may drop the set and its guards.
             let _pin = context.pin_locals();
             if context.local() != this {
                 return Some(task);
             }
-            // SAFETY: the context's set is pinned, and of this thread.
+            // SAFETY: the context's set is pinned, and is this thread's.
             let shared = unsafe { &*this };
             if shared.own.is_gone.get() {
                 return Some(task);
@@ -348,9 +346,9 @@ impl Schedule for LocalShared {
             None
         });
         let Some(task) = sent else { return Ok(()) };
-        // Once the task is in the inbox, the set may complete it, and be dropped,
-        // before this thread has woken the set.
-        // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+        // Once the task is in the inbox, the set may complete it, and be dropped, before this
+        // thread has woken the set.
+        // SAFETY: `this` is from `as_ptr`, and live up to here by the caller's promise.
         unsafe { Arc::increment_strong_count(this) };
         // SAFETY: the count that was just added.
         let shared = unsafe { Arc::from_raw(this) };

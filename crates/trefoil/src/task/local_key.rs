@@ -40,17 +40,16 @@ macro_rules! task_local {
     };
 }
 
-/// A key for a value that a future carries with it wherever it is polled.
+/// A key of a task-local value, which [`task_local!`](crate::task_local) declares.
 ///
-/// Made by [`task_local!`](crate::task_local). The value is set for the
-/// duration of a future by [`scope`](LocalKey::scope); tasks that this spawns
-/// do not inherit it.
+/// [`scope`](LocalKey::scope) gives the key a value for all polls of one future, on whatever thread
+/// they happen. Tasks that the future spawns do not have the value.
 pub struct LocalKey<T: 'static> {
     #[doc(hidden)]
     pub __slot: thread::LocalKey<RefCell<Option<T>>>,
 }
 
-/// There is no value: see [`LocalKey::try_with`].
+/// The error of [`LocalKey::try_with`]: the key has no value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError(());
 
@@ -75,19 +74,18 @@ impl ScopeError {
 }
 
 impl<T: 'static> LocalKey<T> {
-    /// Runs `future` with this key set to `value`.
+    /// Gives the key a value during all polls of `future`.
     ///
     /// # Panics
-    /// If the future is polled while the key is borrowed by
-    /// [`with`](LocalKey::with).
+    /// If the future is polled inside of [`with`](LocalKey::with) of the same key.
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
         TaskLocalFuture { key: self, value: Some(value), future: Some(future) }
     }
 
-    /// Runs `f` with this key set to `value`.
+    /// Calls `f` while the key has the given value.
     ///
     /// # Panics
-    /// While the key is borrowed by [`with`](LocalKey::with).
+    /// Inside of [`with`](LocalKey::with) of the same key.
     #[track_caller]
     pub fn sync_scope<F: FnOnce() -> R, R>(&'static self, value: T, f: F) -> R {
         let mut value = Some(value);
@@ -97,7 +95,7 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Runs `f` with the key's value swapped for `value`, and swaps them back.
+    /// Swaps the key's value with `value`, calls `f`, and swaps back.
     fn swapped<R>(
         &'static self,
         value: &mut Option<T>,
@@ -106,8 +104,7 @@ impl<T: 'static> LocalKey<T> {
         struct Back<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
         impl<T: 'static> Drop for Back<'_, T> {
             fn drop(&mut self) {
-                // The slot was there on the way in, and no borrow of it outlives
-                // `f`.
+                // The slot was accessible before `f`, and no borrow of it outlives `f`.
                 let _ = self.0.swap(self.1);
             }
         }
@@ -128,7 +125,7 @@ impl<T: 'static> LocalKey<T> {
             .unwrap_or(Err(ScopeError::Destroyed))
     }
 
-    /// Reads the value.
+    /// Calls `f` with the value.
     ///
     /// # Panics
     /// Outside of a scope of this key.
@@ -140,7 +137,7 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Reads the value.
+    /// Calls `f` with the value, if there is one.
     ///
     /// # Errors
     /// Outside of a scope of this key.

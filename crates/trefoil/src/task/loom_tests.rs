@@ -9,14 +9,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A queue that can be closed, and counts what is alive.
+/// A scheduler with one queue, which can be closed.
 struct Scheduler {
     queue: Mutex<Option<Vec<Runnable>>>,
 }
 
 impl Schedule for Scheduler {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
-        // SAFETY: as the real ones do it.
+        // SAFETY: `this` came from `Arc::as_ptr`, and is live by the caller's promise.
         unsafe { Arc::increment_strong_count(this) };
         // SAFETY: the count that was just added.
         let this = unsafe { Arc::from_raw(this) };
@@ -58,7 +58,7 @@ impl Home for Worker {
     }
 }
 
-/// Counts drops, of the future and of its output.
+/// Its clones are counted, those in the future and in the output included.
 #[derive(Clone)]
 struct Alive(
     #[expect(dead_code, reason = "its count is read")] Arc<std::sync::atomic::AtomicUsize>,
@@ -71,7 +71,7 @@ impl Alive {
     }
 }
 
-/// Hands its waker out in the first poll, and is done in the second.
+/// Leaves its waker in `out` in each of the first `done_after` polls, and then is done.
 struct Handshake {
     out: Arc<Mutex<Option<Waker>>>,
     polls: u32,
@@ -124,11 +124,11 @@ fn run(worker: &Worker, task: Runnable, scheduler: &Scheduler) {
 }
 
 fn count(alive: &Arc<std::sync::atomic::AtomicUsize>) -> usize {
-    // The test's own, and one for each live `Alive`.
+    // One reference is the test's own. Each `Alive` has one more.
     Arc::strong_count(alive) - 1
 }
 
-/// What the last thread of a runtime does.
+/// Shuts the scheduler down, as the last thread of a runtime does.
 fn close(scheduler: &Arc<Scheduler>, worker: &Worker) {
     let left = scheduler.queue.lock().take();
     for task in left.into_iter().flatten() {
@@ -158,12 +158,12 @@ fn wake_while_it_is_polled(is_measured: bool) {
         waker.wake_by_ref();
         waker.wake();
     });
-    // One poll concurrently with the wakes, if they came in time.
+    // If a wake came in time, this poll happens at the same time as the other one.
     if let Some(task) = scheduler.pop() {
         run(&worker, task, &scheduler);
     }
     waking.join().unwrap();
-    // A second poll there was, or is owed; it hands out a waker again.
+    // The second poll has happened, or the task is queued for it. It leaves a waker again.
     let mut polls = 0;
     loop {
         while let Some(task) = scheduler.pop() {
@@ -263,7 +263,7 @@ fn loom_shutdown_races_with_a_waker() {
         close(&scheduler, &worker);
         assert!(join.is_finished());
         assert_eq!(worker.tasks.len(), 0);
-        // The last `Arc` of the runtime, save what is left to wakers.
+        // This is the last `Arc` of the runtime, except the counts that were left for wakers.
         let weak = Arc::downgrade(&scheduler);
         drop(scheduler);
         drop(join);

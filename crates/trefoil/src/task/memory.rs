@@ -1,15 +1,14 @@
 //! Memory of tasks that have ended, kept for new tasks.
 //!
-//! One worker makes a task, and often another one frees it. Many allocators return
-//! memory to the thread that allocated it, under a lock, for which both threads then
-//! wait at every task. Here memory stays with the worker that freed it, up to two
-//! magazines. Full magazines pass through a depot to workers that need one. The
-//! depot's lock is taken once for `MAGAZINE_BLOCKS` tasks. (Bonwick and Adams 2001,
-//! for kernels, from whom the terms are, too.)
+//! One worker makes a task, and often another one frees it. Many allocators return memory to the
+//! thread that allocated it, under a lock, for which both threads then wait at every task. Here
+//! memory stays with the worker that freed it, up to two magazines. Full magazines pass through a
+//! depot to workers that need one. The depot's lock is taken once for `MAGAZINE_BLOCKS` tasks. (The
+//! scheme and its terms are those of Bonwick and Adams 2001, who describe it for kernels.)
 //!
-//! Only workers keep memory. Other threads take a block at a time from the depot of
-//! the runtime that they spawn on. Every block is an allocation of its own from the
-//! global allocator, so any thread may free any block.
+//! Only workers keep memory. Other threads take one block at a time from the depot of the runtime
+//! that they spawn on. Every block is an allocation of its own from the global allocator, so any
+//! thread may free any block.
 
 use crate::context;
 use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
@@ -23,9 +22,10 @@ use std::mem;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The sizes of the classes: the least, and from each to the next. With a word of
-/// its own, an allocator such as glibc's fills its steps of 16 bytes.
+/// The block size of the first class. An allocator such as glibc's adds a word to each block and
+/// rounds up to a multiple of 16 bytes; blocks of 24 bytes and steps of 16 waste nothing there.
 const LEAST: usize = 24;
+/// From each class to the next.
 const STEP: usize = 16;
 
 const CLASSES: usize = 32;
@@ -36,30 +36,30 @@ const LARGEST: usize = LEAST + (CLASSES - 1) * STEP;
 /// Blocks in a full magazine.
 const MAGAZINE_BLOCKS: usize = 32;
 
-/// What a depot keeps at most.
+/// How much memory a depot keeps at most.
 const DEPOT_BYTES: usize = 4 << 20;
 
-/// A block that nobody uses. Its first word is all that is ever written to it.
+/// A block that nobody uses. Only its first word is ever written.
 struct Free {
     next: Option<NonNull<Free>>,
 }
 
 /// Free blocks of one class.
 ///
-/// **Invariant:** it has `len` blocks, each with the layout of the class, and they
-/// belong to this chain alone.
+/// **Invariant:** it has `len` blocks, each with the layout of the class, and they belong to this
+/// magazine alone.
 #[derive(Debug, Default)]
 struct Magazine {
     first: Option<NonNull<Free>>,
     len: usize,
 }
 
-// SAFETY: the blocks are the chain's alone, and any thread may use or free them.
+// SAFETY: the blocks belong to the magazine alone, and any thread may use or free them.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
     /// # Safety
-    /// The block has the layout of the chain's class, and is given away.
+    /// The block has the layout of the magazine's class, and the caller gives it up.
     #[inline]
     unsafe fn push(&mut self, block: NonNull<u8>) {
         let block = block.cast::<Free>();
@@ -72,7 +72,7 @@ impl Magazine {
     #[inline]
     fn pop(&mut self) -> Option<NonNull<u8>> {
         let block = self.first?;
-        // SAFETY: one of ours, in which `push` has left the link.
+        // SAFETY: the block is in this magazine, so `push` has written the link.
         self.first = unsafe { block.as_ref() }.next;
         self.len -= 1;
         Some(block.cast())
@@ -80,16 +80,16 @@ impl Magazine {
 
     fn free(mut self, class: usize) {
         while let Some(block) = self.pop() {
-            // SAFETY: by the invariant it has this layout, and now nobody has it.
+            // SAFETY: by the invariant, the block has this layout, and it was just taken out.
             unsafe { dealloc(block.as_ptr(), layout_of(class)) };
         }
     }
 }
 
-/// The class of what is kept.
+/// The class of a layout. None if such memory is not kept.
 #[inline]
 const fn class_of(layout: Layout) -> Option<usize> {
-    // Miri sees who uses what is free only if it is given back.
+    // Miri only sees a use after free if the memory goes back to the allocator.
     if cfg!(miri) || layout.align() > STEP || layout.size() > LARGEST {
         return None;
     }
@@ -104,16 +104,16 @@ const fn layout_of(class: usize) -> Layout {
     }
 }
 
-/// What a worker keeps of one class: two magazines, so that a worker that makes and
-/// drops one task at the edge of a magazine does not use the depot each time.
+/// The blocks of one class that a worker keeps. There are two magazines, so that a worker that
+/// makes and drops one task at the edge of a magazine does not use the depot each time.
 #[derive(Default)]
 struct Magazines {
     loaded: Cell<Magazine>,
-    /// Full or empty.
+    /// It is full or empty.
     spare: Cell<Magazine>,
 }
 
-/// What a worker's thread keeps.
+/// The memory that a worker's thread keeps.
 pub(crate) struct Memory {
     classes: [Magazines; CLASSES],
     depot: Arc<Depot>,
@@ -149,7 +149,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// The block has the class's layout, and is given away.
+    /// The block has the class's layout, and the caller gives it up.
     #[inline]
     unsafe fn give(&self, class: usize, block: NonNull<u8>) {
         let kept = &self.classes[class];
@@ -182,56 +182,56 @@ impl Drop for Memory {
 #[derive(Debug, Default)]
 pub(crate) struct Depot {
     classes: [CachePadded<Class>; CLASSES],
-    /// In all magazines together, but for what is being moved. Written by RMW.
+    /// The bytes in all magazines together, except those that are being moved. Written by RMW.
     bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Class {
-    shelf: Mutex<Shelf>,
-    /// Whether anything is on the shelf: a hint, written under its lock.
+    stock: Mutex<Stock>,
+    /// Whether there are any blocks: a hint, written under the lock.
     is_stocked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Stock {
     magazines: Vec<Magazine>,
-    /// One that was opened for threads that are no workers.
+    /// The magazine from which threads that are no workers take blocks.
     opened: Magazine,
 }
 
 impl Depot {
-    /// A magazine, which is empty if there is none.
+    /// Takes a magazine. It is empty if the depot has none.
     fn take(&self, class: usize) -> Magazine {
-        self.with_stock(class, |shelf| {
-            shelf.magazines.pop().unwrap_or_else(|| mem::take(&mut shelf.opened))
+        self.with_stock(class, |stock| {
+            stock.magazines.pop().unwrap_or_else(|| mem::take(&mut stock.opened))
         })
-        .inspect(|chain| self.count_out(class, chain.len))
+        .inspect(|magazine| self.count_out(class, magazine.len))
         .unwrap_or_default()
     }
 
-    /// For threads that are no workers.
+    /// Takes one block, for a thread that is no worker.
     fn take_one(&self, class: usize) -> Option<NonNull<u8>> {
-        self.with_stock(class, |shelf| {
-            if shelf.opened.first.is_none() {
-                shelf.opened = shelf.magazines.pop().unwrap_or_default();
+        self.with_stock(class, |stock| {
+            if stock.opened.first.is_none() {
+                stock.opened = stock.magazines.pop().unwrap_or_default();
             }
-            shelf.opened.pop()
+            stock.opened.pop()
         })
         .flatten()
         .inspect(|_| self.count_out(class, 1))
     }
 
-    /// Calls `f` with a shelf on which there may be something.
-    fn with_stock<R>(&self, class: usize, f: impl FnOnce(&mut Shelf) -> R) -> Option<R> {
+    /// Calls `f` with the stock of a class, unless it is known to be empty.
+    fn with_stock<R>(&self, class: usize, f: impl FnOnce(&mut Stock) -> R) -> Option<R> {
         let class = &self.classes[class];
         // Relaxed: a hint. A thread that misses a new magazine asks the allocator.
         if !class.is_stocked.load(Relaxed) {
             return None;
         }
-        let mut shelf = class.shelf.lock();
-        let result = f(&mut shelf);
-        if shelf.magazines.is_empty() && shelf.opened.first.is_none() {
+        let mut stock = class.stock.lock();
+        let result = f(&mut stock);
+        if stock.magazines.is_empty() && stock.opened.first.is_none() {
             class.is_stocked.store(false, Relaxed);
         }
         Some(result)
@@ -242,19 +242,19 @@ impl Depot {
         self.bytes.fetch_sub(blocks * layout_of(class).size(), Relaxed);
     }
 
-    fn give(&self, class: usize, chain: Magazine) {
-        if chain.len == 0 {
+    fn give(&self, class: usize, magazine: Magazine) {
+        if magazine.len == 0 {
             return;
         }
-        let bytes = chain.len * layout_of(class).size();
+        let bytes = magazine.len * layout_of(class).size();
         // Relaxed: as `count_out`.
         if self.bytes.fetch_add(bytes, Relaxed) + bytes > DEPOT_BYTES {
             self.bytes.fetch_sub(bytes, Relaxed);
-            return chain.free(class);
+            return magazine.free(class);
         }
         let class = &self.classes[class];
-        let mut shelf = class.shelf.lock();
-        shelf.magazines.push(chain);
+        let mut stock = class.stock.lock();
+        stock.magazines.push(magazine);
         class.is_stocked.store(true, Relaxed);
     }
 }
@@ -262,15 +262,15 @@ impl Depot {
 impl Drop for Depot {
     fn drop(&mut self) {
         for (index, class) in self.classes.iter().enumerate() {
-            let shelf = mem::take(&mut *class.shelf.lock());
-            shelf.opened.free(index);
-            shelf.magazines.into_iter().for_each(|chain| chain.free(index));
+            let stock = mem::take(&mut *class.stock.lock());
+            stock.opened.free(index);
+            stock.magazines.into_iter().for_each(|magazine| magazine.free(index));
         }
     }
 }
 
-/// Memory for a task: what this thread keeps, if it is a worker; else from the depot,
-/// if the task's runtime has one.
+/// Gets memory for a task: from this thread's magazines if the thread is a worker, and otherwise
+/// from the depot, if the task's runtime has one.
 #[inline]
 pub(super) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
     let Some(class) = class_of(layout) else { return from_system(layout) };
@@ -297,13 +297,13 @@ fn from_system(layout: Layout) -> NonNull<u8> {
 #[inline]
 pub(super) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
     let Some(class) = class_of(layout) else {
-        // SAFETY: `acquire` had it from the system for this layout.
+        // SAFETY: `acquire` got it from the global allocator for this layout.
         return unsafe { dealloc(memory.as_ptr(), layout) };
     };
     context::with(|context| match context.worker().and_then(WorkerThread::task_memory) {
-        // SAFETY: `acquire` had it with the layout of its class, and the caller gives it away.
+        // SAFETY: `acquire` got it with the layout of its class, and the caller gives it up.
         Some(kept) => unsafe { kept.give(class, memory) },
-        // SAFETY: `acquire` had it with the layout of its class, and the caller gives it away.
+        // SAFETY: `acquire` got it with the layout of its class, and the caller gives it up.
         None => unsafe { dealloc(memory.as_ptr(), layout_of(class)) },
     });
 }
@@ -343,7 +343,7 @@ mod tests {
             // SAFETY: of this class, and not used otherwise.
             unsafe { one.give(3, block) };
         }
-        // Two magazines stay, and the others are there for all.
+        // Two magazines stay with the worker, and the depot gets the others.
         let mut seen: Vec<_> = std::iter::from_fn(|| depot.take_one(3)).take(5).collect();
         seen.extend(std::iter::from_fn(|| other.take(3)));
         seen.extend(std::iter::from_fn(|| depot.take_one(3)));
@@ -367,7 +367,7 @@ mod tests {
             // SAFETY: of this class, and new.
             unsafe { memory.give(0, block(0)) };
         }
-        let _held = depot.classes[0].shelf.lock();
+        let _held = depot.classes[0].stock.lock();
         for _ in 0..3 * MAGAZINE_BLOCKS {
             let block = memory.take(0).unwrap();
             // SAFETY: of this class, and just taken.

@@ -1,8 +1,8 @@
 //! Asynchronous tasks: futures that the runtime polls until they are done.
 //!
-//! A task is one heap allocation that holds the future, then its output, and
-//! the few words the scheduler needs. The protocol between those who poll,
-//! wake, join, abort and free it is in `README.md` beside this module's code.
+//! A task is one heap allocation. It holds the future, and later its output, and a few words for
+//! the scheduler. `README.md` beside this module's code describes the protocol between the threads
+//! that poll, wake, join, abort and free it.
 
 pub mod coop;
 mod core;

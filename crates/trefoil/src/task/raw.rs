@@ -17,14 +17,13 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Makes a task, in the state of one that was just queued. Only worker `pinned`
-/// may run it, unless that is [`NO_HOME`]. It gets a stamp if its times are to
-/// be measured. Its memory may come from a depot.
+/// Makes a task, in the state of a task that was just queued. Only worker `pinned` may run it,
+/// unless that is [`NO_HOME`]. It gets a stamp if its times are to be measured. Its memory may come
+/// from a depot.
 ///
-/// The scheduler must outlive the task's completion: see [`Schedule`].
-/// Whether the future, the output and the scheduler may be used by the threads
-/// that will do so is the caller's to know; `spawn` and its like ask for it in
-/// their bounds.
+/// The scheduler must outlive the task's completion: see [`Schedule`]. The caller makes sure that
+/// the threads that will use the future, the output and the scheduler may do so; the functions that
+/// spawn have bounds for it.
 #[inline]
 pub(crate) fn allocate<F, S>(
     future: F,
@@ -38,8 +37,8 @@ where
     F: Future,
     S: Schedule,
 {
-    // One way for both kinds, so that the future is moved once, and not compiled
-    // for each.
+    // The same code makes tasks with and without a stamp, so that the future is moved only once,
+    // and the code is not compiled twice for each future.
     let (layout, its_vtable) = if is_measured {
         (Layout::new::<TaskCell<F, StampedTrailer>>(), const { &stamped_vtable::<F, S>() })
     } else {
@@ -62,22 +61,20 @@ where
             pinned,
         },
     };
-    // SAFETY: freshly allocated, with room for a cell, or for one with a stamp,
-    // which starts like one without (`stamped_vtable`).
+    // SAFETY: the memory is new, and has room for a cell, with or without a stamp. A cell with a
+    // stamp starts like a cell without (`stamped_vtable`).
     unsafe { task.write(cell) };
-    // The pointer keeps the provenance of the whole allocation: the header is
-    // its first field.
+    // The header is the first field. The pointer keeps the provenance of the whole allocation.
     let task = task.cast::<Header>();
     if is_measured {
-        // SAFETY: there is room for a stamp, and nothing in it yet; nobody else
-        // knows the task; the vtable is the one for what is in it.
+        // SAFETY: there is room for a stamp, which is not initialised yet. Nobody else knows the
+        // task. The vtable is that of this future and this scheduler.
         unsafe { stamp::init(task, const { &vtable::<F, S>() }) };
     }
-    // SAFETY: `State::new` counts two references: one for the runtime, which
-    // the queue entry carries, and one for the join handle. The task is queued
-    // nowhere and nobody else knows it.
+    // SAFETY: `State::new` counts two references: one for the runtime, which the queue entry
+    // carries, and one for the join handle. The task is in no queue, and nobody else knows it.
     let runnable = unsafe { Runnable::new(task) };
-    // SAFETY: this is the second one.
+    // SAFETY: this is the second reference.
     let task = unsafe { TaskRef::from_raw(task) };
     (runnable, JoinHandle::new(task))
 }
@@ -94,8 +91,8 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
     }
 }
 
-/// For tasks whose trailer is a [`StampedTrailer`]. Only what has to do with the
-/// stamp differs, so that futures are not compiled twice.
+/// The vtable of tasks whose trailer is a [`StampedTrailer`]. It shares all functions that do not
+/// use the stamp, so that futures are not compiled twice.
 const fn stamped_vtable<F: Future, S: Schedule>() -> Vtable {
     let plain = vtable::<F, S>();
     // What `cell` and `trailer` rely on.
@@ -113,9 +110,9 @@ const fn stamped_vtable<F: Future, S: Schedule>() -> Vtable {
 /// `task` is a live task whose future is of type `F`.
 #[inline(always)]
 unsafe fn cell<'a, F: Future>(task: NonNull<Header>) -> &'a TaskCell<F> {
-    // SAFETY: the caller's promise; the header is the cell's first field, and
-    // what changes in a cell is in `UnsafeCell`s and atomics. A cell with a
-    // stamp starts as one without (`stamped_vtable`).
+    // SAFETY: the caller's promise. The header is the cell's first field, and what changes in a
+    // cell is in `UnsafeCell`s and atomics. A cell with a stamp starts like a cell without
+    // (`stamped_vtable`).
     unsafe { task.cast::<TaskCell<F>>().as_ref() }
 }
 
@@ -140,7 +137,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
             Ok(Poll::Ready(output)) => Stage::Output(output),
             Err(panic) => Stage::Panicked(panic),
         };
-        // A panic of the future's destructor does not take the output away.
+        // If the future's destructor panics, the output stays.
         // SAFETY: 2.
         if let Some(payload) = unsafe { replace_future(stage, end) } {
             discard(payload);
@@ -174,12 +171,12 @@ unsafe fn replace_future<F: Future>(
     next: Stage<F>,
 ) -> Option<Box<dyn Any + Send>> {
     let dropped = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller's promise. Even if this unwinds, the value counts
-        // as dropped, and is overwritten without another drop below.
+        // SAFETY: the caller's promise. Even if this unwinds, the value counts as dropped. It is
+        // overwritten below, without another drop.
         unsafe { ptr::drop_in_place(stage) }
     }));
-    // Nothing may come between the two: a stage that was dropped and is still
-    // there would be dropped again with the task.
+    // Nothing may come between the drop and this write: a stage that was dropped and not
+    // overwritten would be dropped again with the task.
     // SAFETY: the caller's promise; the old value is gone.
     unsafe { stage.write(next) };
     dropped.err()
@@ -214,7 +211,7 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
     // SAFETY: 1 of `take_output`.
     let cell = unsafe { cell::<F>(task) };
     cell.stage.with_mut(|stage| {
-        // A destructor's panic ends here: there is nobody to tell.
+        // A panic of the destructor is caught here, because nobody joins the task.
         // SAFETY: 2 of `take_output`.
         if let Some(payload) = unsafe { replace_future(stage, Stage::Taken) } {
             discard(payload);
@@ -226,12 +223,12 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
 /// The last reference to `task`, whose future and trailer are an `F` and a `T`,
 /// was given up.
 unsafe fn dealloc<F: Future, T>(task: NonNull<Header>) {
-    /// Also when a destructor panics.
+    /// Releases the memory, even if a destructor panics.
     struct Release<C>(NonNull<C>);
     impl<C> Drop for Release<C> {
         fn drop(&mut self) {
-            // SAFETY: `allocate` had this memory for a `C`, which is dropped, and
-            // nobody refers to it any more.
+            // SAFETY: `allocate` got this memory for a `C`. The `C` is dropped, and nobody refers
+            // to it any more.
             unsafe { memory::release(self.0.cast(), Layout::new::<C>()) };
         }
     }
@@ -248,16 +245,16 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
     let scheduler = unsafe { header(task) }.scheduler.cast::<S>();
     // SAFETY: the caller made the entry by its transition.
     let runnable = unsafe { Runnable::new(task) };
-    // SAFETY: a scheduler outlives its incomplete tasks, and the entry in our
-    // hands keeps this one incomplete; or else the shutdown has seized the
-    // task and left us a count of the scheduler (see `Schedule`).
+    // SAFETY: a scheduler outlives its incomplete tasks, and this task is incomplete for as long as
+    // we have its entry. If the shutdown has seized the task, it has left us a count of the
+    // scheduler (see `Schedule`).
     let Err(runnable) = (unsafe { S::deliver(scheduler, runnable) }) else { return };
     match runnable.undeliver() {
         Undeliver::Reverted => {}
         Undeliver::Seized => {
             // SAFETY: `State::seize` left this reference for the entry.
             drop(unsafe { TaskRef::from_raw(task) });
-            // SAFETY: whoever seized the task left this count for us.
+            // SAFETY: the shutdown, which has seized the task, left this count for us.
             unsafe { Arc::decrement_strong_count(scheduler) };
         }
     }

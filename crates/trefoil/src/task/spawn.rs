@@ -15,10 +15,10 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    // The panic comes from here, not from the closure, so that it names the
-    // caller's place.
+    // The panic comes from here and not from the closure, so that its message names the caller's
+    // location.
     let spawned = context::with(|context| {
-        // A runtime that is over drops the future, which may leave the runtime.
+        // A runtime that has shut down drops the future, whose destructor may leave the runtime.
         let _pin = context.pin_handles();
         context.handle().map(|handle| handle.spawn(future))
     });
@@ -41,7 +41,7 @@ where
     Handle::current().spawn_pinned(worker, future)
 }
 
-/// Runs a closure that may block on a thread meant for that: see
+/// Runs a closure that may block, on a thread of the blocking pool: see
 /// [`Handle::spawn_blocking`].
 ///
 /// # Panics
@@ -55,24 +55,22 @@ where
     Handle::current().spawn_blocking(f)
 }
 
-/// Runs a closure that may block right here, while another thread takes over
-/// the worker's other tasks.
+/// Calls a closure that may block, on the calling thread. Meanwhile another thread can run the
+/// worker's other tasks.
 ///
-/// A thread of the blocking pool becomes the worker as soon as there is work
-/// for it: at once if some is queued, or else when some comes. If none comes,
-/// the calling thread is the worker again when `f` returns, and nothing was
-/// handed over. All threads together are bounded by
-/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) and
-/// the number of workers; if all of them block, the worker's tasks wait for one
-/// that is free.
+/// A thread of the blocking pool becomes the worker as soon as the worker has something to do: at
+/// once if tasks are queued, and otherwise when one comes. If none comes, the calling thread is
+/// still the worker when `f` returns, and no other thread was involved. The number of all threads
+/// is at most [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) plus the
+/// number of workers. If all of them block, the worker's tasks wait until one is free.
 ///
-/// Futures that are concurrent with this call *within the same task* wait all
-/// the same. Where no worker is held up (on a thread of the blocking pool, or
-/// outside of a runtime), this only calls `f`.
+/// Other futures *of the same task* do wait for `f`, for example the other branches of a `join!`.
+/// On a thread that is no worker (of the blocking pool, or outside of a runtime), this only calls
+/// `f`.
 ///
 /// # Panics
-/// In a single-threaded runtime, or in a [`LocalSet`](super::LocalSet): no other
-/// thread may take the other tasks. And with the closure's own panic.
+/// In a current-thread runtime, and in a [`LocalSet`](super::LocalSet), because no other thread may
+/// run the other tasks. A panic of `f` is passed on.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where
@@ -82,7 +80,8 @@ where
         let is_driving = context.entered() == Entered::Yes;
         is_driving && (context.current().is_some() || context::is_in_local())
     });
-    // Here and not in a closure, so that it names the caller's place.
+    // The panic comes from here and not from a closure, so that its message names the caller's
+    // location.
     if is_driving {
         panic!("can call blocking only when running on the multi-threaded runtime");
     }
@@ -91,7 +90,7 @@ where
     f()
 }
 
-/// The worker that this thread is offers its state for as long as this exists.
+/// While this exists, this thread's worker offers its state.
 struct Blocking {
     begun: bool,
 }

@@ -1,8 +1,7 @@
-//! Tasks of runtimes that keep histograms: they know since when they wait.
+//! Tasks of runtimes that keep histograms: they store since when they wait.
 //!
-//! Such a task is longer by a [`Stamp`] at its end, and has a vtable of its
-//! own, whose functions are in here; all others are as if this file did not
-//! exist, and pay for it with one branch when they are spawned.
+//! Such a task has a [`Stamp`] at its end, and a vtable whose functions are in this file. For all
+//! other tasks, the cost is one branch when they are spawned.
 
 use super::header::{Header, Trailer, Vtable, header};
 use crate::context;
@@ -16,21 +15,21 @@ use std::time::Instant;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct StampedTrailer {
-    /// First, so that whoever knows nothing of the stamp finds it.
+    /// First, so that code that does not know of the stamp finds the trailer.
     trailer: Trailer,
     stamp: Stamp,
 }
 
 #[derive(Debug)]
 struct Stamp {
-    /// When the task was last made runnable. Belongs to the holder of the queue
-    /// entry or of the right to the future, of whom there is one at most.
+    /// When the task was last made runnable. Belongs to the holder of the queue entry or of the
+    /// right to the future; there is at most one of them.
     runnable_since: UnsafeCell<Instant>,
-    /// How to treat the task as one without a stamp.
+    /// The vtable that the task would have without a stamp.
     plain: &'static Vtable,
 }
 
-/// Where the stamp of a task is.
+/// The place of a task's stamp.
 ///
 /// # Safety
 /// `task` is live, and was allocated with room for a [`StampedTrailer`].
@@ -54,7 +53,7 @@ pub(super) unsafe fn init(task: NonNull<Header>, plain: &'static Vtable) {
     let stamp = Stamp { runnable_since: UnsafeCell::new(Instant::now()), plain };
     // SAFETY: 1.
     let place = unsafe { place(task) };
-    // SAFETY: 2: the place is ours; there is nothing in it.
+    // SAFETY: 2: no other thread accesses the place. It holds no value yet.
     unsafe { place.write(stamp) };
 }
 
@@ -81,8 +80,8 @@ pub(super) unsafe fn set(task: NonNull<Header>) {
     });
 }
 
-/// Polls a task, and has the worker that this thread is note how long it waited
-/// and how long the poll took.
+/// Polls a task, and has this thread's worker record how long the task waited and how long the poll
+/// took.
 ///
 /// # Safety
 /// 1. As for [`stamp`].
@@ -95,7 +94,7 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         unsafe { *since }
     });
     context::with(|context| {
-        // Asked for before the poll, which may give the worker's state away.
+        // Taken before the poll, which may give the worker's state away.
         let times = context.counters().and_then(|counters| counters.times.as_deref());
         let started = Instant::now();
         if let Some(times) = times {
@@ -107,8 +106,8 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         if let Some(times) = times {
             times.record_poll_time(ended.saturating_duration_since(started));
         }
-        // A task that was woken during its poll, or has yielded, is queued when
-        // the poll is over, without `set`.
+        // A task that has yielded or was woken during its poll is queued when the poll is over,
+        // without a call of `set`.
         stamp.runnable_since.with_mut(|since| {
             // SAFETY: 2: the right is still the caller's.
             unsafe { *since = ended }

@@ -1,16 +1,15 @@
 //! The state word of a task, and every transition it can make.
 //!
-//! Flags live in the low bits, the reference count above them. All
-//! transitions are read-modify-writes on the one word, so they form a single
-//! total order; each returns an enum that names what its caller now owes.
-//! The protocol, with the owner of every field in every state, is in
-//! `README.md` beside this file.
+//! The flags are in the low bits, and the reference count is above them. All transitions are
+//! read-modify-writes on the one word, so they have a single total order. Each returns an enum that
+//! says what its caller has to do next. The protocol, with the owner of every field in every state,
+//! is in `README.md` beside this file.
 
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicUsize, Relaxed, fence};
 use std::fmt;
 
-/// Somebody holds the exclusive right to the future: the worker that polls it,
-/// or the queue entry of a task that yielded.
+/// The exclusive right to the future is held: by the worker that polls it, or by the queue entry of
+/// a task that yielded.
 const RUNNING: usize = 1;
 /// A wake-up is owed. Whoever sets it while `RUNNING` is clear owes a queue
 /// entry; while `RUNNING` is set, the holder of the right owes it.
@@ -23,8 +22,7 @@ const CANCELLED: usize = 1 << 3;
 const JOIN_INTEREST: usize = 1 << 4;
 /// The join waker's cell is filled and belongs to the completing side.
 const JOIN_WAKER: usize = 1 << 5;
-/// The runtime's shutdown took the future from a queue entry that was still in a
-/// waker's hands; see [`State::seize`].
+/// The runtime's shutdown took the future of a task at rest; see [`State::seize`].
 const SEIZED: usize = 1 << 6;
 
 const REF_ONE: usize = 1 << 8;
@@ -41,9 +39,9 @@ pub(crate) struct State {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Start {
-    /// Poll the future; the right to it is held.
+    /// Poll the future: the caller holds the right to it.
     Poll,
-    /// Drop the future; the right to it is held.
+    /// Drop the future: the caller holds the right to it.
     Cancel,
 }
 
@@ -61,8 +59,7 @@ pub(crate) enum Idle {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Complete {
-    /// The runtime's reference went with the transition; do not touch the
-    /// task any more.
+    /// The transition gave up the runtime's reference. The task must not be touched any more.
     Released,
     /// Take the join waker and wake it, then give up the reference.
     WakeJoiner,
@@ -78,11 +75,11 @@ pub(crate) enum Complete {
 pub(crate) enum Wake {
     /// Put the task into a queue.
     Schedule,
-    /// Somebody else has seen to it, or the task is complete.
+    /// Nothing: the task is scheduled already, or it is complete.
     Nothing,
 }
 
-/// What a wake-up that gives its reference away has to do.
+/// What a wake-up that gives up its reference has to do.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum WakeOwned {
@@ -94,14 +91,13 @@ pub(crate) enum WakeOwned {
     Dealloc,
 }
 
-/// What the dropping of a join handle has to do.
+/// What the drop of a join handle has to do.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum DropJoin {
-    /// The handle's reference went with the transition.
+    /// The transition gave up the handle's reference.
     Released,
-    /// The join waker's cell belongs to the handle again: empty it, then give
-    /// up the reference.
+    /// The join waker's cell belongs to the handle again: empty it, then give up the reference.
     TakeWaker,
     /// The output belongs to the handle: drop it, then give up the reference.
     DropOutput,
@@ -111,22 +107,21 @@ pub(crate) enum DropJoin {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Seize {
-    /// The future is the caller's to drop.
+    /// The caller has to drop the future.
     Taken,
-    /// The same, but a waker elsewhere is about to queue the task: a reference was
-    /// added for it.
+    /// The same, and the task has a wake in flight: a reference was added for its entry.
     TakenFromWaker,
-    /// Somebody holds the right to the future. Cannot happen at shutdown.
+    /// The right to the future is held already. This cannot happen at shutdown.
     Busy,
 }
 
-/// What a waker finds that could not deliver a task to its closed queue.
+/// What a waker finds after its queue has refused the entry.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Undeliver {
-    /// The task is as if it had not been woken; the shutdown will find it.
+    /// The task is at rest again, and the shutdown will find it.
     Reverted,
-    /// The shutdown came first and left a reference, which the caller owes.
+    /// The shutdown came first. It has added a reference, which the caller has to give up.
     Seized,
 }
 
@@ -141,26 +136,26 @@ impl State {
 
     /// From a queue entry to a poll.
     ///
-    /// A task that yielded is still `RUNNING` while it waits in its queue, so
-    /// a yield costs no transition at all.
+    /// A task that yielded is still `RUNNING` while it waits in its queue, so a yield costs no
+    /// transition.
     #[inline]
     pub(crate) fn start(&self) -> Start {
-        // Relaxed: the entry came through a queue, whose own ordering makes
-        // the last holder's writes visible; only the flags matter here.
+        // Relaxed: the entry came through a queue, whose own ordering makes the last holder's
+        // writes visible. Only the flags matter here.
         let seen = self.word.load(Relaxed);
         debug_assert!(seen & (COMPLETE | SEIZED) == 0, "{self:?}");
         let seen = if seen & RUNNING != 0 {
             if seen & SCHEDULED != 0 {
-                // Acquire: pairs with the Release half of `wake`, whose
-                // caller's writes the coming poll must see.
+                // Acquire: pairs with the Release half of `wake`. The coming poll must see what the
+                // waker wrote before.
                 self.word.fetch_and(!SCHEDULED, AcqRel)
             } else {
                 seen
             }
         } else {
             debug_assert!(seen & SCHEDULED != 0, "{self:?}");
-            // Acquire: pairs with the Release half of `wake`. Release: keeps
-            // the chain of a state that another thread acquires unbroken.
+            // Acquire: pairs with the Release half of `wake`. Release: other threads may acquire
+            // through this RMW what was released before it.
             self.word.fetch_add(RUNNING.wrapping_sub(SCHEDULED), AcqRel)
         };
         if seen & CANCELLED != 0 { Start::Cancel } else { Start::Poll }
@@ -169,16 +164,15 @@ impl State {
     /// From a poll that returned `Pending` to rest, or back to a queue.
     #[inline]
     pub(crate) fn idle(&self) -> Idle {
-        // Release: publishes the future to whoever starts it next. Acquire:
-        // with `SCHEDULED` set the caller re-queues the task and must be
-        // ordered after the waker.
+        // Release: publishes the future to whoever starts it next. Acquire: if `SCHEDULED` is set,
+        // the caller queues the task again, which must come after the waker's writes.
         let seen = self.word.fetch_sub(RUNNING, AcqRel);
         debug_assert!(seen & RUNNING != 0 && seen & COMPLETE == 0);
         if seen & SCHEDULED != 0 { Idle::Rescheduled } else { Idle::Parked }
     }
 
-    /// From a stored output to completion. With `keep`, the runtime's
-    /// reference outlives the transition in any case.
+    /// From a stored output to completion. With `keep`, the transition never gives up the runtime's
+    /// reference.
     #[inline]
     pub(crate) fn complete(&self, keep: bool) -> Complete {
         // Relaxed: a guess, confirmed by the exchange.
@@ -193,12 +187,12 @@ impl State {
             } else if keep {
                 Complete::Keep
             } else {
-                // The join handle holds another one, so this is not the last.
+                // The join handle holds another reference, so this one is not the last.
                 next -= REF_ONE;
                 Complete::Released
             };
-            // Release: publishes the output to `is_complete` and its like.
-            // Acquire: pairs with `set_join_waker`, whose cell is read next.
+            // Release: publishes the output, for example to `is_complete`. Acquire: pairs with
+            // `set_join_waker`, whose cell is read next.
             match self.word.compare_exchange_weak(seen, next, AcqRel, Relaxed) {
                 Ok(_) => return outcome,
                 Err(now) => seen = now,
@@ -209,10 +203,9 @@ impl State {
     /// Marks a wake-up. The caller keeps its reference.
     #[inline]
     pub(crate) fn wake(&self) -> Wake {
-        // A plain load would not do for the case that `SCHEDULED` is set
-        // already: the waker's writes must be ordered before the poll that
-        // consumes the flag, so even that case is an RMW (Release, pairs with
-        // the Acquire of `start`).
+        // If `SCHEDULED` is set already, a plain load would not be enough: the waker's writes must
+        // be visible to the poll that consumes the flag. So this is always an RMW, whose Release
+        // pairs with the Acquire of `start`.
         let seen = self.word.fetch_or(SCHEDULED, AcqRel);
         if seen & (RUNNING | SCHEDULED | COMPLETE) == 0 { Wake::Schedule } else { Wake::Nothing }
     }
@@ -237,7 +230,7 @@ impl State {
         }
     }
 
-    /// Asks for cancellation. [`Wake::Schedule`] obliges as in [`State::wake`].
+    /// Asks for cancellation. [`Wake::Schedule`] means the same as in [`State::wake`].
     pub(crate) fn cancel(&self) -> Wake {
         // Relaxed: a guess, confirmed by the exchange.
         let mut seen = self.word.load(Relaxed);
@@ -255,8 +248,8 @@ impl State {
         }
     }
 
-    /// Takes the future of a task that is in no queue, after all queues were
-    /// closed and emptied and all pollers have gone.
+    /// Takes the future of a task at rest, after all queues were closed and emptied and all pollers
+    /// have left. Only a wake in flight may race with it.
     pub(crate) fn seize(&self) -> Seize {
         // Relaxed: a guess, confirmed by the exchange.
         let mut seen = self.word.load(Relaxed);
@@ -269,8 +262,8 @@ impl State {
             if is_with_waker {
                 next += REF_ONE;
             }
-            // Acquire: the future was published by `idle`. Release: the
-            // reference must be there before `undeliver` looks for it.
+            // Acquire: `idle` has published the future. Release: the reference must be visible to
+            // `undeliver`, which gives it up.
             match self.word.compare_exchange_weak(seen, next, AcqRel, Relaxed) {
                 Ok(_) if is_with_waker => return Seize::TakenFromWaker,
                 Ok(_) => return Seize::Taken,
@@ -290,7 +283,7 @@ impl State {
                 return Undeliver::Seized;
             }
             debug_assert!(seen & SCHEDULED != 0 && seen & (RUNNING | COMPLETE) == 0);
-            // AcqRel: keeps the chain from `idle` to `seize` unbroken.
+            // AcqRel: `seize` may acquire through this RMW what `idle` has released.
             match self.word.compare_exchange_weak(seen, seen & !SCHEDULED, AcqRel, Relaxed) {
                 Ok(_) => return Undeliver::Reverted,
                 Err(now) => seen = now,
@@ -300,7 +293,7 @@ impl State {
 
     #[inline]
     pub(crate) fn is_complete(&self) -> bool {
-        // Acquire: pairs with `complete`; the output is visible after it.
+        // Acquire: pairs with `complete`, which publishes the output.
         self.word.load(Acquire) & COMPLETE != 0
     }
 
@@ -312,8 +305,7 @@ impl State {
         self.update_join_waker(|seen| seen | JOIN_WAKER)
     }
 
-    /// Takes the join waker's cell back from the completing side, if it was
-    /// handed over.
+    /// Takes the join waker's cell back from the completing side, if it was handed over.
     ///
     /// # Errors
     /// The task is complete; the cell belongs to the completing side.
@@ -329,7 +321,8 @@ impl State {
             if seen & COMPLETE != 0 {
                 return Err(Completed);
             }
-            // Release: publishes the cell to `complete`. Acquire: as above.
+            // Release: publishes the cell to `complete`. Acquire: pairs with `complete`, as in the
+            // load.
             match self.word.compare_exchange_weak(seen, change(seen), AcqRel, Acquire) {
                 Ok(_) => return Ok(()),
                 Err(now) => seen = now,
@@ -337,16 +330,16 @@ impl State {
         }
     }
 
-    /// Whether the join waker's cell was handed over. Only the join handle
-    /// changes that, so it may ask without a race.
+    /// Whether the join waker's cell was handed over. Only the join handle changes this, so its own
+    /// question is no race.
     pub(crate) fn has_join_waker(&self) -> bool {
-        // Relaxed: written by the caller itself.
+        // Relaxed: the caller itself has written the flag.
         self.word.load(Relaxed) & JOIN_WAKER != 0
     }
 
-    /// The join handle is dropped.
+    /// Says that the join handle is dropped.
     pub(crate) fn drop_join(&self) -> DropJoin {
-        // Acquire: the output is dropped next when the task is complete.
+        // Acquire: if the task is complete, the caller drops the output next.
         let mut seen = self.word.load(Acquire);
         loop {
             if seen & COMPLETE != 0 {
@@ -370,11 +363,11 @@ impl State {
     /// Adds a reference; the caller holds one.
     #[inline]
     pub(crate) fn add_ref(&self) {
-        // Relaxed: a new reference is made from an existing one, whose
-        // hand-over orders whatever needs ordering.
+        // Relaxed: the new reference is made from an existing one. Passing it to another thread
+        // orders what came before.
         let seen = self.word.fetch_add(REF_ONE, Relaxed);
-        // A count that overflows would free a task in use. Leaking wakers in
-        // a loop gets here, so it is checked, and cannot be unwound from.
+        // A count that overflows would free a task in use. A program that leaks wakers in a loop
+        // gets here, so it is checked, and the process aborts.
         if seen > isize::MAX as usize {
             std::process::abort();
         }
@@ -384,14 +377,14 @@ impl State {
     #[inline]
     #[must_use]
     pub(crate) fn unref(&self) -> bool {
-        // Acquire: pairs with the Release of all others who gave theirs up.
-        // Seeing one reference, our own, means that nobody else is left who
-        // could add any, so the decrement itself can be spared.
+        // Acquire: pairs with the Release of all others that gave up a reference. If there is only
+        // one reference, it is our own, and nobody else can add one. Then the decrement can be
+        // omitted.
         if self.word.load(Acquire) & REF_MASK == REF_ONE {
             return true;
         }
-        // Release: our uses of the task come before its deallocation, whoever
-        // does that. Acquire: so that it may be us.
+        // Release: our accesses to the task come before its deallocation on any thread. Acquire:
+        // the accesses of others come before our deallocation.
         let seen = self.word.fetch_sub(REF_ONE, AcqRel);
         debug_assert!(seen & REF_MASK != 0);
         seen & REF_MASK == REF_ONE
@@ -400,7 +393,7 @@ impl State {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: a snapshot for people.
+        // Relaxed: a snapshot for debug output.
         let word = self.word.load(Relaxed);
         let mut set = f.debug_set();
         for (flag, name) in [

@@ -1,4 +1,4 @@
-//! A `Waker` is one reference to a task.
+//! The wakers of tasks. A `Waker` is one reference to a task.
 
 use super::TaskRef;
 use super::header::{Header, header};
@@ -16,9 +16,8 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, dr
 #[inline(always)]
 pub(super) unsafe fn borrowed(task: NonNull<Header>) -> ManuallyDrop<Waker> {
     let data = task.as_ptr().cast_const().cast();
-    // SAFETY: the functions below keep `RawWakerVTable`'s contract: they are
-    // thread-safe, and each waker that is not this borrowed one stands for one
-    // reference, which keeps the task live.
+    // SAFETY: the functions below keep the contract of `RawWakerVTable`: they are thread-safe, and
+    // each waker other than this borrowed one stands for one reference, which keeps the task live.
     ManuallyDrop::new(unsafe { Waker::new(data, &VTABLE) })
 }
 

@@ -3,14 +3,13 @@ use crate::context;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// Gives the other tasks their turn.
+/// Lets other tasks run.
 ///
-/// The task is moved to the back of its worker's queue. Nothing is promised about
-/// the order after that: a runtime may poll the same task again at once when
-/// it has no other.
+/// The task goes to the back of its worker's queue. If the runtime has nothing else to run, it
+/// polls the task again at once. No order is promised beyond this.
 ///
 /// # Cancellation safety
-/// Yes; there is nothing to lose.
+/// Yes: there is nothing to lose.
 pub async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {
@@ -23,10 +22,10 @@ pub async fn yield_now() {
     .await
 }
 
-/// Wakes the task being polled as if another task had woken it: it may continue at
-/// once, though not many times in a row. With `wake_later` it would wait for all that
-/// is queued. Any other waker is woken later, because its owner might poll again at
-/// once and find nothing changed.
+/// Wakes the task that is being polled, as if another task had woken it: it may continue at once,
+/// but only a few times in a row. (With `wake_later`, it would wait for everything that is queued.)
+/// Any other waker is woken later, because its owner might poll again at once and find nothing
+/// changed.
 pub(crate) fn wake_in_turn(waker: &Waker) {
     let current = context::with(|context| context.task.get());
     if current.is_some() && current == task_of(waker) {
@@ -36,11 +35,11 @@ pub(crate) fn wake_in_turn(waker: &Waker) {
     }
 }
 
-/// Wakes after everything else that is ready had its turn.
+/// Wakes after everything else that is ready has had its turn.
 ///
-/// When the waker is that of the task being polled, a note to its worker is
-/// enough, and no state changes hands. Any other waker (of a combinator, of
-/// `block_on`) is kept by the worker until its queue has been served once.
+/// If the waker is that of the task that is being polled, a note to the worker is enough, and the
+/// task's state does not change. The worker keeps any other waker (of a combinator, of `block_on`)
+/// until its queue has been served once.
 pub(crate) fn wake_later(waker: &Waker) {
     context::with(|context| {
         let current = context.task.get();

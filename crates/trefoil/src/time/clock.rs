@@ -1,4 +1,4 @@
-//! What time it is: the system's, or under `test-util`, what a test says.
+//! The time: that of the system's clock, or under `test-util`, what a test sets.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ pub(crate) struct Clock {
 #[cfg(feature = "test-util")]
 #[derive(Debug)]
 struct Control {
-    /// The time when the clock was last started or stopped.
+    /// The time at which the clock was last started or stopped.
     base: Instant,
-    /// When it was last started, by the system's clock; `None` while stopped.
+    /// When the clock was last started, by the system's clock; `None` while it is stopped.
     running_since: Option<Instant>,
 }
 
-/// Set once any clock was paused: until then, reading one is reading the
-/// system's. Never loom's: it orders nothing.
+/// Whether any clock was ever paused. Until then, every clock is the system's. It orders nothing,
+/// so loom need not see it.
 #[cfg(feature = "test-util")]
 static EVER_PAUSED: AtomicBool = AtomicBool::new(false);
 
@@ -67,13 +67,13 @@ impl Clock {
 }
 
 impl Clock {
-    /// The system's, as if it had been made that long ago.
+    /// The system's clock, as if it had been made so long ago.
     #[cfg(all(test, loom))]
     pub(super) fn aged(age: Duration) -> Self {
         Self { start: Instant::now() - age, ..Self::new(false, false) }
     }
 
-    /// Since the clock was made; zero for what was before.
+    /// The time from the making of the clock to `instant`; zero for an earlier moment.
     #[inline]
     pub(crate) fn since_start(&self, moment: Instant) -> Duration {
         moment.saturating_duration_since(self.start)
@@ -85,7 +85,8 @@ impl Clock {
     pub(crate) fn new(is_controllable: bool, is_paused: bool) -> Self {
         let start = Instant::now();
         if is_paused {
-            // Relaxed: as in `now`; a handle to the clock carries it along.
+            // Relaxed: as in `now`. Another thread gets the clock by way of something that
+            // synchronizes, and so sees this store.
             EVER_PAUSED.store(true, Relaxed);
         }
         let control = Control { base: start, running_since: (!is_paused).then_some(start) };
@@ -146,7 +147,7 @@ impl Clock {
         control.running_since = Some(Instant::now());
     }
 
-    /// Moves stopped time on. False if it runs.
+    /// Advances a stopped clock. False if the clock runs.
     fn try_jump(&self, duration: Duration) -> bool {
         let Some(control) = &self.control else { return false };
         let mut control = control.lock();
@@ -158,8 +159,7 @@ impl Clock {
     }
 
     pub(crate) fn jump(&self, duration: Duration) {
-        // A task of the same thread may have resumed the clock; then the wait
-        // is simply repeated.
+        // A task of the same thread may have resumed the clock. Then the wait is repeated.
         let _ = self.try_jump(duration);
     }
 }
@@ -170,36 +170,35 @@ fn current() -> Clock {
     crate::runtime::Handle::current().clock()
 }
 
-/// Stops the clock of the current runtime, which must be single-threaded.
+/// Stops the clock of the current runtime, which must be a current-thread runtime.
 ///
-/// From then on, [`Instant::now`](super::Instant::now) stands still, and when
-/// all tasks wait, time jumps to the next timer, instead of passing. It does
-/// not jump while blocking tasks are about.
+/// From then on, [`Instant::now`](super::Instant::now) returns the same moment until the clock
+/// jumps: whenever all tasks wait, it jumps to the deadline of the next timer. It does not jump
+/// while there are blocking tasks.
 ///
 /// # Panics
-/// If the clock is stopped already, in a multi-thread runtime, or outside of a
-/// runtime.
+/// If the clock is stopped already, in a multi-thread runtime, or outside of a runtime.
 #[cfg(feature = "test-util")]
 #[track_caller]
 pub fn pause() {
     current().pause();
 }
 
-/// Starts the clock again.
+/// Starts the clock of the current runtime again.
 ///
 /// # Panics
-/// If the clock runs, or outside of a single-threaded runtime.
+/// If the clock runs, or outside of a current-thread runtime.
 #[cfg(feature = "test-util")]
 #[track_caller]
 pub fn resume() {
     current().resume();
 }
 
-/// Moves the stopped clock on by `duration`, and yields, so that timers which
-/// came due can fire. It does not wait until their tasks have run.
+/// Advances the stopped clock by `duration`, and yields, so that timers that are due then can fire.
+/// It does not wait until their tasks have run.
 ///
 /// # Panics
-/// If the clock runs, or outside of a single-threaded runtime.
+/// If the clock runs, or outside of a current-thread runtime.
 #[cfg(feature = "test-util")]
 pub async fn advance(duration: Duration) {
     assert!(current().try_jump(duration), "time is not frozen");

@@ -11,19 +11,18 @@
 //! | `Waiting` | freed | holder: takes it off the wheel, and the waker, under the lock |
 //! | `Fired`, `Closed` | freed | holder |
 //!
-//! **The holder alone frees an entry**, or leaves it to the queue's spare ones,
-//! under the lock. The queue knows it only while it waits: it has left the
-//! wheel when the state says that it is over, and storing the state is the
-//! queue's last touch. A holder that reads the state without the lock, and finds
-//! that it is over, therefore has the entry for itself. If it reads `Waiting`,
-//! it may be late, and looks again under the lock.
+//! **The holder alone frees an entry**, or leaves it to the queue's spare ones, under the lock. The
+//! queue knows an entry only while it waits: the entry is off the wheel before its state says
+//! `Fired` or `Closed`, and storing that state is the queue's last access. So a holder that reads
+//! one of these states without the lock has the entry for itself. If it reads `Waiting`, the state
+//! may have changed meanwhile, and the holder looks again under the lock.
 //!
-//! **The waker** is the entry's from the registration on, until it is taken out
-//! under the lock. Its bytes stay, and are written under the lock, by the holder
-//! only; so the holder may read them at any time, to compare.
+//! **The waker** belongs to the entry from the registration until it is taken out under the lock.
+//! Its bytes stay afterwards. Only the holder writes them, under the lock; so the holder may read
+//! them at any time, to compare.
 //!
-//! **An entry keeps its queue alive**, and so does not live in it for longer than
-//! until it is closed: that frees the spare ones.
+//! **An entry keeps its queue alive.** So a spare entry must not stay in its queue for ever: the
+//! queue frees its spare entries when it closes.
 
 use super::queue::TimerQueue;
 use super::wheel::Node;
@@ -54,7 +53,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// An entry that waits for nothing yet. For good: `free` ends it.
+    /// An entry that waits for nothing yet. It is live until `free`.
     #[cold]
     pub(super) fn new(queue: &Arc<TimerQueue>) -> NonNull<Self> {
         let entry = Box::new(Self {
@@ -66,10 +65,10 @@ impl Entry {
         NonNull::from(Box::leak(entry))
     }
 
-    /// Without the lock: this may free the queue.
+    /// Must be called without the lock, because this may free the queue.
     ///
     /// # Safety
-    /// It came from `new`, has no waker, and nobody else will touch it again.
+    /// The entry came from `new` and has no waker, and nobody accesses it any more.
     #[cold]
     pub(super) unsafe fn free(entry: NonNull<Self>) {
         // SAFETY: the caller's promise.
@@ -82,7 +81,7 @@ impl Entry {
 
     #[inline]
     pub(super) fn state(&self) -> State {
-        // Acquire: pairs with `set_state`, the queue's last touch.
+        // Acquire: pairs with `set_state`, the queue's last access.
         match self.state.load(Acquire) {
             0 => State::Waiting,
             1 => State::Fired,
@@ -90,7 +89,7 @@ impl Entry {
         }
     }
 
-    /// Under the lock.
+    /// Must be called under the lock.
     #[inline]
     pub(super) fn set_state(&self, state: State) {
         // Release: pairs with `state`, in a holder without the lock.
@@ -111,15 +110,15 @@ impl Entry {
     }
 
     /// # Safety
-    /// The caller has the queue's lock, the entry waits, and will not any more,
-    /// or gets another waker, before the lock is given up.
+    /// The caller has the queue's lock, and the entry waits. Before the lock is released, the entry
+    /// ceases to wait or gets another waker.
     #[inline]
     pub(super) unsafe fn take_waker(&self) -> Waker {
         self.waker.with(|cell| {
             // SAFETY: it is written under the lock only, which is the caller's.
             let waker = unsafe { cell.read() };
-            // SAFETY: what waits has a waker, and what does not has none: this
-            // is the only time that it is taken.
+            // SAFETY: an entry has a waker exactly while it waits, so the bytes are those of a
+            // waker, and this is the only time that it is taken.
             unsafe { waker.assume_init() }
         })
     }

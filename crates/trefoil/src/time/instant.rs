@@ -2,8 +2,8 @@ use std::fmt;
 use std::ops;
 use std::time::Duration;
 
-/// A moment of a clock that never runs backwards: `std`'s, or under `test-util`,
-/// that of the current runtime, which can be paused.
+/// A moment of a monotonic clock: of `std`'s clock, or under `test-util`, of the current runtime's,
+/// which can be paused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     std: std::time::Instant,
@@ -24,22 +24,22 @@ impl Instant {
         Instant { std: std::time::Instant::now() }
     }
 
-    /// The same moment, as one of ours.
+    /// Converts from an `Instant` of `std`.
     pub fn from_std(std: std::time::Instant) -> Instant {
         Instant { std }
     }
 
-    /// The same moment, as one of `std`'s.
+    /// Converts to an `Instant` of `std`.
     pub fn into_std(self) -> std::time::Instant {
         self.std
     }
 
-    /// Later than anybody will wait for, and still far from overflow.
+    /// A moment in some decades: nobody waits that long, and sums with it do not overflow.
     pub(crate) fn far_future() -> Instant {
         Instant::now() + Duration::from_secs(86400 * 365 * 30)
     }
 
-    /// The moment that is `duration` from now, or the far future.
+    /// The moment that is `duration` from now. The far future, if that cannot be represented.
     #[inline]
     pub(crate) fn after(duration: Duration) -> Instant {
         Instant::now().checked_add(duration).unwrap_or_else(Instant::far_future)

@@ -3,23 +3,22 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// How late a tick may be polled without counting as missed: a timer is never
-/// exactly on time.
+/// How late a tick may be polled without counting as missed. Timers always fire a little late.
 const GRACE: Duration = Duration::from_millis(5);
 
-/// Ticks every `period`, the first time at once.
+/// A stream of ticks, one every `period`. The first tick comes at once.
 ///
 /// # Panics
-/// For a period of zero, outside of a runtime, and in one without `enable_time`.
+/// If the period is zero, outside of a runtime, and in a runtime without `enable_time`.
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
     interval_at(Instant::now(), period)
 }
 
-/// Ticks every `period`, the first time at `start`.
+/// A stream of ticks, one every `period`. The first tick comes at `start`.
 ///
 /// # Panics
-/// For a period of zero, outside of a runtime, and in one without `enable_time`.
+/// If the period is zero, outside of a runtime, and in a runtime without `enable_time`.
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     assert!(period > Duration::ZERO, "`period` must be non-zero.");
@@ -30,27 +29,27 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     }
 }
 
-/// What an [`Interval`] does after it was not polled in time.
+/// What an [`Interval`] does after ticks that nobody polled in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTickBehavior {
-    /// Ticks as often as it takes to catch up.
+    /// Every missed tick comes late, without a pause, until the interval has caught up.
     #[default]
     Burst,
-    /// Ticks once, and counts the periods from then on.
+    /// One tick comes late. The next one comes a period after it.
     Delay,
-    /// Ticks once, and continues at the next multiple of the period.
+    /// One tick comes late. The next one comes at the next multiple of the period.
     Skip,
 }
 
 impl MissedTickBehavior {
-    /// When to tick after the tick that was due at `due` came at `now`.
+    /// When the next tick is due, after a tick that was due at `due` came at `now`.
     fn next(self, due: Instant, now: Instant, period: Duration) -> Instant {
         match self {
             Self::Burst => due + period,
             Self::Delay => now + period,
             Self::Skip => {
                 let late = (now - due).as_nanos() % period.as_nanos();
-                // The remainder is below the period, which may be centuries.
+                // The remainder is shorter than the period, which may be centuries.
                 let late =
                     Duration::new((late / 1_000_000_000) as u64, (late % 1_000_000_000) as u32);
                 now + (period - late)
@@ -62,23 +61,22 @@ impl MissedTickBehavior {
 /// A stream of ticks: see [`interval`].
 #[derive(Debug)]
 pub struct Interval {
-    /// Boxed, so that an interval may move.
+    /// Boxed, so that an interval can be moved.
     delay: Pin<Box<Sleep>>,
     period: Duration,
     missed_tick_behavior: MissedTickBehavior,
 }
 
 impl Interval {
-    /// Waits for the next tick, and returns when it was due.
+    /// Waits for the next tick, and returns the moment at which it was due.
     ///
     /// # Cancellation safety
-    /// Yes: if another branch of a `select!` comes first, no tick is lost.
+    /// Yes: if another branch of a `select!` is taken, no tick is lost.
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
 
-    /// As [`Interval::tick`]. Only the last waker that it was polled with is
-    /// woken.
+    /// As [`Interval::tick`]. Only the waker of the last poll is woken.
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(cx));
         let due = self.delay.deadline();
@@ -112,17 +110,17 @@ impl Interval {
         self.delay.as_mut().reset(deadline);
     }
 
-    /// What it does after missed ticks.
+    /// What the interval does after missed ticks.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.missed_tick_behavior
     }
 
-    /// Sets what it does after missed ticks.
+    /// Sets what the interval does after missed ticks.
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.missed_tick_behavior = behavior;
     }
 
-    /// From tick to tick.
+    /// The time from tick to tick.
     pub fn period(&self) -> Duration {
         self.period
     }

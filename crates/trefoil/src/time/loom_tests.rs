@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// Ticks are past when the model begins.
+/// How long the clock has run when the model begins, so that ticks have passed.
 const AGE: Duration = Duration::from_secs(3600);
 
 /// A queue whose clock has run for `AGE`.
@@ -24,7 +24,7 @@ fn queue_with(parker: Arc<Parker>) -> Arc<TimerQueue> {
     Arc::new(TimerQueue::new(Clock::aged(AGE), parker, Id::next()))
 }
 
-/// Past, and yet ahead of a wheel that has never turned.
+/// A moment in the past, and yet ahead of a wheel that has never turned.
 fn past() -> Instant {
     Instant::now() - AGE / 2
 }
@@ -43,22 +43,22 @@ fn bell() -> (Arc<Bell>, Waker) {
     (Arc::clone(&bell), Waker::from(bell))
 }
 
-/// A timer in the hands of a holder on whatever thread.
+/// A timer, and with it the role of its holder, on any thread.
 struct Held(NonNull<Entry>);
 
-// SAFETY: as for `Sleep`.
+// SAFETY: for the reason given for `Sleep`: the holder of an entry may use it on any thread.
 unsafe impl Send for Held {}
 
 impl Held {
-    /// Away from the owner; whether somebody still waited.
+    /// Cancels the timer on a thread that does not own the queue. True if the timer still waited.
     fn cancel(self) -> bool {
-        // SAFETY: the holder, once.
+        // SAFETY: this is the holder, and it is consumed.
         unsafe { TimerQueue::cancel(self.0) }.is_some()
     }
 
-    /// As the owner.
+    /// Cancels the timer on the thread that owns the queue.
     fn cancel_here(self, queue: &TimerQueue) -> bool {
-        // SAFETY: the holder, once; the models have one queue, which they keep.
+        // SAFETY: this is the holder, and it is consumed. The models have one queue, and keep it.
         unsafe { queue.cancel_here(self.0) }.is_some()
     }
 }
@@ -72,7 +72,12 @@ fn register(
     queue.register(deadline, waker, &mut Some(waker.clone()), is_owner).map(Held)
 }
 
-/// Nothing is left over of what a model has made.
+/// Registers a timer that is due, in a queue that this thread owns and that has never fired.
+fn register_due(queue: &Arc<TimerQueue>, waker: &Waker) -> Held {
+    register(queue, past(), waker, true).expect("the wheel has not turned")
+}
+
+/// Asserts that all wakers and entries of a model were freed.
 fn assert_freed(queue: &Arc<TimerQueue>, bell: &Arc<Bell>) {
     assert_eq!(Arc::strong_count(bell), 1, "a waker was lost");
     assert_eq!(Arc::strong_count(queue), 1, "an entry was lost");
@@ -83,7 +88,7 @@ fn loom_timer_fires_or_is_cancelled_elsewhere() {
     loom::model(|| {
         let queue = queue();
         let (bell, waker) = bell();
-        let timer = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let timer = register_due(&queue, &waker);
         let cancelling = thread::spawn(move || timer.cancel());
         queue.fire(usize::MAX);
         let cancelled = cancelling.join().unwrap();
@@ -94,18 +99,18 @@ fn loom_timer_fires_or_is_cancelled_elsewhere() {
     });
 }
 
-/// The holder looks without the lock, and may have the entry for itself.
+/// The holder reads the state without the lock, and may have the entry for itself.
 #[test]
 fn loom_timer_is_seen_to_have_fired_elsewhere() {
     loom::model(|| {
         let queue = queue();
         let (bell, waker) = bell();
-        let timer = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let timer = register_due(&queue, &waker);
         let polling = thread::spawn(move || {
-            // SAFETY: live while it is held.
+            // SAFETY: the entry is live while it is held.
             let entry = unsafe { timer.0.as_ref() };
             let fired = entry.state() == State::Fired;
-            // SAFETY: the holder, which has registered it.
+            // SAFETY: this is the holder, and the entry is registered.
             let same = unsafe { entry.will_wake(&waker) };
             assert!(same);
             assert!(!(timer.cancel() && fired), "fired, and still waiting");
@@ -117,16 +122,16 @@ fn loom_timer_is_seen_to_have_fired_elsewhere() {
     });
 }
 
-/// The waker is replaced while the timer fires: one of the two is woken, and if
-/// it is the first, the second learns that it need not wait.
+/// The waker is replaced while the timer fires. One of the two is woken. If it is the old one, the
+/// holder learns that the new one does not wait.
 #[test]
 fn loom_timer_gets_another_waker_while_it_fires() {
     loom::model(|| {
         let queue = queue();
         let ((first, waker), (second, other)) = (bell(), bell());
-        let timer = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let timer = register_due(&queue, &waker);
         let polling = thread::spawn(move || {
-            // SAFETY: the holder.
+            // SAFETY: this is the holder.
             let waits = unsafe { TimerQueue::replace_waker(timer.0, other) };
             (waits, timer)
         });
@@ -147,10 +152,7 @@ fn loom_timer_two_threads_fire_each_once() {
     loom::model(|| {
         let queue = queue();
         let bells: Vec<_> = (0..2).map(|_| bell()).collect();
-        let timers: Vec<_> = bells
-            .iter()
-            .map(|(_, waker)| register(&queue, past(), waker, true).expect("not turned yet"))
-            .collect();
+        let timers: Vec<_> = bells.iter().map(|(_, waker)| register_due(&queue, waker)).collect();
         let its = Arc::clone(&queue);
         let firing = thread::spawn(move || while its.fire(1) {});
         while queue.fire(1) {}
@@ -166,71 +168,59 @@ fn loom_timer_two_threads_fire_each_once() {
     });
 }
 
-/// The owner sleeps until its own timer, while an earlier one is made
-/// elsewhere. Loom's sleep does not end by itself: were the owner not woken, it
-/// would be a deadlock.
 #[test]
 fn loom_timer_made_elsewhere_wakes_the_owner() {
-    loom::model(|| {
-        let parker = Arc::new(Parker::new());
-        parker.adopt();
-        let queue = queue_with(Arc::clone(&parker));
-        let (bell, waker) = bell();
-        let late = Instant::now() + AGE;
-        let own = register(&queue, late, &waker, true).expect("it is ahead");
-        let its = Arc::clone(&queue);
-        let making = thread::spawn(move || register(&its, past(), &waker, false));
-        // The first one is not yet due; the other one is.
-        while queue.until_next() != Some(Duration::ZERO) {
-            parker.park();
-        }
-        queue.fire(usize::MAX);
-        assert_eq!(bell.0.load(SeqCst), 1);
-        let made = making.join().unwrap().expect("nothing has fired before");
-        assert!(!made.cancel_here(&queue));
-        assert!(own.cancel_here(&queue));
-        queue.close();
-        assert_freed(&queue, &bell);
-    });
+    loom::model(|| an_earlier_timer_wakes_the_owner(false));
 }
 
-/// As above, while a third thread empties the queue: `next` rises and falls.
+/// The same, while a third thread takes the owner's timer off: `next` rises and falls.
 #[test]
-fn loom_timer_made_elsewhere_wakes_the_owner_while_others_fire() {
+fn loom_timer_made_elsewhere_wakes_the_owner_while_others_cancel() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
-    model.check(|| {
-        let parker = Arc::new(Parker::new());
-        parker.adopt();
-        let queue = queue_with(Arc::clone(&parker));
-        let (bell, waker) = bell();
-        let own = register(&queue, Instant::now() + AGE, &waker, true).expect("it is ahead");
-        let elsewhere = thread::spawn(move || own.cancel());
-        let its = Arc::clone(&queue);
-        let making = thread::spawn(move || register(&its, past(), &waker, false));
-        while queue.until_next() != Some(Duration::ZERO) {
-            parker.park();
-        }
-        queue.fire(usize::MAX);
-        assert_eq!(bell.0.load(SeqCst), 1);
-        let made = making.join().unwrap().expect("nothing has fired before");
-        assert!(!made.cancel_here(&queue));
-        assert!(elsewhere.join().unwrap());
-        queue.close();
-        assert_freed(&queue, &bell);
-    });
+    model.check(|| an_earlier_timer_wakes_the_owner(true));
 }
 
-/// A timer that is put off while it fires is fired once, for one of the two.
+/// The owner sleeps until its own timer, while another thread makes an earlier one. Loom's sleep
+/// does not end by itself: if the owner is not woken, this is a deadlock.
+fn an_earlier_timer_wakes_the_owner(is_cancelled_elsewhere: bool) {
+    let parker = Arc::new(Parker::new());
+    parker.adopt();
+    let queue = queue_with(Arc::clone(&parker));
+    let (bell, waker) = bell();
+    let own = register(&queue, Instant::now() + AGE, &waker, true).expect("it is ahead");
+    let cancel: Box<dyn FnOnce() -> bool> = if is_cancelled_elsewhere {
+        let cancelling = thread::spawn(move || own.cancel());
+        Box::new(move || cancelling.join().unwrap())
+    } else {
+        let queue = Arc::clone(&queue);
+        Box::new(move || own.cancel_here(&queue))
+    };
+    let its = Arc::clone(&queue);
+    let making = thread::spawn(move || register(&its, past(), &waker, false));
+    // The owner's timer is not due yet, and the other one is.
+    while queue.until_next() != Some(Duration::ZERO) {
+        parker.park();
+    }
+    queue.fire(usize::MAX);
+    assert_eq!(bell.0.load(SeqCst), 1);
+    let made = making.join().unwrap().expect("nothing has fired before");
+    assert!(!made.cancel_here(&queue));
+    assert!(cancel());
+    queue.close();
+    assert_freed(&queue, &bell);
+}
+
+/// A timer that is reset while it fires is fired once, for one of the two deadlines.
 #[test]
 fn loom_timer_is_reset_while_it_fires() {
     loom::model(|| {
         let queue = queue();
         let (bell, waker) = bell();
-        let timer = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let timer = register_due(&queue, &waker);
         let late = Instant::now() + AGE;
         let resetting = thread::spawn(move || {
-            // SAFETY: the holder.
+            // SAFETY: this is the holder.
             let is_moved = unsafe { TimerQueue::reset(timer.0, late, false) };
             (is_moved, timer)
         });
@@ -249,8 +239,8 @@ fn loom_timer_queue_closes_while_timers_come_and_go() {
     loom::model(|| {
         let queue = queue();
         let (bell, waker) = bell();
-        let one = register(&queue, past(), &waker, true).expect("the wheel has not turned");
-        let other = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let one = register_due(&queue, &waker);
+        let other = register_due(&queue, &waker);
         let its = Arc::clone(&queue);
         let elsewhere = thread::spawn(move || {
             let cancelled = one.cancel();
@@ -267,13 +257,13 @@ fn loom_timer_queue_closes_while_timers_come_and_go() {
     });
 }
 
-/// The holder is the last to know the queue.
+/// The holder has the last reference to the queue.
 #[test]
 fn loom_timer_is_cancelled_while_its_queue_goes() {
     loom::model(|| {
         let queue = queue();
         let (bell, waker) = bell();
-        let timer = register(&queue, past(), &waker, true).expect("the wheel has not turned");
+        let timer = register_due(&queue, &waker);
         drop(waker);
         let elsewhere = thread::spawn(move || timer.cancel());
         queue.close();

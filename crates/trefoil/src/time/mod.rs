@@ -1,9 +1,8 @@
 //! Timers: sleeping, deadlines, intervals, and time that tests can control.
 //!
-//! Timers have a resolution of a quarter of a millisecond, and never fire
-//! early. One that is never polled, or is done when it is first polled, costs
-//! no more than the clock reading at its creation. How they work is in
-//! `src/time/README.md`.
+//! Timers have a resolution of a quarter of a millisecond, and never fire early. A timer that is
+//! never polled, or has ended before its first poll, costs one reading of the clock.
+//! `src/time/README.md` says how timers work.
 
 mod clock;
 mod entry;

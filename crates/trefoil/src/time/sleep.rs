@@ -14,17 +14,16 @@ use std::task::{self, Poll, Waker, ready};
 
 /// Waits for `duration`.
 ///
-/// Nothing happens before the first poll, but the duration counts from the
-/// call. The timer is one of the runtime that the call was made in, wherever it
-/// is polled, until that has shut down.
+/// The duration counts from the call; the timer is registered at the first poll. It belongs to the
+/// runtime in which `sleep` was called, wherever it is polled. If that runtime has shut down, the
+/// timer belongs to the runtime in which it is polled.
 ///
 /// # Cancellation safety
-/// Dropping it cancels the timer.
+/// Dropping the future cancels the timer.
 ///
 /// # Panics
-/// Outside of a runtime, and in one without `enable_time`. A poll panics if the
-/// runtime has shut down, unless it happens in another one, whose timer it is
-/// then.
+/// Outside of a runtime, and in a runtime without `enable_time`. A poll panics if the timer's
+/// runtime has shut down and the poll happens in no other runtime.
 #[inline]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
@@ -34,7 +33,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// Waits until `deadline`: see [`sleep`].
 ///
 /// # Cancellation safety
-/// Dropping it cancels the timer.
+/// Dropping the future cancels the timer.
 ///
 /// # Panics
 /// As [`sleep`].
@@ -61,9 +60,9 @@ fn refuse() -> ! {
 pub struct Sleep {
     deadline: Instant,
     phase: Phase,
-    /// Where it was made.
+    /// The runtime in which it was made.
     runtime: Id,
-    /// As in the ecosystem, where a sleep is not `Unpin`.
+    /// Not `Unpin`, as the sleeps of other runtimes.
     _pinned: PhantomPinned,
 }
 
@@ -74,16 +73,15 @@ enum Phase {
         /// The deadline was in the future when it was set.
         ahead: bool,
     },
-    /// On a queue. Ours to give back.
+    /// On a queue. The `Sleep` gives the entry back.
     Armed(NonNull<Entry>),
     Elapsed,
 }
 
-// SAFETY: the entry may be used by its holder on any thread (`entry.rs`), and
-// `&mut` is the holder.
+// SAFETY: the holder of an entry may use it on any thread (`entry.rs`), and whoever has the `&mut`
+// is the holder.
 unsafe impl Send for Sleep {}
-// SAFETY: through a shared reference only the deadline and the entry's atomic
-// state can be read.
+// SAFETY: through a shared reference, only the deadline and the entry's atomic state can be read.
 unsafe impl Sync for Sleep {}
 
 impl Sleep {
@@ -94,13 +92,12 @@ impl Sleep {
         Self { deadline, phase: Phase::New { ahead }, runtime, _pinned: PhantomPinned }
     }
 
-    /// When it is due.
+    /// The moment at which it ends.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether it is over. Stays as it is until the next poll or
-    /// [`reset`](Sleep::reset).
+    /// Whether it has ended. A sleep that was never polled has not.
     pub fn is_elapsed(&self) -> bool {
         match self.phase {
             Phase::New { .. } => false,
@@ -110,9 +107,9 @@ impl Sleep {
         }
     }
 
-    /// Makes it wait until another deadline, whether it has fired or not.
+    /// Waits until another deadline, whether the old one has passed or not.
     ///
-    /// A task that waits for it is woken for the new deadline only.
+    /// A task that waits is woken at the new deadline only.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         // SAFETY: nothing is moved out of the pinned value.
         let this = unsafe { self.get_unchecked_mut() };
@@ -124,7 +121,7 @@ impl Sleep {
         }
         let waker = this.disarm();
         this.deadline = deadline;
-        // A task that waits will not poll again before it is woken.
+        // A task that waits does not poll again before it is woken.
         if let Some(waker) = waker
             && !matches!(this.arm(&waker), Ok(()))
         {
@@ -132,30 +129,31 @@ impl Sleep {
         }
     }
 
-    /// Gives the entry back; returns who waited for it, if it had not fired.
+    /// Gives the entry back. Returns its waker, if it had not fired.
     #[inline]
     fn disarm(&mut self) -> Option<Waker> {
         let before = std::mem::replace(&mut self.phase, Phase::New { ahead: false });
         let Phase::Armed(entry) = before else { return None };
         context::with(|context| match own_queue(context, entry) {
-            // SAFETY: of this queue, and it was ours. The thread keeps the queue.
+            // SAFETY: the entry is this queue's, and we were its holder. The thread keeps the
+            // queue.
             Some(own) => unsafe { own.cancel_here(entry) },
-            // SAFETY: it was ours.
+            // SAFETY: we were its holder.
             None => unsafe { TimerQueue::cancel(entry) },
         })
     }
 
-    /// Has `waker` woken at the deadline, unless that is due or cannot be.
+    /// Has `waker` woken at the deadline, unless it has passed or there is no runtime for it.
     #[inline]
     fn arm(&mut self, waker: &Waker) -> Result<(), Refused> {
         let Phase::New { ahead } = self.phase else { unreachable!("armed twice") };
-        // First of all: foreign code may change whose timers this thread fires.
+        // First, because foreign code may change which timers this thread fires.
         let mut clone = clone_foreign(waker);
         let armed = context::with(|context| {
             let mut request =
                 Request { deadline: self.deadline.into_std(), ahead, waker, clone: &mut clone };
             match request.register(context, self.runtime) {
-                // There may be another runtime that it is polled in.
+                // It may be polled in another runtime.
                 Err(Refused::Closed) => match context.handle().map(|handle| handle.id()) {
                     Some(other) if other != self.runtime => request.register(context, other),
                     _ => Err(Refused::Closed),
@@ -208,7 +206,7 @@ impl Sleep {
         if unsafe { this.will_wake(waker) } {
             return true;
         }
-        // What waits here is to be fired here.
+        // A timer has to be on a queue that its own thread fires.
         let is_elsewhere = context::with(|context| {
             context.timers_of(self.runtime).is_some_and(|own| !Arc::ptr_eq(own, this.queue()))
         });
@@ -217,19 +215,18 @@ impl Sleep {
     }
 }
 
-/// What is asked of a queue.
+/// A timer that is to be registered.
 struct Request<'a> {
     deadline: std::time::Instant,
-    /// It was in the future when it was set.
+    /// Whether the deadline was in the future when it was set.
     ahead: bool,
     waker: &'a Waker,
-    /// What `clone_foreign` has made of it.
+    /// The result of `clone_foreign`.
     clone: &'a mut Option<Waker>,
 }
 
 impl Request<'_> {
-    /// Registers with that runtime: where this thread fires its timers, if it
-    /// does.
+    /// Registers with that runtime: in this thread's own queue, if it has one there.
     #[inline]
     fn register(&mut self, context: &Context, runtime: Id) -> Result<NonNull<Entry>, Refused> {
         if let Some(own) = context.timers_of(runtime) {
@@ -256,8 +253,8 @@ impl Request<'_> {
         is_owner: bool,
     ) -> Result<NonNull<Entry>, Refused> {
         let clock = queue.clock();
-        // What was ahead when it was made is so still, or the queue knows better:
-        // it is not worth another look at the clock. A clock that is stopped is
+        // A deadline that was in the future when it was set is taken for one without another
+        // reading of the clock: if it has passed since, the queue fires it. A stopped clock is
         // exact.
         if (!self.ahead || clock.is_virtual()) && self.deadline <= clock.now() {
             return Err(Refused::Due);
@@ -269,14 +266,14 @@ impl Request<'_> {
 /// This thread's own queue, if the entry is on it.
 #[inline]
 fn own_queue(context: &Context, entry: NonNull<Entry>) -> Option<&Arc<TimerQueue>> {
-    // SAFETY: the callers hold it, so it is live.
+    // SAFETY: the caller is its holder, so it is live.
     context.timers().filter(|own| Arc::ptr_eq(own, unsafe { entry.as_ref() }.queue()))
 }
 
-/// Moves a timer that waits to another deadline, in its place.
+/// Moves a timer that waits to another deadline, and leaves it registered.
 fn postpone(entry: NonNull<Entry>, deadline: Instant) -> bool {
     let deadline = deadline.into_std();
-    // SAFETY: the caller holds it, so it is live.
+    // SAFETY: the caller is its holder, so it is live.
     if deadline <= unsafe { entry.as_ref() }.queue().clock().now() {
         return false;
     }
@@ -303,7 +300,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     #[inline(always)]
     fn drop(&mut self) {
-        // One that was never armed costs no call.
+        // A sleep that was never armed costs no call.
         if let Phase::Armed(entry) = self.phase {
             discard(entry);
         }
@@ -312,8 +309,8 @@ impl Drop for Sleep {
 
 fn discard(entry: NonNull<Entry>) {
     context::with(|context| match own_queue(context, entry) {
-        // SAFETY: of this queue, and its holder is being dropped. The thread
-        // keeps the queue.
+        // SAFETY: the entry is this queue's, and its holder is being dropped. The thread keeps the
+        // queue.
         Some(own) => unsafe { own.discard_here(entry) },
         // SAFETY: its holder is being dropped.
         None => drop(unsafe { TimerQueue::cancel(entry) }),

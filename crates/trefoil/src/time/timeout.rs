@@ -7,28 +7,28 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Gives a future so long to finish.
+/// Runs a future for `duration` at most.
 ///
-/// The future is polled first, so one that is ready is never too late.
+/// A poll looks at the future first and at the time afterwards, so a future that is ready is never
+/// too late.
 ///
 /// # Errors
-/// [`Elapsed`], if the time runs out first; the future is dropped with the
-/// `Timeout`.
+/// [`Elapsed`], if the time ends first. The future is dropped with the `Timeout`.
 ///
 /// # Cancellation safety
 /// As that of the future.
 ///
 /// # Panics
-/// Outside of a runtime, and in one without `enable_time`.
+/// Outside of a runtime, and in a runtime without `enable_time`.
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
     Timeout { value: future.into_future(), delay: sleep(duration) }
 }
 
-/// Gives a future until `deadline` to finish: see [`timeout`].
+/// Runs a future until `deadline` at most: see [`timeout`].
 ///
 /// # Panics
-/// Outside of a runtime, and in one without `enable_time`.
+/// Outside of a runtime, and in a runtime without `enable_time`.
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Timeout { value: future.into_future(), delay: sleep_until(deadline) }
@@ -46,7 +46,7 @@ pin_project! {
     }
 }
 
-/// The time ran out.
+/// The error of a [`timeout`]: its time ended before its future.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elapsed(());
 
@@ -61,7 +61,7 @@ impl<F> Timeout<F> {
         &mut self.value
     }
 
-    /// The future inside, without its limit.
+    /// The future inside, without the timeout.
     pub fn into_inner(self) -> F {
         self.value
     }
@@ -78,8 +78,8 @@ impl<F: Future> Future for Timeout<F> {
         }
         let delay = this.delay;
         let expired = if had_budget && !coop::has_budget_remaining() {
-            // The future used it up. Were the timer to wait for new budget, a
-            // future that always does so would never time out.
+            // The future has used up the budget. If the timer waited for new budget, a future that
+            // always uses it up would never time out.
             coop::with_budget(Budget::UNLIMITED, || delay.poll(cx))
         } else {
             delay.poll(cx)

@@ -1,12 +1,10 @@
-//! A hierarchical timing wheel (Varghese and Lauck, 1987): six levels of 64
-//! slots.
+//! A hierarchical timing wheel (Varghese and Lauck, 1987): six levels of 64 slots.
 //!
-//! Level `l` has slots of `64^l` ticks. A timer is put on the lowest level whose
-//! current rotation it falls into. When the slot it waits in comes up, the
-//! slot's list is taken out as a whole, and its timers are looked at one by
-//! one: each is due, or is moved down. So no step takes longer for a slot that
-//! holds a million timers. A bit per slot says whether it holds anything, so
-//! finding the next one to come up takes six shifts.
+//! Level `l` has slots of `64^l` ticks. A timer is put on the lowest level whose current rotation
+//! covers its tick. When a slot comes up, its list is taken out as a whole, and each step then
+//! looks at one of the timers: the timer is due, or it moves to a lower level. So even a slot with
+//! a million timers makes no step longer. A bit per slot says whether the slot holds anything, so
+//! the next slot is found with six shifts.
 
 use super::entry::Entry;
 use std::ptr::NonNull;
@@ -14,21 +12,20 @@ use std::ptr::NonNull;
 const LEVELS: usize = 6;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// What all levels together reach, in ticks.
+/// The range of all levels together, in ticks.
 const RANGE: u64 = 1 << (SLOT_BITS * LEVELS as u32);
 
 /// The level of timers that were due when they were inserted.
 const DUE: u8 = LEVELS as u8;
 
-/// The part of a timer that the wheel links. It belongs to whoever has the
-/// wheel's lock.
+/// The part of a timer that the wheel links. It belongs to whoever has the wheel's lock.
 #[derive(Debug)]
 pub(super) struct Node {
     prev: Option<NonNull<Entry>>,
-    /// Also links spare entries.
+    /// It also links spare entries.
     pub(super) next: Option<NonNull<Entry>>,
     when: u64,
-    /// The slot that it was linked into. It may have come up since.
+    /// The slot that the timer was linked into. The slot may have come up since.
     level: u8,
     slot: u8,
 }
@@ -40,8 +37,9 @@ impl Node {
 }
 
 /// # Safety
-/// 1. `entry` is live.  2. The caller has its wheel for itself, or the entry,
-///    if that is on no wheel; and `f` reaches no other reference to the node.
+/// 1. `entry` is live.
+/// 2. The caller has exclusive access to the entry's wheel, or to the entry, if it is on no wheel.
+///    `f` makes no other reference to the node.
 pub(super) unsafe fn with_node<R>(entry: NonNull<Entry>, f: impl FnOnce(&mut Node) -> R) -> R {
     // SAFETY: 1.
     let entry = unsafe { entry.as_ref() };
@@ -56,19 +54,19 @@ pub(super) struct Wheel {
     /// All timers up to this tick have been taken out.
     now: u64,
     levels: [Level; LEVELS],
-    /// Their slot has come up, and they are still to be looked at.
+    /// The timers whose slot has come up, and that were not looked at yet.
     up: Option<NonNull<Entry>>,
     len: usize,
 }
 
-/// What one step of the wheel has come to.
+/// The outcome of one step of the wheel.
 #[derive(Debug)]
 pub(super) enum Step {
     /// This timer is due, and off the wheel.
     Due(NonNull<Entry>),
-    /// Something was moved; there may be more to do.
+    /// A timer or a slot was moved, and there may be more to do.
     Moved,
-    /// Nothing is due up to the tick that was asked for.
+    /// No timer is due up to the given tick.
     Done,
 }
 
@@ -94,8 +92,7 @@ impl Wheel {
     }
 
     /// # Safety
-    /// `entry` is on no wheel, and stays live until it is removed from this
-    /// one.
+    /// `entry` is on no wheel, and stays live until it is removed from this one.
     pub(super) unsafe fn insert(&mut self, entry: NonNull<Entry>, when: u64) {
         self.len += 1;
         // SAFETY: the caller's promise, and `&mut self` is the ownership.
@@ -110,8 +107,8 @@ impl Wheel {
         let (level, slot) = if when <= self.now {
             (DUE, 0)
         } else {
-            // The highest bit in which they differ tells the level. What lies
-            // beyond the range waits in the top level, to be sorted again.
+            // The highest bit in which the two ticks differ gives the level. A timer beyond the
+            // range waits in the top level, and is sorted again later.
             let differing = ((when ^ self.now) | (SLOTS as u64 - 1)).min(RANGE - 1);
             let level = differing.ilog2() / SLOT_BITS;
             (level as u8, ((when >> (level * SLOT_BITS)) % SLOTS as u64) as u8)
@@ -153,7 +150,7 @@ impl Wheel {
         match prev {
             // SAFETY: what is on the wheel is live.
             Some(prev) => unsafe { with_node(prev, |node| node.next = next) },
-            // The slot it was linked into has come up.
+            // The slot that it was linked into has come up.
             None if *self.head(level, slot) != Some(entry) => {
                 debug_assert_eq!(self.up, Some(entry));
                 self.up = next;
@@ -172,17 +169,17 @@ impl Wheel {
         self.len -= 1;
     }
 
-    /// When a slot comes up next, and which.
+    /// The next slot to come up: its tick, its level and its index.
     fn next_slot(&self) -> Option<(u64, usize, usize)> {
-        // A lower level's slots all come before a higher level's next one.
+        // All slots of a lower level come before the next slot of a higher one.
         self.levels.iter().enumerate().find_map(|(index, level)| {
             if level.occupied == 0 {
                 return None;
             }
             let shift = SLOT_BITS * index as u32;
             let current = ((self.now >> shift) % SLOTS as u64) as u32;
-            // The current slot last: only in the top level is anything in it,
-            // which lies beyond the range.
+            // The current slot comes last. Only in the top level can it hold timers, which are
+            // beyond the range.
             let ahead = level.occupied.rotate_right(current + 1).trailing_zeros() + 1;
             let slot = (current + ahead) as usize % SLOTS;
             let rotation = 1u64 << (shift + SLOT_BITS);
@@ -194,7 +191,7 @@ impl Wheel {
         })
     }
 
-    /// No timer is due before this tick. `None` if there is no timer.
+    /// A tick before which no timer is due. `None` if there is no timer.
     pub(super) fn next_tick(&self) -> Option<u64> {
         if self.up.is_some() {
             return Some(self.now);
@@ -202,13 +199,13 @@ impl Wheel {
         self.next_slot().map(|(when, ..)| when)
     }
 
-    /// When the first timer is due, exactly; in the past or now, for those that
-    /// are. `None` if there is no timer.
+    /// The exact tick of the first timer. It is at most `now` if that timer is due. `None` if there
+    /// is no timer.
     pub(super) fn first_deadline(&self) -> Option<u64> {
         let slots = match self.next_slot() {
             None => &[],
-            // In the top level, the next slot may hold only what lies beyond
-            // the range, after all the other slots.
+            // In the top level, the next slot may hold only timers beyond the range, which come
+            // after those of all other slots.
             Some((_, level, _)) if level == LEVELS - 1 => &self.levels[level].slots[..],
             Some((_, level, slot)) => &self.levels[level].slots[slot..=slot],
         };
@@ -216,8 +213,8 @@ impl Wheel {
         for head in slots.iter().chain([&self.up]) {
             let mut next = *head;
             while let Some(entry) = next {
-                // SAFETY: what is on the wheel is live; nobody writes to nodes
-                // while `self` is borrowed.
+                // SAFETY: what is on the wheel is live, and nobody writes to nodes while `self` is
+                // borrowed.
                 let (when, after) = unsafe { with_node(entry, |node| (node.when, node.next)) };
                 first = Some(first.unwrap_or(when).min(when));
                 next = after;
@@ -226,12 +223,12 @@ impl Wheel {
         first
     }
 
-    /// Looks at one timer, or at one slot, of those that come up to `now`.
+    /// Looks at one timer, or takes out one slot, of those that come up until `now`.
     pub(super) fn step(&mut self, now: u64) -> Step {
         if let Some(entry) = self.up {
             // SAFETY: it is on this wheel.
             unsafe { self.remove(entry) };
-            // SAFETY: it was on this wheel, which is ours.
+            // SAFETY: it was on this wheel, to which `&mut self` gives exclusive access.
             let when = unsafe { with_node(entry, |node| node.when) };
             if when <= self.now {
                 return Step::Due(entry);
@@ -255,7 +252,7 @@ impl Wheel {
         }
     }
 
-    /// Takes any timer off.
+    /// Takes a timer off, whichever it is.
     pub(super) fn pop_any(&mut self) -> Option<NonNull<Entry>> {
         let entry = self.up.or_else(|| {
             let (_, level, slot) = self.next_slot()?;
@@ -276,7 +273,7 @@ mod tests {
     use std::sync::Arc;
 
     impl Wheel {
-        /// Takes one timer off that is due at `now`.
+        /// Takes off one timer that is due at `now`.
         fn pop(&mut self, now: u64) -> Option<NonNull<Entry>> {
             loop {
                 match self.step(now) {
@@ -298,7 +295,7 @@ mod tests {
         Arc::new(TimerQueue::new(clock, parker, Id::next()))
     }
 
-    /// Against a sorted list, over all levels and beyond the range.
+    /// The wheel against a sorted list, over all levels and beyond the range.
     #[test]
     fn fires_in_order_and_never_early() {
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -329,7 +326,7 @@ mod tests {
             expected.sort_unstable();
             let mut now = start;
             for &at in &expected {
-                // One tick before it is due, it must not come.
+                // One tick earlier, the timer must not fire.
                 if at > now {
                     now = at - 1;
                     if let Some(early) = wheel.pop(now) {
@@ -346,14 +343,14 @@ mod tests {
             assert!(wheel.is_empty());
             assert_eq!(wheel.next_tick(), None);
             for entry in entries {
-                // SAFETY: on no wheel any more, and nobody else's.
+                // SAFETY: the entry is on no wheel any more, and nobody else uses it.
                 unsafe { Entry::free(entry) };
             }
         }
     }
 
-    /// Between any two steps, timers come and go, those of the slot that has
-    /// come up included.
+    /// Between any two steps, timers are inserted and removed, also those of the slot that has come
+    /// up.
     #[test]
     fn timers_come_and_go_while_a_slot_is_taken_apart() {
         const LATEST: u64 = 70 * 64;
@@ -371,10 +368,10 @@ mod tests {
                 let (mut steps, mut is_gone) = (0, false);
                 loop {
                     if steps == after {
-                        // SAFETY: as above; it joins what has come up, or waits.
+                        // SAFETY: the entry is on no wheel, and lives to the end of the round.
                         unsafe { wheel.insert(entries[12], at(0)) };
                         if !fired.contains(&entries[victim]) {
-                            // SAFETY: it has not come off yet.
+                            // SAFETY: the entry is still on the wheel.
                             unsafe { wheel.remove(entries[victim]) };
                             is_gone = true;
                         }
@@ -398,7 +395,7 @@ mod tests {
                 assert!(order.is_sorted(), "{order:?}");
                 assert!(wheel.is_empty());
                 for entry in entries {
-                    // SAFETY: on no wheel any more, and nobody else's.
+                    // SAFETY: the entry is on no wheel any more, and nobody else uses it.
                     unsafe { Entry::free(entry) };
                 }
             }

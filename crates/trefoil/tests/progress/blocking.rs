@@ -115,7 +115,7 @@ fn closures_beside_each_load() {
     }
 }
 
-/// A worker's place is taken ahead of closures that wait.
+/// A thread that is free becomes a worker before it runs closures that wait.
 #[test]
 fn a_worker_goes_before_closures() {
     let runtime = Builder::new_multi_thread()
@@ -142,8 +142,8 @@ fn a_worker_goes_before_closures() {
     drop(end);
 }
 
-/// Once, a closure that blocked in a job that its worker had taken while it
-/// waited in `join` kept the worker's core: what was pinned to it stood still.
+/// A worker waits in `join`, runs a job meanwhile, and blocks in place there. Such a closure once
+/// kept the worker's state, so tasks that were pinned to the worker did not run.
 #[test]
 fn leapfrog_blocks() {
     for workers in [2, 8] {
@@ -191,7 +191,7 @@ thread_local! {
     static MARK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Once, each call started or woke a thread, and the task went on elsewhere.
+/// Each call once started or woke a thread, and the task went on elsewhere.
 #[test]
 fn bip() {
     for workers in WORKERS {
@@ -217,7 +217,7 @@ fn bip() {
     }
 }
 
-/// With work for the others, there is a thread for each that blocks, and no
+/// If there is work for the workers, one thread is started for each thread that blocks, and no
 /// more.
 #[test]
 fn blocking_starts_no_more_threads_than_block() {
@@ -236,7 +236,7 @@ fn blocking_starts_no_more_threads_than_block() {
             }));
         }
         wait_for("loops that block and spawn", || done.load(SeqCst) == workers);
-        // A thread for each that blocks, and those on their way back to the pool.
+        // One thread for each that blocks, and the threads that are about to return to the pool.
         let threads = rig.metrics.num_blocking_threads();
         println!("blocking: {threads} threads, {workers} workers");
         assert!(threads <= 4 * (workers + 1), "{threads} threads, {workers} workers");

@@ -1,5 +1,5 @@
-//! The page's bounds, one function for each line: how many polls a worker makes
-//! before the one that is waited for.
+//! The bounds of the page, one function for each line: how many polls a worker makes before the one
+//! that is measured.
 
 /// "And the turns of pinned tasks among them" adds at most a third.
 fn with_pinned(polls: u64) -> u64 {
@@ -46,8 +46,8 @@ pub(crate) fn timer_among(k: u64, m: u64) -> u64 {
     8 + k / 64 + m / 192 + 2
 }
 
-/// The same of the scheduler of the current thread, "timers are looked at as
-/// often" as the inbox: every 61 polls.
+/// The same for a current-thread runtime. "Timers are looked at as often" as the
+/// inbox: every 61 polls.
 pub(crate) fn timer_of_current_thread(k: u64) -> u64 {
     let m = k + 64;
     61 * (k / 64 + m / 192 + 1)

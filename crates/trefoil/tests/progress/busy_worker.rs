@@ -1,5 +1,5 @@
-//! "Beside a worker that does not come out of its poll." The poll ends when what
-//! is waited for has been seen: if it never is, the watchdog says so.
+//! "Beside a worker that does not come out of its poll." The poll ends when the expected event has
+//! been seen. If it never is, the watchdog says so.
 
 use crate::floods::{Flood, yield_for_ever};
 use crate::rig::{Event, OnDrop, Rig, worker};
@@ -14,7 +14,7 @@ use trefoil::{spawn, task};
 
 const WORKERS: [usize; 2] = [2, 8];
 
-/// A waker that tells that it was woken.
+/// A waker that reports that it was woken.
 struct Tell(Event);
 
 impl Wake for Tell {
@@ -23,7 +23,7 @@ impl Wake for Tell {
     }
 }
 
-/// Holds worker 0 in the poll in which `leave` is called, until `seen`.
+/// Keeps worker 0 in the poll in which `leave` is called, until `seen` has happened.
 fn held(rig: &Rig, what: &str, seen: &Event, leave: impl FnOnce() + Send + 'static) {
     let end = OnDrop(Event::default());
     let its_end = end.0.clone();
@@ -41,7 +41,7 @@ fn held(rig: &Rig, what: &str, seen: &Event, leave: impl FnOnce() + Send + 'stat
 fn tasks_in_its_ring() {
     for workers in WORKERS {
         let rig = Rig::monitored(workers);
-        // All but the last one, which stays in the slot.
+        // All tasks except the last one, which stays in the slot.
         for _ in 0..20 {
             let events: Vec<_> = (0..20).map(|_| Event::default()).collect();
             let (its, all) = (events.clone(), Event::default());
@@ -59,8 +59,8 @@ fn tasks_in_its_ring() {
     }
 }
 
-/// Once, the task in the slot of a worker waited for the end of its poll,
-/// whatever others had time.
+/// The task in a worker's slot once waited for the end of the worker's poll, even if other workers
+/// were idle.
 #[test]
 fn the_task_in_its_lifo_slot() {
     for workers in WORKERS {
@@ -72,7 +72,7 @@ fn the_task_in_its_lifo_slot() {
                 drop(spawn(async move { its.happens() }));
             });
         }
-        // A task that waits is woken into the slot, too.
+        // A task that was waiting and is woken goes to the slot, too.
         let (seen, its) = (Event::default(), Event::default());
         let (told, notify) = (seen.clone(), Arc::new(trefoil::sync::Notify::new()));
         let (waits, listens) = (notify.clone(), its.clone());
@@ -88,7 +88,7 @@ fn the_task_in_its_lifo_slot() {
     }
 }
 
-/// The others have work of their own without end, and take it all the same.
+/// The other workers always have work of their own, and still take the task.
 #[test]
 fn its_lifo_slot_beside_busy_workers() {
     for workers in WORKERS {
@@ -123,8 +123,8 @@ fn its_deferred_wakers() {
     }
 }
 
-/// Once, a timer waited for the end of the poll of the worker on which it was
-/// made, while others were idle.
+/// A timer once waited for the end of the poll of the worker on which it was made, while other
+/// workers were idle.
 #[test]
 fn timers() {
     for workers in WORKERS {
@@ -134,7 +134,7 @@ fn timers() {
             let its = seen.clone();
             let made = Event::default();
             let is_made = made.clone();
-            // Made by a task that runs on worker 0, and may run on any.
+            // The task that makes the timer runs on worker 0, and may run on any worker.
             drop(rig.handle().spawn_pinned(0, async move {
                 let mut sleeps = Box::pin(sleep(Duration::from_millis(due)));
                 let first = sleeps.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -148,7 +148,7 @@ fn timers() {
             made.wait("the timer is made");
             held(&rig, "a timer of a worker in a long poll", &seen, || ());
         }
-        // Many at a time, made in the very poll.
+        // Many timers at a time, made in the long poll itself.
         let (events, all) = (Arc::new(std::sync::atomic::AtomicUsize::new(0)), Event::default());
         struct Count(Arc<std::sync::atomic::AtomicUsize>, Event);
         impl Wake for Count {
@@ -177,7 +177,7 @@ fn timers() {
     }
 }
 
-/// The exception: they wait, and come when the poll has ended.
+/// The exception: these tasks wait, and run when the poll has ended.
 #[test]
 fn tasks_that_are_pinned_to_it() {
     for workers in [1, 2, 8] {
@@ -202,7 +202,7 @@ fn tasks_that_are_pinned_to_it() {
     }
 }
 
-/// All workers but one are held, under each load; the last one serves all.
+/// Under each load, all workers except one are in a long poll, and the last one serves all tasks.
 #[test]
 fn all_but_one_worker_held() {
     for flood in [Flood::Yielders, Flood::Joiners, Flood::Pairs, Flood::Outside, Flood::Timers] {

@@ -1,5 +1,4 @@
-//! "With the scheduler of a current-thread runtime": one queue, first in, first
-//! out.
+//! "With the scheduler of a current-thread runtime": one queue, first in, first out.
 
 use crate::floods::{Flood, yield_for_ever};
 use crate::rig::{Event, OnDrop, WATCHDOG, Worst};
@@ -15,7 +14,7 @@ use trefoil::spawn;
 use trefoil::task::yield_now;
 use trefoil::time::{Duration, sleep_until};
 
-/// Those whose queue has an end: the spawner's grows for ever.
+/// The loads whose queue has an end. The spawner's queue grows for ever.
 const FLOODS: [Flood; 10] = [
     Flood::Pinned,
     Flood::Timers,
@@ -33,7 +32,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// The polls that all others count among themselves.
+/// The number of polls of all other tasks, which they count themselves.
 #[derive(Clone, Default)]
 struct Polls(Arc<AtomicU64>);
 
@@ -42,7 +41,7 @@ impl Polls {
         self.0.load(SeqCst)
     }
 
-    /// Tasks that yield for ever, and count that.
+    /// Spawns tasks that yield for ever and count their polls.
     fn yielders(&self, count: u64) {
         for _ in 0..count {
             let polls = self.clone();
@@ -79,7 +78,7 @@ fn first_in_first_out() {
     });
 }
 
-/// Each of those before it is polled once between two polls of a task.
+/// Between two polls of a task, each task before it is polled once.
 #[test]
 fn a_task_that_yields() {
     let mut worst = Worst::default();
@@ -100,7 +99,7 @@ fn a_task_that_yields() {
     worst.report("current thread, yields");
 }
 
-/// It counts its polls 61 at a time, so what is read of them may be late by that.
+/// The scheduler publishes its count of polls every 61 polls, so a reading may be late by so many.
 #[test]
 fn beside_each_load() {
     let mut worst = Worst::default();
@@ -138,7 +137,7 @@ fn from_other_threads() {
     let driver = thread::spawn(move || {
         drives.block_on(async {
             its.yielders(YIELDERS);
-            // Polled with each round of the loop; not a task.
+            // This future is polled with each round of the loop. It is no task.
             while !is_over.has_happened() {
                 yield_now().await;
             }
@@ -209,7 +208,7 @@ fn timers_and_deferred_wakers() {
     worst.report("current thread, timers");
 }
 
-/// It is polled between two rounds of the tasks, which do not end.
+/// The future is polled between two rounds of the tasks, which never end.
 #[test]
 fn the_future_of_block_on() {
     let runtime = runtime();

@@ -23,11 +23,11 @@ pub(crate) enum Flood {
     Pinned,
     /// 10,000 timers in all, due at once, again and again.
     Timers,
-    /// Sleeps for no time.
+    /// Tasks that sleep for no time, again and again.
     ZeroSleeps,
     /// Sixteen loops that spawn a task and join it.
     Joiners,
-    /// A task that joins fifty through one `FuturesUnordered`, again and again.
+    /// A task that joins fifty others through one `FuturesUnordered`, again and again.
     Unordered,
     /// Threads that join a stream of tasks.
     JoiningThreads,
@@ -35,11 +35,11 @@ pub(crate) enum Flood {
     Pairs,
     /// Fifty tasks that yield.
     Yielders,
-    /// A task that wakes itself, beside a hundred that yield.
+    /// A task that wakes itself, and a hundred tasks that yield.
     Streaks,
     /// Tasks in the ring, each of which starts a chain of three through the slot.
     Chains,
-    /// Tasks that are always ready.
+    /// Tasks whose operations are always ready.
     Budgets,
     /// Two hundred tasks that are woken at once.
     Broadcasts,
@@ -63,11 +63,11 @@ impl Flood {
         Self::Broadcasts,
     ];
 
-    /// Whether what is in the LIFO slot may be displaced by what is woken later,
-    /// and is then a task in the ring.
+    /// Whether a task in the LIFO slot may be displaced by one that is woken later, and is then a
+    /// task in the ring.
     ///
-    /// The one that wakes itself is far behind in the ring while others go before
-    /// the slot; but with several workers, it may come by the shared queue.
+    /// The task that wakes itself is far behind in the ring while others go before the slot. With
+    /// several workers, it may come from the shared queue.
     pub(crate) fn displaces(self, workers: usize) -> bool {
         (workers > 1 && self == Self::Streaks)
             || !matches!(
@@ -81,7 +81,7 @@ impl Flood {
             )
     }
 
-    /// Timers of each worker that may be due at once.
+    /// How many timers of each worker may be due at once.
     pub(crate) fn timers(self, workers: usize) -> u64 {
         match self {
             Self::Timers => 10_000 / workers as u64,
@@ -127,7 +127,7 @@ impl Flood {
         rig
     }
 
-    /// On a worker.
+    /// Starts the load on a worker.
     pub(crate) fn start(self, worker: usize, workers: usize) {
         match self {
             Self::Outside | Self::JoiningThreads => {}
@@ -228,7 +228,7 @@ pub(crate) async fn yield_for_ever() {
     }
 }
 
-/// Ready in its own poll, again and again.
+/// A future that wakes itself in each of its polls, for ever.
 pub(crate) async fn wake_itself_for_ever() {
     poll_fn::<(), _>(|cx| {
         cx.waker().wake_by_ref();

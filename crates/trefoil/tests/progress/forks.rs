@@ -1,5 +1,5 @@
-//! "Forks": whoever waits beside workers that fork. A fork lasts until what is
-//! waited for has been seen.
+//! "Forks": tasks that wait while workers fork. A fork lasts until the expected event has been
+//! seen.
 
 use crate::rig::{Event, OnDrop, Rig, wait_for};
 use std::cell::Cell;
@@ -25,7 +25,7 @@ impl Wake for Tell {
     }
 }
 
-/// Forks until `end`: the closure that is not stolen holds its thread.
+/// Forks once, until `end`: each closure occupies its thread until then.
 fn fork_until(end: &Event) {
     join(|| end.hold(), || end.hold());
 }
@@ -45,9 +45,9 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// All workers are in a poll that forks, until the guard is dropped. None of them
-/// forks before all are there: one that had first taken a part of another's fork
-/// would use up one more of the threads that there may be.
+/// All workers are in a poll that forks, until the guard is dropped. None of them forks before all
+/// are in such a poll. Otherwise a worker could first steal a part of another one's fork, and its
+/// own fork would need one more of the threads whose number is limited.
 fn all_fork(rig: &Rig, fork: fn(&Event)) -> OnDrop {
     let end = OnDrop(Event::default());
     let inside = Arc::new(Barrier::new(rig.workers + 1));
@@ -70,7 +70,7 @@ fn the_oldest_fork_is_stolen() {
             let (stolen, all) = (Event::default(), Event::default());
             let done = all.clone();
             drop(rig.handle().spawn(async move {
-                // The inner forks are newer, and are not what is waited for.
+                // The inner forks are newer, and the wait is for the outer one.
                 join(|| join(|| stolen.hold(), || ()), || stolen.happens());
                 done.happens();
             }));
@@ -168,8 +168,8 @@ thread_local! {
     static LOCKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A lock is held across `join`; all that is queued wants it, too, and must not
-/// run on top of whoever has it.
+/// A lock is held across `join`. Everything that is queued wants the lock, too, and must not run on
+/// the stack of the thread that has it.
 #[test]
 fn a_lock_across_join() {
     for workers in [1, 2, 8] {
@@ -188,7 +188,7 @@ fn a_lock_across_join() {
                         *guard += fib(8);
                         LOCKS.set(false);
                     } else {
-                        // As a fork of others, it may wait for the lock.
+                        // As a fork of another thread, it may wait for the lock.
                         join(|| fib(6), || drop(mutex.lock().unwrap()));
                     }
                     yield_now().await;
@@ -200,7 +200,7 @@ fn a_lock_across_join() {
     }
 }
 
-/// Forks by threads that have taken the workers' places.
+/// Guests fork in the places of the workers.
 #[test]
 fn tasks_beside_guests() {
     for workers in [1, 2, 8] {
@@ -241,8 +241,8 @@ fn tasks_beside_guests() {
     }
 }
 
-/// "At most *W* threads more than there are workers": forks within what serves
-/// the tasks of those that fork.
+/// "At most *W* threads more than there are workers": threads that have become workers for those
+/// that fork, fork in turn.
 #[test]
 fn no_more_than_as_many_threads_again() {
     fn nested(depth: usize, end: Event, deepest: Event) {
@@ -252,7 +252,7 @@ fn no_more_than_as_many_threads_again() {
         scope(|scope| {
             scope.spawn(|_| ());
             let (its_end, its_deepest) = (end.clone(), deepest.clone());
-            // Runs if this worker is retaken.
+            // This runs if this worker's state is retaken.
             drop(Handle::current().spawn_pinned(depth, async move {
                 nested(depth - 1, its_end, its_deepest);
             }));

@@ -1,7 +1,7 @@
 //! An adversary for each line of the page `trefoil::progress`.
 //!
-//! What is measured is polls, as the runtime counts them, and events that come
-//! at all. Nothing passes or fails by a time, but for a watchdog.
+//! The tests count polls, as the runtime does, or wait for events. No test passes or fails by a
+//! time, except by a watchdog.
 
 mod blocking;
 mod bounds;

@@ -37,7 +37,7 @@ fn against(floods: &[Flood], line: &str, mut attack: impl FnMut(&Rig, Flood, &mu
     worst.report(line);
 }
 
-/// Runs a future on a worker, and returns what it returns.
+/// Runs a future on a worker, and returns its output.
 pub(crate) fn run<T, F>(rig: &Rig, pinned: bool, future: F) -> T
 where
     T: Send + 'static,
@@ -58,7 +58,7 @@ where
     output.unwrap()
 }
 
-/// When something was polled: on which worker, at which of its polls.
+/// The poll in which a task was polled: the worker, and the number of the poll.
 type Polled = Arc<Mutex<Option<(usize, u64)>>>;
 
 async fn is_polled(metrics: RuntimeMetrics, polled: Polled) {
@@ -105,7 +105,7 @@ fn a_task_in_the_lifo_slot() {
     });
 }
 
-/// Displaced from the slot by the next one.
+/// The next task displaces the task from the slot.
 #[test]
 fn a_task_in_the_ring() {
     against(&Flood::ALL, "ring", |rig, flood, worst| {
@@ -160,8 +160,7 @@ fn a_task_that_yields() {
     });
 }
 
-/// Once, a task that yielded was never polled again while the shared queue was
-/// never empty.
+/// A task that yielded was once never polled again for as long as the shared queue was not empty.
 #[test]
 fn flood_from_outside() {
     against(&[Flood::Outside], "beside a flood from outside", |rig, flood, worst| {
@@ -183,7 +182,7 @@ fn flood_from_outside() {
     });
 }
 
-/// One of the pinned tasks that yield, behind all others.
+/// A pinned task behind all other pinned tasks.
 #[test]
 fn a_pinned_task() {
     against(&Flood::ALL, "pinned", |rig, flood, worst| {
@@ -212,7 +211,7 @@ fn from_outside(rig: &Rig, pinned: Option<usize>) -> (u64, u64) {
         Some(worker) => rig.handle().spawn_pinned(worker, victim),
         None => rig.handle().spawn(victim),
     });
-    // In this order, so that this thread's own delays do not count.
+    // The order matters: this thread's own delays must not count.
     let p = rig.metrics.global_queue_depth() as u64;
     let before = rig.polls();
     wait_for("a task from outside", || polled.lock().unwrap().is_some());
@@ -230,8 +229,8 @@ fn a_task_in_the_shared_queue() {
     });
 }
 
-/// Once, sixteen loops that spawn and join kept pinned tasks, and those from
-/// outside, from ever being polled.
+/// Because of sixteen loops that spawn and join, pinned tasks and tasks from outside were once
+/// never polled.
 #[test]
 fn pinned() {
     against(&Flood::ALL, "pinned, from outside", |rig, flood, worst| {
@@ -243,7 +242,7 @@ fn pinned() {
     });
 }
 
-/// Notes when it is woken, and where.
+/// A waker that records when and where it was woken.
 #[derive(Debug)]
 pub(crate) struct Noted {
     metrics: RuntimeMetrics,
@@ -294,7 +293,7 @@ fn a_timer() {
                     let polled = timer.as_mut().poll(&mut Context::from_waker(&waker));
                     waiting += u64::from(polled.is_pending());
                 }
-                // All of them come due in this poll, with those of the flood.
+                // All of these timers become due in this poll, with those of the flood.
                 while trefoil::time::Instant::now() < due + Duration::from_millis(1) {
                     std::hint::spin_loop();
                 }
@@ -364,7 +363,7 @@ fn a_task_that_is_always_ready() {
         });
         println!("budget: {most} operations between two polls, {workers} workers");
         assert_ne!(most, 0);
-        // With several, the two may be on different ones.
+        // With several workers, the two tasks may be on different ones.
         if workers == 1 {
             assert!(most <= bounds::operations(), "{most} operations in a row");
         }

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task::{spawn_pinned, yield_now};
 
-/// What a test waits for at most. It is no part of any promise.
+/// How long a test waits at most. No promise of the page depends on it.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
 
 thread_local! {
-    /// The worker whose thread this is, as long as no core changes hands.
+    /// The worker that this thread started as. It is still that worker unless a state is retaken.
     static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The worker of this thread; `None` on threads that are none.
+/// The worker of this thread. `None` on a thread that is no worker.
 pub(crate) fn worker() -> Option<usize> {
     WORKER.get()
 }
@@ -32,7 +32,7 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Something that is to happen.
+/// An event that happens once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Event(Arc<AtomicBool>);
 
@@ -50,7 +50,8 @@ impl Event {
         wait_for(what, || self.has_happened());
     }
 
-    /// Holds the thread until then. Not for ever, so that a failed test ends.
+    /// Occupies the thread until the event happens. This has a time limit, so that a failed test
+    /// ends.
     pub(crate) fn hold(&self) {
         let start = Instant::now();
         while !self.has_happened() && start.elapsed() < 2 * WATCHDOG {
@@ -59,7 +60,7 @@ impl Event {
     }
 }
 
-/// Happens when it is dropped, by a panic as well: what ends a long poll.
+/// An event that happens when this is dropped, also by a panic. It ends a long poll.
 pub(crate) struct OnDrop(pub(crate) Event);
 
 impl Drop for OnDrop {
@@ -68,19 +69,19 @@ impl Drop for OnDrop {
     }
 }
 
-/// A runtime with all that loads it.
+/// A runtime with everything that loads it.
 pub(crate) struct Rig {
     runtime: Option<Runtime>,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) workers: usize,
-    /// Pinned tasks of each worker that are always ready.
+    /// The number of pinned tasks of each worker that are always ready.
     pub(crate) pinned: Arc<AtomicU64>,
     stop: Event,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
 }
 
 impl Rig {
-    /// Without anything that keeps the workers busy.
+    /// A runtime without any load.
     pub(crate) fn new(workers: usize) -> Self {
         let runtime =
             Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
@@ -96,9 +97,9 @@ impl Rig {
         rig
     }
 
-    /// With several workers, each has a pinned task that yields for ever. So
-    /// none of them ever searches, and what one of them has is polled there:
-    /// else no count of its polls would say how long anything waited.
+    /// A runtime in which, if there are several workers, each has a pinned task that yields for
+    /// ever. So none of them ever searches, and tasks are polled by the worker that has them.
+    /// Otherwise the count of its polls would not say how long a task has waited.
     pub(crate) fn kept_busy(workers: usize) -> Self {
         let rig = Self::new(workers);
         if workers > 1 {
@@ -114,8 +115,8 @@ impl Rig {
         rig
     }
 
-    /// As [`Rig::new`], when the monitor has begun: when each worker has made
-    /// more than 61 polls.
+    /// As [`Rig::new`], after each worker has made more than 61 polls, so that the monitor has
+    /// started.
     pub(crate) fn monitored(workers: usize) -> Self {
         let rig = Self::new(workers);
         rig.on_each(|_| async {
@@ -143,7 +144,7 @@ impl Rig {
         }
     }
 
-    /// A thread of the adversary's, which goes on until it is told to stop.
+    /// Starts a thread of the adversary, which runs until it is told to stop.
     pub(crate) fn thread(&self, body: impl Fn(&Handle) + Send + 'static) {
         let (handle, stop) = (self.handle().clone(), self.stop.clone());
         let thread = thread::spawn(move || {
@@ -163,7 +164,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.stop.happens();
-        // First of all, so that threads that wait for tasks are woken.
+        // This comes first, so that threads that wait for tasks are woken.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(WATCHDOG);
         }
@@ -173,7 +174,7 @@ impl Drop for Rig {
     }
 }
 
-/// How many polls each worker had made at some time.
+/// The number of polls that each worker had made at some moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     metrics: RuntimeMetrics,
@@ -186,21 +187,21 @@ impl Counts {
         Self { metrics: metrics.clone(), polls }
     }
 
-    /// Asked in a poll: how many polls its worker has made in between.
+    /// How many polls the worker has made since then. Called in a poll, which does not count.
     pub(crate) fn between(&self, worker: usize) -> u64 {
         self.until(worker, self.metrics.worker_poll_count(worker))
     }
 
-    /// As `between`, for the poll with this number.
+    /// As `between`, for the poll with the given number.
     pub(crate) fn until(&self, worker: usize, poll: u64) -> u64 {
         poll.saturating_sub(self.polls[worker] + 1)
     }
 }
 
-/// What was seen of one line of the page.
+/// The measurements for one line of the page.
 #[derive(Debug, Default)]
 pub(crate) struct Worst {
-    /// Bound and what was seen, where the two are nearest.
+    /// The bound and the measurement, where the two are nearest.
     nearest: Option<(u64, u64)>,
     seen: usize,
 }
@@ -216,7 +217,7 @@ impl Worst {
         }
     }
 
-    /// Prints it, for `--nocapture`; there must have been something.
+    /// Prints the result, for `--nocapture`. Panics if nothing was measured.
     pub(crate) fn report(&self, line: &str) {
         let (seen, bound) = self.nearest.unwrap_or_else(|| panic!("{line}: nothing was measured"));
         println!("{line}: worst {seen} of {bound} polls, in {} measured", self.seen);

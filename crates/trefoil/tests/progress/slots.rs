@@ -1,4 +1,4 @@
-//! A timer whose slot of the wheel it shares with many that are not due.
+//! A timer that shares its slot of the wheel with many timers that are not due.
 
 use crate::bounds;
 use crate::queues::{Noted, run};
@@ -11,13 +11,13 @@ use trefoil::task::coop::unconstrained;
 use trefoil::task::yield_now;
 use trefoil::time::{Duration, Instant, sleep_until};
 
-/// They come up with it, and are moved down one by one.
+/// The number of timers that come up with it, and are moved down one by one.
 const OTHERS: u64 = 300_000;
 
 /// A slot of the wheel's third level, 64² ticks.
 const SLOT: Duration = Duration::from_micros(64 * 64 * 250);
 
-/// The counts at the first poll at which it is due.
+/// The counts at the first poll after the timer became due.
 async fn when_due(due: Instant, metrics: &trefoil::runtime::RuntimeMetrics) -> Counts {
     while Instant::now() < due {
         yield_now().await;
@@ -29,7 +29,7 @@ async fn when_due(due: Instant, metrics: &trefoil::runtime::RuntimeMetrics) -> C
 fn a_timer_among_many_that_are_not_due() {
     let rig = Rig::new(1);
     let metrics = rig.metrics.clone();
-    // The wheel began a little before, when the runtime was built.
+    // The wheel started a little earlier, when the runtime was built.
     let due = Instant::now() + SLOT + Duration::from_millis(2);
     let later = due + SLOT - Duration::from_millis(150);
     let seen = run(
@@ -48,7 +48,7 @@ fn a_timer_among_many_that_are_not_due() {
             let woken = pin!(noted.until_woken(1));
             match select(is_due, woken).await {
                 Either::Left((before, woken)) => woken.await.map(|polls| before.until(0, polls)),
-                // It was fired before this task saw that it was due.
+                // The timer was fired before this task saw that it was due.
                 Either::Right((woken, _)) => woken.map(|_| 0),
             }
         }),

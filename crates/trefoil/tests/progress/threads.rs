@@ -8,8 +8,8 @@ use std::thread;
 use trefoil::spawn;
 use trefoil::task::spawn_pinned;
 
-/// Once, the wake-up of a thread was held back while others were queued. If the
-/// next poll waits for that thread, neither goes on.
+/// The wake-up of a thread was once deferred while tasks were queued. If the next poll waits for
+/// that thread, this is a deadlock.
 #[test]
 fn held_wakeup() {
     for workers in [1, 2, 8] {
@@ -20,7 +20,8 @@ fn held_wakeup() {
             let (go, all) = (Event::default(), Event::default());
             let (its, goes) = (mutex.clone(), go.clone());
             drop(rig.handle().spawn_pinned(0, async move {
-                // With one worker, from the ring, else in the order of the pinned.
+                // With one worker, the task comes from the ring, and otherwise from the pinned
+                // queue.
                 let make = |a, b| (spawn_pinned(0, a), spawn_pinned(0, b));
                 let first = async move { goes.hold() };
                 let second = async move { drop(its.lock()) };
@@ -52,8 +53,7 @@ fn held_wakeup() {
     }
 }
 
-/// The same, with a load on the worker: the next poll, whosever it is, lasts
-/// until the thread goes on.
+/// The same with a load on the worker: the next poll of any task lasts until the thread goes on.
 #[test]
 fn held() {
     for flood in [Flood::Yielders, Flood::Joiners, Flood::Outside, Flood::JoiningThreads] {
@@ -87,7 +87,7 @@ fn held() {
     }
 }
 
-/// Threads in `block_on` whose futures are woken by tasks beside a load.
+/// Threads in `block_on`, whose futures are woken by tasks while there is a load.
 #[test]
 fn a_thread_in_block_on() {
     for flood in Flood::ALL {

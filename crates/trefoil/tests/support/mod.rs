@@ -7,13 +7,13 @@ use std::thread::{self, ThreadId};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime};
 
-/// A runtime with so many workers, and with timers.
+/// A runtime with the given number of workers, and with timers.
 pub(crate) fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-/// A runtime that does not wait when it is dropped: a test that fails because of
-/// a hang is to end, and to say so.
+/// A runtime whose drop does not wait, so that a test that fails because of a hang ends and says
+/// so.
 pub(crate) struct Hasty(pub(crate) Option<Runtime>);
 
 impl Deref for Hasty {
@@ -37,7 +37,7 @@ pub(crate) fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A current-thread runtime, and one with each of these numbers of workers.
+/// A current-thread runtime, and a multi-thread runtime for each of these numbers of workers.
 pub(crate) fn current_and_multi<const N: usize>(workers: [usize; N]) -> Vec<Runtime> {
     std::iter::once(current_thread()).chain(workers.map(multi)).collect()
 }
@@ -53,7 +53,8 @@ pub(crate) fn everywhere(body: impl Fn() + Sync) {
     }
 }
 
-/// Lets one closure wait for the other to start, which proves that they run at the same time.
+/// Waits at the barrier until all closures that share it have started. This proves that they run at
+/// the same time.
 pub(crate) fn meet(barrier: &Barrier) -> ThreadId {
     barrier.wait();
     thread::current().id()

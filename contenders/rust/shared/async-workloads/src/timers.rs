@@ -12,7 +12,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use task_work::sleeper_ms;
 
 use crate::AsyncRuntime;
-use crate::fairness::Naps;
+use crate::fairness::Sleeper;
 use crate::row::{cold, steady};
 
 /// Longer than any sample.
@@ -30,14 +30,14 @@ enum Kind {
     Sleeper { ms: u64 },
     Sleeps { timers: u64 },
     Timeouts { timers: u64 },
-    Naps(Arc<Naps>),
+    Measured(Arc<Sleeper>),
     Alarm(Arc<AtomicBool>),
 }
 
 impl TimedTask {
-    /// One that sleeps several times and writes down how late it was each time.
-    pub(crate) fn naps(naps: Arc<Naps>) -> Self {
-        Self(Kind::Naps(naps))
+    /// A task that sleeps several times, and records how late each sleep ended.
+    pub(crate) fn measured(sleeper: Arc<Sleeper>) -> Self {
+        Self(Kind::Measured(sleeper))
     }
 
     /// One that sleeps a millisecond over and over, until the flag is raised.
@@ -54,7 +54,7 @@ impl TimedTask {
             }
             Kind::Sleeps { timers } => sleeps::<R>(timers).await,
             Kind::Timeouts { timers } => timeouts::<R>(timers).await,
-            Kind::Naps(naps) => naps.run::<R>().await,
+            Kind::Measured(sleeper) => sleeper.run::<R>().await,
             Kind::Alarm(flag) => alarm::<R>(&flag).await,
         }
     }

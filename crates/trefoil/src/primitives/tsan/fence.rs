@@ -1,21 +1,18 @@
-//! What ThreadSanitizer does not understand by itself: a fence.
+//! Fences, which ThreadSanitizer does not support.
 //!
-//! An `Arc` gives a reference back with `fetch_sub(1, Release)`, and whoever
-//! gave back the last one makes a `fence(Acquire)` before it frees. The fence
-//! is compiled into this crate and all that use it, but ThreadSanitizer takes
-//! no notice of fences, and reports every `Arc` whose last reference is given
-//! back by another thread than an earlier one. A standard library that is built
-//! for ThreadSanitizer loads the count with Acquire in the place of the fence.
+//! An `Arc` drops a reference with `fetch_sub(1, Release)`, and whoever drops the last one makes a
+//! `fence(Acquire)` before it frees. The fence is compiled into this crate and all that use it, but
+//! ThreadSanitizer ignores fences. So it reports every `Arc` whose last reference is dropped by
+//! another thread than an earlier one. A standard library that is built for ThreadSanitizer loads
+//! the count with Acquire instead of the fence.
 //!
-//! The same is done here, where the linker lets this file answer for two of
-//! ThreadSanitizer's entry points (`--wrap`, which `cargo xtask tsan` passes):
-//! a thread remembers the count that it brought to zero with Release, and its
-//! next acquiring fence acquires that count. Nothing else is strengthened: a
-//! count without a fence is still a race, and so is a fence without a count.
+//! The same is done here. The linker puts this file's functions in the place of two entry points of
+//! ThreadSanitizer (`--wrap`, which `cargo xtask tsan` passes). A thread remembers the count that
+//! it brought to zero with Release, and its next acquiring fence acquires that count. Nothing else
+//! is strengthened: a count without a fence is still a race, and so is a fence without a count.
 //!
-//! In the language's model an acquiring fence synchronises with the release
-//! sequences of *all* that its thread has read before. This is a part of it, so
-//! what it orders is ordered in fact.
+//! In the language's model, an acquiring fence synchronises with the release sequences of *all*
+//! values that its thread has read before. This is a part of them, so it hides no race.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -28,9 +25,9 @@ const ACQ_REL: c_int = 4;
 const SEQ_CST: c_int = 5;
 
 thread_local! {
-    /// The count that this thread has last brought to zero; null when an
-    /// acquiring fence has been made since. Compared and handed to the
-    /// sanitizer as an address, and never followed.
+    /// The count that this thread has last brought to zero. Null if the thread has made an
+    /// acquiring fence since. The address is compared and passed to the sanitizer, and never
+    /// followed.
     static ZEROED: Cell<*mut u64> = const { Cell::new(ptr::null_mut()) };
 }
 
@@ -51,7 +48,7 @@ unsafe extern "C" fn __wrap___tsan_atomic64_fetch_sub(
     value: u64,
     order: c_int,
 ) -> u64 {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: the caller promises that `word` is a live atomic.
     let before = unsafe { __real___tsan_atomic64_fetch_sub(word, value, order) };
     if before == value && order == RELEASE {
         ZEROED.set(word);
@@ -62,13 +59,12 @@ unsafe extern "C" fn __wrap___tsan_atomic64_fetch_sub(
 /// What code compiled for ThreadSanitizer calls for a fence.
 #[unsafe(no_mangle)]
 extern "C" fn __wrap___tsan_atomic_thread_fence(order: c_int) {
-    // SAFETY: takes any order, and does no more than a fence.
+    // SAFETY: the function takes any order, and does no more than a fence.
     unsafe { __real___tsan_atomic_thread_fence(order) };
     if matches!(order, ACQUIRE | ACQ_REL | SEQ_CST) {
         let word = ZEROED.replace(ptr::null_mut());
         if !word.is_null() {
-            // SAFETY: an address is all that it takes; the sanitizer looks up
-            // its own notes on it.
+            // SAFETY: the sanitizer only uses the address, to look up its own data.
             unsafe { __tsan_acquire(word.cast()) };
         }
     }

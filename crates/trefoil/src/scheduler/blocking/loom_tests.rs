@@ -1,4 +1,4 @@
-//! The pool under loom: closures that come while threads go.
+//! The pool under loom: closures are spawned while threads end.
 
 use super::*;
 use crate::runtime::{Builder, Runtime};
@@ -18,7 +18,7 @@ fn model(preemptions: usize, f: impl Fn() + Send + Sync + 'static) {
     model.check(f);
 }
 
-/// A closure that nobody comes for is a deadlock, which loom reports.
+/// A closure that no thread runs is a deadlock, which loom reports.
 #[test]
 fn loom_blocking_closure_comes_while_the_last_idle_thread_goes() {
     model(1, || {
@@ -27,7 +27,7 @@ fn loom_blocking_closure_comes_while_the_last_idle_thread_goes() {
         let pool = pool(&runtime);
         let clock = thread::spawn(move || pool.work.expire());
         assert_eq!(loom::future::block_on(first).unwrap(), 1);
-        // The thread waits, has waited for long enough, or is gone.
+        // The thread waits, or its wait has timed out, or it has ended.
         let second = runtime.spawn_blocking(|| 2);
         assert_eq!(loom::future::block_on(second).unwrap(), 2);
         clock.join().unwrap();
@@ -58,7 +58,7 @@ fn loom_blocking_end_races_with_a_closure() {
         let spawning = thread::spawn(move || handle.spawn_blocking(move || drop(its)));
         let pool = pool(&runtime);
         drop(runtime);
-        // It runs, was cancelled, or is refused; and it is let go.
+        // The closure runs, is cancelled, or is refused. In each case it is dropped.
         let join = spawning.join().unwrap();
         let _ = loom::future::block_on(join);
         assert_eq!(Arc::strong_count(&count), 1);

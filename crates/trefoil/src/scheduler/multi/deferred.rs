@@ -1,11 +1,11 @@
-//! Wakers to be woken when everything else that is ready had its turn.
+//! Wakers that are woken after everything else that is ready has had its turn.
 
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};
 use std::task::Waker;
 
-/// What one worker's tasks have deferred. The worker wakes it between two
-/// polls, or the monitor, when a poll takes long.
+/// The wakers that one worker's tasks have deferred. The worker wakes them between two polls. If a
+/// poll takes long, the monitor wakes them.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
     /// Written under the lock.
@@ -16,8 +16,8 @@ pub(super) struct Deferred {
 impl Deferred {
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        // Relaxed: the worker reads what it wrote, or what was taken
-        // meanwhile; to the monitor it is a hint.
+        // Relaxed: the worker reads its own write, or a list that was taken meanwhile. For the
+        // monitor, it is a hint.
         self.len.load(Relaxed) == 0
     }
 
@@ -28,8 +28,7 @@ impl Deferred {
         self.len.store(wakers.len(), Relaxed);
     }
 
-    /// All of them. The caller wakes them, which is foreign code, and so not
-    /// under the lock.
+    /// Takes all of them. The caller wakes them outside of the lock, because this is foreign code.
     pub(super) fn take(&self) -> Vec<Waker> {
         if self.is_empty() {
             return Vec::new();

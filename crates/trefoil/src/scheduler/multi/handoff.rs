@@ -1,18 +1,18 @@
-//! Where a worker leaves its state while it does something that may take long,
-//! so that another thread can become the worker.
+//! The slot in which a worker leaves its state while it does something that may take long, so that
+//! another thread can become the worker.
 //!
-//! A worker that forks, or blocks in place, is inside of a poll, and other
-//! tasks must not run on top of its stack. So it *offers* its state here. When
-//! it is done it *reclaims* the state; if another thread has *retaken* it
-//! meanwhile, that thread is the worker now, and this one continues without it.
+//! A worker that forks or blocks in place is inside of a poll, and other tasks must not run on top
+//! of its stack. So it *offers* its state here. When it is done, it *reclaims* the state. If
+//! another thread has *retaken* the state meanwhile, that thread is the worker now, and this one
+//! continues without a state.
 //!
-//! | offer | the others see | who retakes it |
+//! | offer | what others see | who retakes it |
 //! |---|---|---|
 //! | while it forks | a busy worker | the monitor, if something waits for the worker for a period |
 //! | while it blocks | a sleeping worker | whoever has work for a sleeper, at once |
 //!
-//! A worker that forks computes, and one more thread would be one too many;
-//! one that blocks leaves its CPU to somebody else.
+//! A worker that forks computes, so one more thread would be one too many. A worker that blocks
+//! leaves its CPU to other threads.
 
 use super::worker::WorkerState;
 use crate::primitives::UnsafeCell;
@@ -24,37 +24,37 @@ use std::ptr;
 /// The slot for one worker's state.
 #[derive(Debug)]
 pub(super) struct Handoff {
-    /// The offer's number above the flags. Written by RMW: by whoever has the
-    /// state when it offers it, and by whoever takes it.
+    /// The offer's number above the flags. Written by RMW: by the owner of the state that offers
+    /// it, and by whoever takes it.
     ///
-    /// The number is what tells a thread its own offer from a later one, made
-    /// by whoever retook the state from it.
+    /// By the number, a thread tells its own offer from a later one, which the thread that retook
+    /// the state may have made.
     word: AtomicU64,
-    /// What is offered, while it is available.
+    /// The state on offer, while it is available.
     state: UnsafeCell<*mut WorkerState>,
-    /// Threads that fork, and whose state another thread has retaken. While there
-    /// are any, the state's worker serves only tasks. If it stole jobs, more
-    /// threads would compute than there are workers.
+    /// How many threads fork after another thread has retaken their state. While there are any, the
+    /// state's worker serves only tasks: if it stole jobs, more threads would compute than there
+    /// are workers.
     forkers: AtomicU32,
-    /// A thread from outside forks in the place of the state's worker, which
-    /// sleeps: see `worker/guest.rs`. It is one of the `forkers`, too.
+    /// A thread from outside forks in the place of the state's worker, which sleeps: see
+    /// `worker/guest.rs`. It counts as one of the `forkers`, too.
     has_guest: AtomicBool,
 }
 
 /// The state can be taken.
 const AVAILABLE: u64 = 1;
-/// It has pinned tasks, which cannot be seen from outside.
+/// The state has pinned tasks, which other threads cannot see.
 const HAS_PINNED: u64 = 2;
-/// Its thread blocks.
+/// The thread that offers the state blocks.
 const BLOCKS: u64 = 4;
 const NUMBER: u64 = 8;
 
-// SAFETY: the pointer is owned by whoever takes it out, and a state is `Send`.
+// SAFETY: whoever takes the pointer out owns the state, and a state is `Send`.
 unsafe impl Send for Handoff {}
-// SAFETY: the cell passes from one thread to the other with `AVAILABLE`.
+// SAFETY: the right to the cell passes from one thread to the other with `AVAILABLE`.
 unsafe impl Sync for Handoff {}
 
-/// One offer: what it takes to take the state out again.
+/// One offer, which is needed to take the state out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
@@ -79,7 +79,7 @@ impl Handoff {
         }
     }
 
-    /// Offers a state. It is a full fence.
+    /// Offers a state. This is a full fence.
     ///
     /// # Safety
     /// The caller owns the state that this slot is for, and gives it up.
@@ -90,8 +90,8 @@ impl Handoff {
         blocks: bool,
     ) -> Offer {
         self.state.with_mut(|cell| {
-            // SAFETY: the state is the caller's and so not available here, and
-            // nobody looks into the cell of a slot that has none.
+            // SAFETY: the caller owns the state, so the slot is empty, and nobody else accesses the
+            // cell of an empty slot.
             unsafe { *cell = state }
         });
         // Relaxed: only the state's owner makes offers.
@@ -106,21 +106,21 @@ impl Handoff {
         Offer(word)
     }
 
-    /// Takes the state out, if it is still there from that very offer.
+    /// Takes the state out, if this offer is still in force.
     pub(super) fn take(&self, offer: Offer) -> Option<*mut WorkerState> {
         // Acquire: pairs with `offer`. Release: keeps the chain between owners.
         self.word.compare_exchange(offer.0, offer.0 & !AVAILABLE, AcqRel, Relaxed).ok()?;
         Some(self.state.with(|cell| {
-            // SAFETY: the exchange made the state ours, and with it the right
-            // to the cell.
+            // SAFETY: the exchange made us the owner of the state, and gave us the right to the
+            // cell.
             unsafe { *cell }
         }))
     }
 
     /// The offer in force, if there is one.
     pub(super) fn available(&self) -> Option<Offer> {
-        // Relaxed: a hint, or behind a full fence where an offer must not be
-        // missed (`Shared::unpark_worker`, `Monitor::rest`); `take` confirms it.
+        // Relaxed: a hint, which `take` confirms. Where an offer must not be missed, a full fence
+        // comes before (`Shared::unpark_worker`, `Monitor::rest`).
         let word = self.word.load(Relaxed);
         (word & AVAILABLE != 0).then_some(Offer(word))
     }
@@ -137,13 +137,13 @@ impl Handoff {
         self.forkers.fetch_add(1, Relaxed);
     }
 
-    /// That thread is done with its fork, or has kept the state.
+    /// That thread has ended its fork, or has kept the state.
     pub(super) fn remove_forker(&self) {
         // Relaxed: as `has_forkers`.
         self.forkers.fetch_sub(1, Relaxed);
     }
 
-    /// A guest takes the place of the state's worker. It is a full fence.
+    /// A guest takes the place of the state's worker. This is a full fence.
     pub(super) fn guest_enters(&self) {
         self.add_forker();
         // AcqRel: for the fence.
@@ -151,7 +151,7 @@ impl Handoff {
         fence_after_rmw();
     }
 
-    /// The guest leaves. Guests come and go under the lock of the sleepers.
+    /// The guest leaves. Guests enter and leave under the lock of the sleepers.
     pub(super) fn guest_leaves(&self) {
         // Relaxed: policy, as `has_forkers`.
         self.has_guest.store(false, Relaxed);
@@ -169,9 +169,8 @@ mod loom_tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The first thread comes back while its state is retaken, used, and
-    /// offered again: it must not get hold of that later offer, and the state
-    /// has one owner at a time.
+    /// The first thread comes back while its state is retaken, used, and offered again. It must not
+    /// take that later offer, and the state has one owner at a time.
     #[test]
     fn loom_a_thread_reclaims_its_own_offer_or_nothing() {
         loom::model(|| {
@@ -179,11 +178,11 @@ mod loom_tests {
             let is_used = Arc::new(AtomicBool::new(false));
             let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default())));
             let use_it = |is_used: &AtomicBool| {
-                // Relaxed: loom would show a second owner all the same.
+                // Relaxed: loom shows a second owner without any ordering.
                 assert!(!is_used.swap(true, Relaxed), "two owners");
                 is_used.store(false, Relaxed);
             };
-            // SAFETY: nobody else has it.
+            // SAFETY: the state is new, and this is its only owner.
             let first = unsafe { handoff.offer(state, false, true) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
@@ -191,7 +190,7 @@ mod loom_tests {
                     let Some(offer) = handoff.available() else { return false };
                     let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
-                    // SAFETY: just taken.
+                    // SAFETY: the state was just taken, and this is its only owner.
                     let second = unsafe { handoff.offer(state, false, false) };
                     assert_ne!(first, second);
                     let state = handoff.take(second).expect("nobody else knows this offer");
@@ -211,8 +210,8 @@ mod loom_tests {
         });
     }
 
-    /// A pinned task is sent to a worker that begins to block: either the
-    /// sender sees the state on offer, or the worker sees the task.
+    /// A pinned task is sent to a worker that begins to block. Either the sender sees the state on
+    /// offer, or the worker sees the task.
     #[test]
     fn loom_what_is_sent_to_a_worker_that_blocks_finds_a_thread() {
         loom::model(|| {
@@ -236,8 +235,8 @@ mod loom_tests {
         });
     }
 
-    /// Work comes while a worker begins to block, and comes back: the state has
-    /// one owner, which the idle protocol counts as what it is.
+    /// Work is posted while a worker begins to block and comes back. The state has one owner, and
+    /// the idle protocol counts the worker correctly.
     #[test]
     fn loom_a_worker_that_blocks_is_counted_as_one_that_sleeps() {
         use crate::idle::{Asleep, Awake, Idle};
@@ -249,8 +248,7 @@ mod loom_tests {
             work: AtomicU32,
         }
         impl Model {
-            /// As in `Shared::notify` and `unpark_worker`; whether the caller
-            /// has the state.
+            /// As in `Shared::notify` and `unpark_worker`. True if the caller has the state then.
             fn notify(&self) -> bool {
                 fence(SeqCst);
                 self.idle.notify().is_some()

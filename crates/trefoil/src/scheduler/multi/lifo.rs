@@ -1,11 +1,10 @@
 //! The slot for the task that a worker has woken last.
 //!
-//! That task runs next, while its data is in the cache. Only the worker puts
-//! tasks in. It takes them out as well, and so does the monitor, when the
-//! worker has been in one poll for long: so the exchange of the pointer decides
-//! who has the task. (A slot from which every thief may take is what tokio
-//! merged, reverted and merged again; here nobody takes from it who could have
-//! taken from the ring, and the worker keeps what it is about to run.)
+//! That task runs next, while its data is in the cache. Only the worker puts tasks in. The worker
+//! takes them out, and so does the monitor if the worker has been in one poll for long. The
+//! exchange of the pointer decides which of them gets the task. (In tokio, every thief may take
+//! from the slot, a change that was merged, reverted and merged again. Here, thieves take from the
+//! ring only, so the worker keeps the task that it is about to run.)
 
 use crate::primitives::atomic::{AcqRel, AtomicPtr, Relaxed, Release};
 use crate::queue::{Link, Linked};
@@ -14,8 +13,8 @@ use std::ptr::{self, NonNull};
 
 #[derive(Debug)]
 pub(super) struct LifoSlot {
-    /// Null while the slot is empty. Filled by the worker only, emptied by it
-    /// and by the monitor.
+    /// Null while the slot is empty. Only the worker fills the slot. The worker and the monitor
+    /// empty it.
     task: AtomicPtr<Link>,
     /// There is no monitor, so the worker needs no RMW.
     is_solo: bool,
@@ -28,12 +27,12 @@ impl LifoSlot {
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        // Relaxed: the worker reads what it wrote, or a slot that was emptied
-        // meanwhile; to the monitor it is a hint.
+        // Relaxed: the worker reads its own write, or a slot that was emptied meanwhile. For the
+        // monitor, it is a hint.
         self.task.load(Relaxed).is_null()
     }
 
-    /// Puts a task in; returns the one that it displaces.
+    /// Puts a task in, and returns the one that it displaces.
     ///
     /// # Safety
     /// The caller has the state of the worker whose slot this is.
@@ -65,10 +64,10 @@ impl LifoSlot {
         if !self.is_solo {
             return self.take();
         }
-        // Relaxed: nobody else touches it.
+        // Relaxed: no other thread accesses the slot.
         let task = self.task.load(Relaxed);
         self.task.store(ptr::null_mut(), Relaxed);
-        // SAFETY: what is in the slot is the worker's, and was taken out.
+        // SAFETY: the task in the slot was the worker's, and was just taken out.
         unsafe { from_link(task) }
     }
 
@@ -80,7 +79,7 @@ impl LifoSlot {
         }
         // Acquire: pairs with `replace`.
         let task = self.task.swap(ptr::null_mut(), AcqRel);
-        // SAFETY: the exchange made it ours.
+        // SAFETY: the exchange made us the owner of the task.
         unsafe { from_link(task) }
     }
 }

@@ -1,4 +1,4 @@
-//! The scheduler with several workers: what they share.
+//! The scheduler with several workers: the state that they share.
 
 mod deferred;
 mod handoff;
@@ -34,24 +34,24 @@ use worker::WorkerState;
 /// The default of `Builder::search_rounds`.
 pub(crate) const SEARCH_ROUNDS: u32 = 24;
 
-/// What all workers, and all handles, have in common.
+/// The state that all workers and all handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
     remotes: Box<[CachePadded<Remote>]>,
     this: Weak<Self>,
-    /// What the workers have forked.
+    /// The deques, with the jobs that the workers have forked.
     deques: Deques,
-    /// Memory of completed tasks, for new ones.
+    /// The memory of completed tasks, for new tasks.
     depot: Arc<Depot>,
-    /// The thread that serves workers which are in one long poll.
+    /// The thread that serves what waits for workers that are busy for long.
     monitor: CachePadded<Monitor>,
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
-    /// Threads that run the scheduler's tasks: one for each worker state, and one for
-    /// each thread that blocks, or forks, without its state.
+    /// The number of threads that run the scheduler's tasks: one for each worker state, and one for
+    /// each thread that blocks or forks without its state.
     threads: AtomicUsize,
     /// The states of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     over_changed: Condvar,
 }
 
-/// What other threads may access of a worker. The rest is in its `WorkerState`.
+/// The part of a worker that other threads may access. The rest is in its `WorkerState`.
 #[derive(Debug)]
 struct Remote {
     ring: CachePadded<Ring<Runnable>>,
@@ -71,13 +71,13 @@ struct Remote {
     completed_elsewhere: CachePadded<Inbox<CompletedTask>>,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
-    /// The task woken last.
+    /// The task that the worker has woken last.
     lifo: LifoSlot,
     deferred: Deferred,
-    /// The state, while its worker forks or blocks.
+    /// The worker state, while the worker forks or blocks.
     handoff: Handoff,
-    /// The worker counts as asleep although it is not parked: its thread blocks.
-    /// Set before its state is on offer, cleared by whoever counts it as awake.
+    /// The worker counts as asleep although it is not parked, because its thread blocks. This is
+    /// set before the state is on offer. Whoever counts the worker as awake again clears it.
     counts_asleep: AtomicBool,
     counters: Arc<CachePadded<WorkerCounters>>,
 }
@@ -86,7 +86,7 @@ impl Shared {
     /// Makes a scheduler, and starts its threads.
     ///
     /// # Errors
-    /// The system had no thread to give; those started are told to leave.
+    /// The system cannot start a thread. The threads that were started are told to leave.
     pub(crate) fn start(
         common: Common,
         knobs: Knobs,
@@ -137,7 +137,7 @@ impl Shared {
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
                 shared.common.blocking.shut_down();
-                // In the place of the threads that were not started.
+                // This thread leaves in the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
                 }
@@ -179,12 +179,12 @@ impl Shared {
         &self.remotes[0].timers
     }
 
-    /// Queues a new task; cancels it if the runtime is over.
+    /// Queues a new task. If the runtime has shut down, cancels it.
     #[inline]
     pub(crate) fn spawn(self: &Arc<Self>, task: Runnable) {
         let rejected = context::with(|context| {
-            // Whatever is spawned at the end would have to be found and cancelled
-            // by those who leave, and there might be no end to it.
+            // The threads that leave would have to find and cancel tasks that are spawned during
+            // the shutdown, and this might never end.
             if self.is_shut_down() {
                 self.common.tasks_elsewhere.spawned.add_shared(1);
                 return Err(task);
@@ -206,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// From a thread that is not one of the workers.
+    /// Queues a task. Called on a thread that is none of the workers.
     fn inject(&self, task: Runnable) -> Result<(), Runnable> {
         if let Some(worker) = task.pinned_to() {
             return self.send(worker, task);
@@ -216,30 +216,30 @@ impl Shared {
         Ok(())
     }
 
-    /// As `inject`, for a task whose turn has long come.
+    /// As `inject`, for a task that has waited for long: it goes before all others.
     fn inject_first(&self, task: Runnable) -> Result<(), Runnable> {
         self.injector.push_front(task)?;
         self.notify();
         Ok(())
     }
 
-    /// To the one worker that may run it.
+    /// Sends a pinned task to its worker.
     fn send(&self, worker: u32, task: Runnable) -> Result<(), Runnable> {
         let remote = &self.remotes[worker as usize];
         let was_empty = remote.inbox.push(task)?;
-        // Otherwise whoever made it non-empty does this, or has, and the worker
-        // has not emptied it since.
+        // If the inbox was not empty, the thread that made it so does this or has done it, and the
+        // worker has not emptied the inbox since.
         if was_empty {
-            // Between the task and the look at the worker's state.
+            // The fence is between the push of the task and the look at the worker's state.
             fence_after_rmw();
             self.unpark_worker(worker);
         }
         Ok(())
     }
 
-    /// Has a worker woken for work that was made visible, if one has to be.
+    /// Wakes a worker for work that was made visible, if this is needed.
     fn notify(&self) {
-        // Between the work and the look at the sleepers: see `idle/README.md`.
+        // The fence is between the work and the look at the sleepers: see `idle/README.md`.
         fence(SeqCst);
         self.notify_fenced();
     }
@@ -252,14 +252,13 @@ impl Shared {
         true
     }
 
-    /// Has a worker come out of its sleep. If its thread blocks, another one
-    /// becomes the worker.
+    /// Wakes a worker. If its thread blocks, another one becomes the worker.
     ///
-    /// The caller has put a full fence between what it wants the worker for and
-    /// this call: either it sees the state on offer, or whoever offers the state
-    /// sees what came before (`WorkerThread::offer_to_block`).
+    /// The caller has made a full fence between the work for the worker and this call. So either
+    /// the caller sees the state on offer, or the thread that offers the state sees the work
+    /// (`WorkerThread::offer_to_block`).
     ///
-    /// Returns whether there was anybody to wake.
+    /// Returns whether a thread was woken or has become the worker.
     fn unpark_worker(&self, worker: u32) -> bool {
         let remote = &self.remotes[worker as usize];
         if let Some(offer) = remote.handoff.available().filter(|offer| offer.blocks())
@@ -271,34 +270,33 @@ impl Shared {
         remote.parker.unpark()
     }
 
-    /// Takes a state whose thread blocks, unless that came back for it.
+    /// Takes a state that is on offer, unless its thread has reclaimed it.
     fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<WorkerState>> {
         let state = remote.handoff.take(offer)?;
-        // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
-        // ours.
+        // SAFETY: the state was given to `Handoff::offer`, and the exchange made us its owner.
         Some(unsafe { Box::from_raw(state) })
     }
 
-    /// Another thread becomes the worker.
+    /// Has a thread of the blocking pool become the worker.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
         let worker = state.index();
-        // The caller has work for this scheduler, or is one of its threads, and so
-        // keeps it alive.
+        // The caller has work for this scheduler or is one of its threads, so the scheduler is
+        // alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
         let body = Box::new(move |is_new| worker::run(shared, state, is_new));
         if !self.common.blocking.run(&its, body) {
-            // It may take long until there is a thread. Until then, the worker
-            // is no sleeper that could be woken, and it does not search either.
+            // It may take long until a thread is free. Until then, the worker is no sleeper that
+            // can be woken, and it does not search either.
             self.count_as_busy(worker);
         }
     }
 
-    /// A worker that was counted as asleep because its thread blocks is so no
-    /// more, and does not search, even if it was chosen to.
+    /// Counts a worker as busy that was counted as asleep because its thread blocks. It does not
+    /// search, even if it was chosen to.
     fn count_as_busy(&self, worker: u32) {
         if self.wake_from_blocking(worker) == Some(Awake::Searching) && self.idle.stop_searching() {
-            // The last searcher has another one start if there is something.
+            // The last searcher wakes another one if there is work.
             fence(SeqCst);
             if self.has_work() {
                 self.notify_fenced();
@@ -306,25 +304,25 @@ impl Shared {
         }
     }
 
-    /// Ends what `begin_blocking` has begun with the idle protocol. `None` if
-    /// somebody else has ended it.
+    /// Counts a worker as awake that `begin_blocking` has counted as asleep. `None` if another
+    /// thread has done so already.
     fn wake_from_blocking(&self, worker: u32) -> Option<Awake> {
-        // AcqRel: exactly one side is to act on it, after what came before.
+        // AcqRel: exactly one thread acts on it, and sees what came before.
         let is_ours = self.remotes[worker as usize].counts_asleep.swap(false, AcqRel);
         is_ours.then(|| self.idle.wake(worker))
     }
 
-    /// Looks for work again, for a worker that has just been counted as asleep.
+    /// Looks for work once more, after a worker was counted as asleep.
     fn look_again(&self, worker: u32) {
         fence(SeqCst);
-        // This worker may be the one that is chosen. If none can be, because a guest
-        // has just taken its place, the work was there before the guest.
+        // This worker itself may be chosen. If none can be, because a guest has just taken its
+        // place, the work was there before the guest.
         if self.has_work() && !self.notify_fenced() {
             self.unpark_worker(worker);
         }
     }
 
-    /// Whether there is anything that any worker could run.
+    /// Whether there is a task or a job that any worker could run.
     fn has_work(&self) -> bool {
         self.has_queued_tasks() || self.deques.have_public()
     }
@@ -343,12 +341,12 @@ impl Shared {
     pub(crate) fn shut_down(&self) {
         // Once per runtime.
         self.shutdown.store(true, SeqCst);
-        // Between that and the looks at states on offer: a thread that offers one
-        // later sees that the runtime ends (`WorkerThread::offer`).
+        // The fence is between the flag and the looks at states on offer. A thread that offers its
+        // state later sees the flag (`WorkerThread::offer`).
         fence(SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {
             self.unpark_worker(worker as u32);
-            // A fork may wait for what one of the worker's tasks holds.
+            // A fork may wait until one of the worker's tasks is dropped.
             if let Some(offer) = remote.handoff.available().filter(|offer| !offer.blocks()) {
                 self.retake_from_fork(worker as u32, offer);
             }
@@ -356,7 +354,7 @@ impl Shared {
         self.monitor.shut_down();
     }
 
-    /// Waits until all tasks are gone; false if the time ran out first.
+    /// Waits until all tasks are dropped. False if the time ended first.
     pub(crate) fn wait_over(&self, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut over = self.over.lock();
@@ -375,13 +373,14 @@ impl Shared {
         true
     }
 
-    /// A thread leaves, with its state if it has one. The last one cleans up.
+    /// Called by each thread that leaves, with its state if it has one. The last one cancels the
+    /// tasks that are left.
     fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
         if let Some(state) = state {
             self.retired.lock().push(state);
         }
-        // Release: what this thread did to tasks and lists is visible to the
-        // last one. Acquire: so that it may be us.
+        // Release: what this thread did to tasks and lists is visible to the last one. Acquire:
+        // this may be the last one.
         if self.threads.fetch_sub(1, AcqRel) == 1 {
             shutdown::cancel_tasks(self);
             *self.over.lock() = true;
@@ -437,9 +436,9 @@ impl Schedule for Shared {
 /// As for [`Schedule::deliver`].
 #[cold]
 unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
-    // Once the task is in a queue, the runtime may complete it, and end, before this
-    // thread has looked for sleepers.
-    // SAFETY: live up to here by the caller's promise, and from `as_ptr`.
+    // Once the task is in a queue, the runtime may complete it, and end, before this thread has
+    // looked for sleepers.
+    // SAFETY: `this` is from `as_ptr`, and live up to here by the caller's promise.
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
@@ -464,7 +463,7 @@ impl Home for Nowhere {
     }
 }
 
-/// The runtime of a worker, for its context.
+/// The handle of the worker's runtime, for its context.
 fn handle(shared: &Arc<Shared>) -> Handle {
     Handle { scheduler: Scheduler::Multi(Arc::clone(shared)) }
 }

@@ -1,30 +1,33 @@
-//! The thread that looks after workers which are busy for long.
+//! The thread that serves what waits for a worker that is busy for long.
 //!
-//! A worker that forks, or is in one long poll, cannot serve its own queues. So
-//! the monitor looks at all workers every `PERIOD`, and gives what waits there to
-//! others. (The idea, and the name of the retake, are those of Go's `sysmon`.)
+//! A worker that forks, or is in one long poll, cannot serve its own queues. So the monitor looks
+//! at all workers every `PERIOD`, and passes on what waits for a busy one. (The idea, and the word
+//! *retake*, are from Go's `sysmon`.)
 //!
 //! | what waits | the monitor |
 //! |---|---|
 //! | a task in the LIFO slot, in a poll that lasts from look to look | moves it to the injector |
 //! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
-//! | work that was pushed without a wake-up, beside a sleeping worker | wakes one |
-//! | anything, if the worker forks since the last look and no other is free | *retakes* its state |
+//! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
+//! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //!
-//! To retake a state on offer (`handoff.rs`) is to have another thread become the
-//! worker.
+//! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.
 //!
-//! So nothing but a pinned task waits for a busy worker for more than two
-//! periods, and a pinned one only if the worker neither forks nor blocks in
-//! place. What the monitor wakes is foreign code, as everywhere in a scheduler:
-//! a waker that blocks holds the monitor up.
+//! So only two things can wait for a busy worker for more than two periods. One is a task that is
+//! pinned to the worker, and only if the worker neither forks nor blocks in place. The other is
+//! memory: the empty allocations of tasks that were on the worker's list and completed on other
+//! workers. Only the thread that has the worker's state may unlink them (`task/README.md`), and the
+//! monitor does not have a state retaken for memory alone. So a worker in a long poll keeps this
+//! memory until it comes out of the poll.
 //!
-//! The monitor starts when a worker has been idle for a period, or has made so
-//! many polls as the event interval says, and sleeps when all workers have done
-//! so for `QUIET_LOOKS`. With one worker, there is nobody to give anything to;
-//! it exists only if that worker blocks in place.
+//! The monitor calls foreign wakers, as the workers do. A waker that blocks delays the monitor.
+//!
+//! The monitor starts when a worker has been idle for a period, or has made as many polls as the
+//! event interval says. It sleeps when all workers have slept for `QUIET_LOOKS` looks. With one
+//! worker, no other could serve what waits; the monitor then exists only if that worker blocks in
+//! place.
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
@@ -37,17 +40,17 @@ use crate::task::wake_guarded;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two looks.
+/// The time between two looks.
 pub(super) const PERIOD: Duration = Duration::from_millis(2);
 
-/// A timer that is overdue by so much is fired by the monitor: a worker that is
-/// not in a long poll has fired it by then.
+/// How long a timer has to be overdue before the monitor fires it: a worker that is not in a long
+/// poll has fired it by then.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// Looks in vain after which the monitor sleeps.
+/// The monitor sleeps after this many looks in a row at which all workers slept.
 const QUIET_LOOKS: u32 = 50;
 
-/// One look in so many wakes sleeping workers so that they free memory.
+/// Every so many looks, the monitor wakes sleeping workers that have memory to free.
 const REAP_EVERY: u32 = 64;
 
 /// How many timers of a worker are fired at one look.
@@ -55,9 +58,9 @@ const TIMERS_AT_A_LOOK: usize = 1024;
 
 /// There is no monitor.
 const ABSENT: u32 = 0;
-/// It looks, or is about to.
+/// The monitor is looking, or is about to.
 const AWAKE: u32 = 1;
-/// It waits until it is woken.
+/// The monitor waits until it is woken.
 const ASLEEP: u32 = 2;
 
 /// The monitor, seen from the workers.
@@ -66,8 +69,8 @@ pub(super) struct Monitor {
     /// Written by the monitor and by whoever wakes or starts it.
     state: AtomicU32,
     parker: Parker,
-    /// Forking threads whose states were retaken. No more are taken than there
-    /// are workers, so that forks within forks do not make threads without end.
+    /// How many threads are forking whose states were retaken. There are at most as many as
+    /// workers, so that forks within forks do not start threads without end.
     retaken: AtomicUsize,
 }
 
@@ -76,9 +79,8 @@ impl Monitor {
         Self { state: AtomicU32::new(ABSENT), parker: Parker::new(), retaken: AtomicUsize::new(0) }
     }
 
-    /// Sees to it that the monitor is awake. The caller has made visible what
-    /// it is for, with a full fence in between: a state on offer, a guest, or
-    /// that a worker is awake.
+    /// Makes sure that the monitor is awake. The caller has made visible what the monitor is needed
+    /// for (a state on offer, a guest, or a worker that is awake), with a full fence in between.
     #[inline]
     pub(super) fn ensure(&self, shared: &Arc<Shared>) {
         // Relaxed: the worker's half of the store-buffering pattern with `rest`.
@@ -87,7 +89,7 @@ impl Monitor {
         }
     }
 
-    /// For a worker that is awake, and has been for some polls.
+    /// For a worker that has been awake for some polls.
     #[inline]
     pub(super) fn ensure_for_busy(&self, shared: &Arc<Shared>) {
         if shared.workers() > 1 {
@@ -100,13 +102,13 @@ impl Monitor {
     /// For a worker that comes out of its sleep.
     pub(super) fn worker_woke(&self, shared: &Arc<Shared>) {
         if shared.workers() > 1 {
-            // Between the count of those awake and the look at the monitor.
+            // Between the count of workers that are awake and the look at the monitor.
             fence(SeqCst);
             self.ensure(shared);
         }
     }
 
-    /// Whether there is none, and should be.
+    /// Whether there should be a monitor and is none.
     pub(super) fn is_missing(&self, shared: &Shared) -> bool {
         // Relaxed: whoever acts on it looks again (`wake_or_start`).
         shared.workers() > 1 && self.state.load(Relaxed) == ABSENT
@@ -114,7 +116,7 @@ impl Monitor {
 
     #[cold]
     fn wake_or_start(&self, shared: &Arc<Shared>) {
-        // AcqRel: whoever changes the state is the one to act on it.
+        // AcqRel: whoever changes the state acts on it.
         if self.state.compare_exchange(ASLEEP, AWAKE, AcqRel, Relaxed).is_ok() {
             self.parker.unpark();
         } else if self.state.compare_exchange(ABSENT, AWAKE, AcqRel, Relaxed).is_ok() {
@@ -123,8 +125,8 @@ impl Monitor {
             let started =
                 thread::spawn(name, shared.common.thread_stack_bytes, move || monitor(&its));
             if started.is_err() {
-                // The next one tries again. Until then, what waits for a busy
-                // worker waits for its poll to end.
+                // The next caller tries again. Until then, what waits for a busy worker waits for
+                // the end of that worker's poll.
                 self.state.store(ABSENT, Relaxed);
             }
         }
@@ -149,7 +151,7 @@ impl Monitor {
         // worker sees that we sleep, or we see what it has made visible.
         fence(SeqCst);
         if shared.needs_monitor() {
-            // Relaxed: it changes nothing for us who was first.
+            // Relaxed: the outcome is the same whoever was first.
             let _ = self.state.compare_exchange(ASLEEP, AWAKE, Relaxed, Relaxed);
             return;
         }
@@ -167,9 +169,9 @@ struct Seen {
 
 /// The body of the monitor's thread.
 fn monitor(shared: &Arc<Shared>) {
-    // What it is to pass on would wait for as long as polls last, unnoticed.
+    // Without the monitor, tasks would wait for as long as polls last, and nobody would notice.
     let abort = AbortOnUnwind("in the monitor");
-    // For destructors, should this be the last thread to leave.
+    // For destructors, in case this is the last thread to leave.
     let _handle = context::enter_handle(handle(shared));
     shared.common.unpin();
     shared.monitor.parker.adopt();
@@ -177,10 +179,10 @@ fn monitor(shared: &Arc<Shared>) {
     let mut quiet = 0;
     let mut look = 0_u32;
     while !shared.is_shut_down() {
-        // After some months.
+        // It wraps after some months.
         look = look.wrapping_add(1);
         let mut timeout = PERIOD;
-        // One more thread a look is enough for what everybody sees.
+        // One more thread per look is enough for the queues that all workers see.
         let mut is_served = false;
         for (worker, seen) in seen.iter_mut().enumerate() {
             shared.look_at_guest(worker, seen, &mut is_served);
@@ -218,8 +220,8 @@ impl Shared {
                 .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
     }
 
-    /// A guest is in the worker's place since the last look, and tasks wait that
-    /// nobody has time for: the worker sleeps, and has all it needs to serve them.
+    /// Wakes the worker if a guest has been in its place since the last look, and tasks wait while
+    /// no other worker is free: the worker itself sleeps, and can serve them.
     fn look_at_guest(&self, worker: usize, seen: &mut Seen, is_served: &mut bool) {
         let has_guest = self.remotes[worker].handoff.has_guest();
         let had_guest = std::mem::replace(&mut seen.has_guest, has_guest);
@@ -230,11 +232,11 @@ impl Shared {
         }
     }
 
-    /// The worker forks since the last look: it may have to be replaced.
-    /// `is_served` if a worker was just woken for what everybody sees.
+    /// Replaces the worker if it has forked since the last look and is needed. `is_served` says
+    /// that a worker was just woken for the queues that all workers see.
     fn look_at_offer(&self, worker: u32, seen: &mut Seen, is_served: bool) {
         let remote = &self.remotes[worker as usize];
-        // One that blocks is replaced by whoever needs it.
+        // A worker that blocks is replaced by whoever needs it.
         let offer = remote.handoff.available().filter(|offer| !offer.blocks());
         let before = std::mem::replace(&mut seen.offer, offer);
         if let Some(offer) = offer.filter(|_| before == offer)
@@ -244,13 +246,12 @@ impl Shared {
         }
     }
 
-    /// Whether something waits that nobody but the worker of the state on offer
-    /// will serve.
+    /// Whether something waits that only the worker of the state on offer will serve.
     fn is_needed(&self, remote: &Remote, offer: Offer, is_served: bool) -> bool {
         if offer.has_pinned() || !remote.inbox.is_empty() {
             return true;
         }
-        // What everybody sees is the others' business, if there are others.
+        // Another worker serves what all workers see, if one is free.
         let is_seen = !remote.ring.is_empty() || !self.injector.is_empty();
         !is_served && self.is_all_busy() && is_seen
     }
@@ -259,8 +260,8 @@ impl Shared {
         self.idle.counts() == (0, 0)
     }
 
-    /// Has another thread become the worker whose own one forks, if the state is
-    /// still there and there may be one more thread.
+    /// Has another thread become the worker in place of the thread that forks, if the state is
+    /// still on offer and one more thread is allowed.
     pub(super) fn retake_from_fork(&self, worker: u32, offer: Offer) {
         let remote = &self.remotes[worker as usize];
         let retaken = &self.monitor.retaken;
@@ -270,10 +271,9 @@ impl Shared {
             return;
         }
         remote.handoff.add_forker();
-        // Before the state is taken, become one of the scheduler's threads, so
-        // that the one that forks is not the last to leave. If none is left,
-        // the runtime is over.
-        // SeqCst: once per retake, and no weaker one is argued for.
+        // Become one of the scheduler's threads before the state is taken, so that the forking
+        // thread is not the last to leave. If no thread is left, the runtime is over.
+        // SeqCst: a retake is rare, so nothing weaker was proved.
         let join = |threads: usize| (threads > 0).then(|| threads + 1);
         if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
             return self.monitor.fork_ended(&remote.handoff);
@@ -289,7 +289,7 @@ impl Shared {
         }
     }
 
-    /// The same poll lasts since the last look: others get what the worker kept for
+    /// If the worker has been in the same poll since the last look, passes on what it has kept for
     /// the time after that poll.
     fn look_at_poll(&self, worker: usize, seen: &mut Seen) {
         let remote = &self.remotes[worker];
@@ -297,8 +297,7 @@ impl Shared {
         if std::mem::replace(&mut seen.polls, polls) != polls {
             return;
         }
-        // With one worker, the slot is the worker's own, and nobody could run
-        // what is in it.
+        // With one worker, no other could run the task in the slot.
         if self.workers() > 1 && !remote.lifo.is_empty() {
             self.empty_slot_of(remote);
         }
@@ -308,9 +307,9 @@ impl Shared {
     #[cold]
     fn empty_slot_of(&self, remote: &Remote) {
         let Some(shared) = self.this.upgrade() else { return };
-        // With a task in its hands, the monitor is one of the scheduler's threads:
-        // the last one to leave cancels what it finds, and it must find the task.
-        // SeqCst: once per task that a long poll holds up.
+        // While the monitor holds a task, it is one of the scheduler's threads: the last thread to
+        // leave cancels the tasks that it finds, and has to find this one.
+        // SeqCst: once per task that a long poll delays.
         let join = |threads: usize| (threads > 0).then(|| threads + 1);
         if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
             return;
@@ -348,8 +347,8 @@ mod loom_tests {
     use crate::primitives::atomic::AtomicBool;
     use std::ptr;
 
-    /// The store-buffering pattern of `ensure` and `rest`, about something that `make` makes
-    /// visible with a full fence, and `see` sees.
+    /// The store-buffering pattern of `ensure` and `rest`: `make` makes something visible with a
+    /// full fence, and `see` looks for it.
     fn one_sees_the_other(make: fn(&Handoff), see: fn(&Handoff) -> bool) {
         loom::model(move || {
             let handoff = Arc::new(Handoff::new());
@@ -412,11 +411,11 @@ mod loom_tests {
         });
     }
 
-    /// What of `Shared` the end of a runtime and `empty_slot_of` share, about one task.
+    /// The parts of `Shared` that the end of a runtime and `empty_slot_of` both use, for one task.
     struct End {
         threads: AtomicUsize,
         slot: AtomicBool,
-        /// Whether the task is in the injector; `None` when that is closed.
+        /// Whether the task is in the injector; `None` once the injector is closed.
         injector: Mutex<Option<bool>>,
         cancelled: AtomicUsize,
     }
@@ -450,8 +449,8 @@ mod loom_tests {
         }
     }
 
-    /// The monitor takes the task of a worker's slot while the workers leave: the last
-    /// thread to leave finds the task.
+    /// The monitor takes the task from a worker's slot while the workers leave. The last thread to
+    /// leave finds the task.
     #[test]
     fn loom_a_task_that_the_monitor_holds_is_found_at_the_end() {
         loom::model(|| {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// Called by the last thread to leave, which therefore has exclusive access to
 /// all queues and lists. Wakers on foreign threads may still be in use.
 ///
-/// The thread has no worker state any more. So what the futures' destructors wake
-/// or spawn is sent to the injector, which is closed first.
+/// The thread has no worker state any more. So tasks that the futures' destructors wake or spawn
+/// are sent to the injector, which is closed first.
 pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     let mut states = std::mem::take(&mut *shared.retired.lock());
     states.sort_by_key(|state| state.index());
@@ -26,8 +26,8 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
             cancel(task);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
-        // SAFETY: the owner has left, which its thread announced with its last
-        // access (`Shared::retire`), so this thread alone accesses the ring.
+        // SAFETY: the owner's thread has left, which its last access has announced
+        // (`Shared::retire`). So only this thread accesses the ring.
         while let Some(task) = unsafe { remote.ring.pop() } {
             cancel(task);
         }
@@ -44,7 +44,7 @@ pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
     }
 }
 
-/// A worker whose thread has left, while its tasks are cancelled.
+/// A worker whose thread has left, for the time in which its tasks are cancelled.
 struct RetiredWorker<'a> {
     shared: &'a Shared,
     state: &'a WorkerState,

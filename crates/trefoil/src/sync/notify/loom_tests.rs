@@ -1,4 +1,4 @@
-//! Those who wait, notify and give up, under loom.
+//! Tasks that wait, notify, and stop waiting, under loom.
 
 use super::*;
 use crate::primitives::atomic::AtomicBool;
@@ -9,7 +9,7 @@ fn poll(future: Pin<&mut impl Future>) -> bool {
     future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// Whether a permit is stored, which is taken.
+/// Takes the permit. True if one was stored.
 fn has_permit(notify: &Notify) -> bool {
     poll(pin!(notify.notified()))
 }
@@ -21,7 +21,7 @@ fn loom_notify_one_is_not_lost_and_publishes() {
         let flag = Arc::new(AtomicBool::new(false));
         let (its, there) = (Arc::clone(&notify), Arc::clone(&flag));
         let notifying = thread::spawn(move || {
-            // Relaxed: the notification is to publish it.
+            // Relaxed: the notification has to publish it.
             there.store(true, Relaxed);
             its.notify_one();
         });
@@ -93,8 +93,8 @@ fn loom_notify_waiters_reaches_those_that_exist() {
             its.notify_waiters();
         });
         let notified = notify.notified();
-        // Whoever was made before the call is woken by it; whoever was made
-        // after it sees what came before.
+        // A future that was made before the call is woken by it. A future that was made after it
+        // sees what came before the call.
         if !flag.load(Relaxed) {
             loom::future::block_on(notified);
             assert!(flag.load(Relaxed));
@@ -117,7 +117,7 @@ fn loom_notify_waiters_races_with_one_that_gives_up() {
         drop(first);
         notifying.join().unwrap();
         assert!(poll(second.as_mut()));
-        // No permit is made of what was for all.
+        // `notify_waiters` stores no permit.
         assert!(!has_permit(&notify));
     });
 }
@@ -135,8 +135,8 @@ fn loom_notify_one_beside_notify_waiters() {
         notifying.join().unwrap();
         assert!(poll(only.as_mut()));
         drop(only);
-        // If the permit went to the one that waited, there is none; if all were
-        // notified before, it was stored.
+        // If the waiter got the permit, none is left. If `notify_waiters` came first, the permit
+        // was stored.
         let _ = permit;
         assert!(!has_permit(&notify));
     });

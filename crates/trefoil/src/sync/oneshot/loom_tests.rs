@@ -8,7 +8,7 @@ use std::task::Wake;
 /// Counts what is alive.
 type Alive = Arc<()>;
 
-/// A waker that remembers; it orders nothing, so that only the channel does.
+/// A waker that stores whether it was woken. It orders nothing, so that only the channel does.
 struct Woken(AtomicBool);
 
 impl Woken {

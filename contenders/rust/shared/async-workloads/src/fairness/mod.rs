@@ -20,7 +20,7 @@ use palio_protocol::harness::{Iteration, Prepare, Refusal, Request};
 
 use crate::AsyncRuntime;
 
-pub(crate) use timers::Naps;
+pub(crate) use timers::Sleeper;
 
 /// Every row of the suite that `R` can run.
 pub(crate) fn rows<R: AsyncRuntime>() -> Vec<(&'static str, Prepare)> {

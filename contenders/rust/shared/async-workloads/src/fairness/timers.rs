@@ -12,20 +12,20 @@ use crate::AsyncRuntime;
 use crate::background::Busy;
 use crate::timers::TimedTask;
 
-/// A task that sleeps so many times, and how late each sleep ended.
+/// A task that sleeps several times, and how late each sleep ended.
 #[derive(Debug)]
-pub(crate) struct Naps {
-    sleeper: u64,
+pub(crate) struct Sleeper {
+    number: u64,
     sleeps: u64,
     lateness_ns: Mutex<Vec<u64>>,
 }
 
-impl Naps {
+impl Sleeper {
     /// Sleeps 1 to 4 ms at a time; returns the number of sleeps.
     pub(crate) async fn run<R: AsyncRuntime>(&self) -> u64 {
         let mut late_ns = Vec::with_capacity(self.sleeps as usize);
-        for nap in 0..self.sleeps {
-            let length = Duration::from_millis(1 + splitmix64(self.sleeper << 32 | nap) % 4);
+        for sleep in 0..self.sleeps {
+            let length = Duration::from_millis(1 + splitmix64(self.number << 32 | sleep) % 4);
             let deadline = Instant::now() + length;
             R::sleep(length).await;
             late_ns.push(ns(Instant::now().saturating_duration_since(deadline)));
@@ -36,18 +36,20 @@ impl Naps {
 }
 
 async fn sleep_all<R: AsyncRuntime>(sleepers: u64, sleeps: u64) -> Vec<u64> {
-    let naps: Vec<_> = (0..sleepers)
-        .map(|sleeper| Arc::new(Naps { sleeper, sleeps, lateness_ns: Mutex::default() }))
+    let sleepers: Vec<_> = (0..sleepers)
+        .map(|number| Arc::new(Sleeper { number, sleeps, lateness_ns: Mutex::default() }))
         .collect();
-    let joins: Vec<_> =
-        naps.iter().map(|naps| R::spawn_timed(TimedTask::naps(Arc::clone(naps)))).collect();
+    let joins: Vec<_> = sleepers
+        .iter()
+        .map(|sleeper| R::spawn_timed(TimedTask::measured(Arc::clone(sleeper))))
+        .collect();
     for join in joins {
         join.await;
     }
-    let late_ns = |naps: &Arc<Naps>| {
-        std::mem::take(&mut *naps.lateness_ns.lock().unwrap_or_else(PoisonError::into_inner))
+    let late_ns = |sleeper: &Arc<Sleeper>| {
+        std::mem::take(&mut *sleeper.lateness_ns.lock().unwrap_or_else(PoisonError::into_inner))
     };
-    naps.iter().flat_map(late_ns).collect()
+    sleepers.iter().flat_map(late_ns).collect()
 }
 
 pub(super) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {

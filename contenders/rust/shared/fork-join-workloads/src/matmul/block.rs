@@ -107,9 +107,9 @@ mod sealed {
 
 /// A block to write, the only one that covers its cells.
 ///
-/// **Invariant:** two live blocks never cover the same cell, and nobody else touches the cells
+/// **Invariant:** two live blocks never cover the same cell, and nobody else accesses the cells
 /// while a block lives. A block starts as the whole of a matrix that it borrows exclusively or
-/// owns; from then on it is only cut, lent and put together again.
+/// owns. From then on it is only split, reborrowed and joined.
 pub struct BlockMut<K> {
     cells: K,
     place: Place,
@@ -146,7 +146,7 @@ impl<K: Cells> BlockMut<K> {
         unsafe { &mut *UnsafeCell::raw_get(row) }
     }
 
-    /// Lends upper left, upper right, lower left and lower right.
+    /// Reborrows the block as upper left, upper right, lower left and lower right.
     pub fn quadrants(&mut self) -> [BlockMut<&[Cell<f32>]>; 4] {
         let places = self.place.quadrants();
         places.map(|place| BlockMut { cells: &*self.cells, place })

@@ -1,0 +1,327 @@
+//! The files of the catalogue.
+//!
+//! Their format is apart from the types that the rest of Palio uses, so that these stay free of its
+//! conveniences (`like`, numbers as values).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::{
+    Catalogue, Instance, Model, Prediction, Preset, Scope, Settings, Suite, Threads, Workload,
+};
+use crate::stats::Statistic;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FamilyFile {
+    id: String,
+    title: String,
+    model: Model,
+    scope: Scope,
+    unit: String,
+    source: String,
+    definition: String,
+    #[serde(default)]
+    variants: Vec<BTreeMap<String, Scalar>>,
+    #[serde(default)]
+    predictions: Vec<Prediction>,
+    elapsed_ns_min: Option<u64>,
+    statistic: Option<Statistic>,
+    case: Vec<CaseFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    #[serde(default)]
+    name: String,
+    /// Instead of the family's.
+    title: Option<String>,
+    unit: Option<String>,
+    statistic: Option<Statistic>,
+    predictions: Option<Vec<Prediction>>,
+    quick: InstanceFile,
+    native: InstanceFile,
+    published: InstanceFile,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InstanceFile {
+    like: Option<Preset>,
+    set: Option<BTreeMap<String, Scalar>>,
+    threads: Option<Vec<Threads>>,
+    answer: Option<String>,
+    ops: Option<u64>,
+    work: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Integer(i64),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuitesFile {
+    suite: Vec<Suite>,
+}
+
+fn settings(raw: &BTreeMap<String, Scalar>) -> Settings {
+    raw.iter()
+        .map(|(key, value)| {
+            let text = match value {
+                Scalar::Integer(number) => number.to_string(),
+                Scalar::Text(text) => text.clone(),
+            };
+            (key.clone(), text)
+        })
+        .collect()
+}
+
+impl CaseFile {
+    fn of(&self, preset: Preset) -> &InstanceFile {
+        match preset {
+            Preset::Quick => &self.quick,
+            Preset::Native => &self.native,
+            Preset::Published => &self.published,
+        }
+    }
+
+    /// Resolves `like`: what a preset does not say is as in the one that it names.
+    fn instance(&self, preset: Preset, seen: &mut Vec<Preset>) -> Result<Instance> {
+        if seen.contains(&preset) {
+            bail!("the preset {preset} is `like` itself");
+        }
+        seen.push(preset);
+        let file = self.of(preset);
+        let base = file.like.map(|like| self.instance(like, seen)).transpose()?;
+        let base = base.as_ref();
+        let missing = |key: &str| format!("the preset {preset} has neither `{key}` nor a `like`");
+        let instance = Instance {
+            set: file
+                .set
+                .as_ref()
+                .map(settings)
+                .or_else(|| base.map(|b| b.set.clone()))
+                .unwrap_or_default(),
+            threads: file
+                .threads
+                .clone()
+                .or_else(|| base.map(|b| b.threads.clone()))
+                .with_context(|| missing("threads"))?,
+            answer: file
+                .answer
+                .clone()
+                .or_else(|| base.map(|b| b.answer.clone()))
+                .with_context(|| missing("answer"))?,
+            ops: file.ops.or_else(|| base.map(|b| b.ops)).with_context(|| missing("ops"))?,
+            work: file.work.or_else(|| base.and_then(|b| b.work)),
+        };
+        if instance.threads.is_empty() {
+            bail!("the preset {preset} has an empty list `threads`");
+        }
+        Ok(instance)
+    }
+}
+
+impl FamilyFile {
+    fn workloads(&self) -> Result<Vec<Workload>> {
+        if self.case.is_empty() {
+            bail!("there is no [[case]]");
+        }
+        let variants = match &self.variants[..] {
+            [] => vec![Settings::new()],
+            variants => variants.iter().map(settings).collect(),
+        };
+        self.case
+            .iter()
+            .map(|case| {
+                let id = match case.name.as_str() {
+                    "" => self.id.clone(),
+                    name => format!("{}/{name}", self.id),
+                };
+                let statistic = case.statistic.or(self.statistic);
+                let presets: BTreeMap<Preset, Instance> =
+                    [Preset::Quick, Preset::Native, Preset::Published]
+                        .into_iter()
+                        .map(|preset| Ok((preset, case.instance(preset, &mut Vec::new())?)))
+                        .collect::<Result<_>>()
+                        .with_context(|| format!("in the case {id}"))?;
+                if let Some(statistic) = statistic
+                    && let Some((preset, _)) =
+                        presets.iter().find(|(_, instance)| instance.ops < statistic.events_min())
+                {
+                    bail!(
+                        "in the case {id}: the {statistic} of an iteration needs {} events, and \
+                         the preset {preset} has fewer `ops`",
+                        statistic.events_min()
+                    );
+                }
+                Ok(Workload {
+                    id,
+                    family: self.id.clone(),
+                    title: case.title.as_ref().unwrap_or(&self.title).clone(),
+                    model: self.model,
+                    scope: self.scope,
+                    unit: case.unit.as_ref().unwrap_or(&self.unit).clone(),
+                    source: self.source.clone(),
+                    definition: self.definition.trim().to_owned(),
+                    variants: variants.clone(),
+                    predictions: case.predictions.as_ref().unwrap_or(&self.predictions).clone(),
+                    elapsed_ns_min: self.elapsed_ns_min,
+                    statistic,
+                    presets,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Every `.toml` file below `folder`, sorted, so that nothing depends on the file system's order.
+fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    for entry in entries {
+        let path =
+            entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
+        if path.is_dir() {
+            toml_files(&path, found)?;
+        } else if path.extension().is_some_and(|ending| ending == "toml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+/// Reads and parses one TOML file; an error names the file, the line and the column.
+pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+impl Catalogue {
+    /// Reads all of `folder`: `suites.toml` and a file for each family.
+    ///
+    /// # Errors
+    /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload
+    /// that is not there.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let mut catalogue = Self::default();
+        let mut files = Vec::new();
+        toml_files(folder, &mut files)?;
+        let mut suites_path = PathBuf::new();
+        for path in files {
+            if path.file_name().is_some_and(|name| name == "suites.toml") {
+                catalogue.suites = read_toml::<SuitesFile>(&path)?.suite;
+                suites_path = path;
+                continue;
+            }
+            let family: FamilyFile = read_toml(&path)?;
+            let workloads =
+                family.workloads().with_context(|| format!("{} is malformed", path.display()))?;
+            for workload in workloads {
+                if catalogue.workloads.iter().any(|other| other.id == workload.id) {
+                    bail!("{}: the workload {:?} is defined twice", path.display(), workload.id);
+                }
+                catalogue.workloads.push(workload);
+            }
+        }
+        for suite in &catalogue.suites {
+            for id in &suite.workloads {
+                catalogue.workload(id).with_context(|| {
+                    format!("{}: in the suite {:?}", suites_path.display(), suite.id)
+                })?;
+            }
+        }
+        Ok(catalogue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings_text;
+    use super::*;
+
+    const FAMILY: &str = r#"
+        id = "echo"
+        title = "Echo"
+        model = "async"
+        scope = "steady"
+        unit = "echo"
+        source = "test"
+        definition = "…"
+        [[case]]
+        name = "small"
+        published = { set = { n = 10, how = "fast" }, threads = [4], answer = "10", ops = 10, work = 20 }
+        native = { like = "published", threads = [1, "cores"] }
+        quick = { like = "native" }
+    "#;
+
+    fn family(text: &str) -> Result<Vec<Workload>> {
+        toml::from_str::<FamilyFile>(text)?.workloads()
+    }
+
+    #[test]
+    fn like_takes_over_what_is_not_said() {
+        let workloads = family(FAMILY).unwrap();
+        let quick = &workloads[0].presets[&Preset::Quick];
+        assert_eq!(workloads[0].id, "echo/small");
+        assert_eq!(quick.threads, [Threads::Count(1), Threads::Cores]);
+        assert_eq!((quick.answer.as_str(), quick.ops, quick.work), ("10", 10, Some(20)));
+        assert_eq!(settings_text(&quick.set), "how=fast,n=10");
+    }
+
+    #[test]
+    fn a_circle_of_likes_is_refused() {
+        let circle = FAMILY
+            .replace("{ like = \"published\", threads = [1, \"cores\"] }", "{ like = \"quick\" }");
+        assert!(format!("{:#}", family(&circle).unwrap_err()).contains("`like` itself"));
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_key() {
+        let typo = FAMILY.replace("unit =", "unti =");
+        let error = format!("{:#}", family(&typo).unwrap_err());
+        assert!(error.contains("unti") && error.contains("line 6"), "{error}");
+    }
+
+    #[test]
+    fn a_statistic_needs_enough_events() {
+        let with = |ops: u32, statistic: &str| {
+            let text = FAMILY
+                .replace("ops = 10", &format!("ops = {ops}"))
+                .replace("[[case]]", &format!("[[case]]\nstatistic = \"{statistic}\""));
+            family(&text)
+        };
+        assert_eq!(with(1_000, "p99").unwrap()[0].statistic, Some(Statistic::P99));
+        assert_eq!(with(1, "max").unwrap()[0].statistic, Some(Statistic::Max));
+        let error = format!("{:#}", with(9_999, "p99.9").unwrap_err());
+        assert!(error.contains("p99.9") && error.contains("10000 events"), "{error}");
+        assert!(with(1_000, "p98").is_err());
+    }
+
+    #[test]
+    fn zero_threads_are_refused() {
+        let zero = FAMILY.replace("threads = [4]", "threads = [0]");
+        assert!(
+            format!("{:#}", family(&zero).unwrap_err()).contains("0 is not a number of threads")
+        );
+    }
+
+    #[test]
+    fn the_catalogue_of_the_project_loads() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+        let catalogue = Catalogue::load(&folder).unwrap();
+        assert!(catalogue.suite("quick").is_ok());
+        let error = catalogue.workload("fibb").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"fib\""), "{error}");
+    }
+}

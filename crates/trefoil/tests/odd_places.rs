@@ -1,0 +1,307 @@
+//! Foreign code in odd places: destructors when a runtime ends, wakers, names of threads, and
+//! code that blocks in the midst of forks.
+//!
+//! Nothing passes or fails by a time, but for a watchdog, which says what hangs.
+
+mod support;
+
+use std::cell::Cell;
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use support::watch::{
+    Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
+};
+use support::{Hasty, fib, multi};
+use trefoil::fork_join::join;
+use trefoil::runtime::{Builder, RuntimeMetrics};
+use trefoil::spawn;
+use trefoil::task::{block_in_place, spawn_pinned, yield_now};
+
+
+thread_local! {
+    static IS_SPAWNING: Cell<bool> = const { Cell::new(false) };
+    static WAS_REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Counts its drop, and does something in it.
+struct OnDrop(Arc<AtomicUsize>, fn());
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+        WAS_REFUSED.set(WAS_REFUSED.get() || IS_SPAWNING.get());
+        self.1();
+    }
+}
+
+/// Tasks whose destructors fork: each is dropped, and the worker's state is not lost among the
+/// threads that are workers one after the other.
+#[test]
+fn destructors_fork_when_a_runtime_ends() {
+    const TASKS: usize = 16;
+    let runtime = Hasty(Some(multi(2)));
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (start, started) = mpsc::channel();
+    for n in 0..TASKS {
+        let (start, its) = (start.clone(), dropped.clone());
+        drop(runtime.spawn_pinned(n % 2, async move {
+            let _held = OnDrop(its, || assert_eq!(fib(10), 55));
+            start.send(()).unwrap();
+            pending::<()>().await;
+        }));
+    }
+    for _ in 0..TASKS {
+        receive("a task starts", &started);
+    }
+    drop_returns("the drop of a runtime whose tasks fork when they are dropped", runtime);
+    assert_eq!(dropped.load(SeqCst), TASKS);
+}
+
+/// A runtime that ends refuses what its tasks spawn, and the future is dropped in the poll of
+/// another task: what its destructor does there is not done by that future's task.
+#[test]
+fn destructors_of_refused_tasks_block_and_fork() {
+    let block: fn() = || block_in_place(|| ());
+    let fork: fn() = || assert_eq!(fib(10), 55);
+    for (workers, what) in [(1, block), (2, block), (2, fork)] {
+        let runtime = Hasty(Some(multi(workers)));
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (start, started) = mpsc::channel();
+        let its = dropped.clone();
+        drop(runtime.spawn(async move {
+            start.send(()).unwrap();
+            while !WAS_REFUSED.replace(false) {
+                let held = OnDrop(its.clone(), what);
+                IS_SPAWNING.set(true);
+                drop(spawn(async move { drop(held) }));
+                IS_SPAWNING.set(false);
+                thread::yield_now();
+            }
+            // So that this task rests where it was polled.
+            pending::<()>().await;
+        }));
+        receive("a task spawns", &started);
+        drop_returns("the drop of a runtime that refuses tasks", runtime);
+        assert_ne!(dropped.load(SeqCst), 0);
+    }
+}
+
+/// A waker that blocks in place until `until` has happened.
+struct Blocks {
+    begins: Event,
+    until: Event,
+}
+
+impl Wake for Blocks {
+    fn wake(self: Arc<Self>) {
+        block_in_place(|| {
+            self.begins.happens();
+            // As long as the worker may take. It does not if the waker cannot leave it.
+            for _ in 0..1_000 {
+                if self.until.has_happened() {
+                    return;
+                }
+                thread::sleep(std::time::Duration::from_micros(50));
+            }
+        });
+    }
+}
+
+/// A task blocks in place, for which a waker that it has deferred is woken first. That blocks in
+/// place as well, and meanwhile there is work for the worker.
+#[test]
+fn a_deferred_waker_blocks_before_its_task_does() {
+    for workers in [1, 2] {
+        let runtime = Hasty(Some(multi(workers)));
+        let (begins, first, second) = (Event::default(), Event::default(), Event::default());
+        let (its_first, its_second) = (first.clone(), second.clone());
+        let waker = Waker::from(Arc::new(Blocks { begins: begins.clone(), until: first.clone() }));
+        let (done, is_done) = mpsc::channel();
+        drop(runtime.spawn_pinned(0, async move {
+            {
+                let mut yields = pin!(yield_now());
+                assert!(yields.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            }
+            drop(waker);
+            drop(spawn_pinned(0, async move { its_first.happens() }));
+            block_in_place(|| wait_for("a task beside one that blocks", || second.has_happened()));
+            done.send(()).unwrap();
+        }));
+        wait_for("a deferred waker is woken", || begins.has_happened());
+        drop(runtime.spawn_pinned(0, async move { its_second.happens() }));
+        receive("a task that blocks in place is through", &is_done);
+        assert!(first.has_happened());
+        drop_returns("the drop of a runtime whose deferred waker blocked", runtime);
+    }
+}
+
+/// The system takes no name with a NUL in it.
+#[test]
+fn threads_have_odd_names() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("before\0after")
+        .enable_all()
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    let (tell, told) = mpsc::channel();
+    drop(runtime.spawn_blocking(move || {
+        tell.send(thread::current().name().map(str::to_owned)).unwrap();
+    }));
+    let name = receive("a closure runs on a thread with an odd name", &told);
+    assert_eq!(name.as_deref(), Some("before"));
+    drop_returns("the drop of a runtime whose threads have odd names", runtime);
+}
+
+/// What a stolen job, and a job that is taken back from its thief, do in a task that blocks in
+/// place: they block in place as well. The task still does when they are through.
+#[test]
+fn a_job_blocks_in_place_on_top_of_a_task_that_does() {
+    const WORKERS: usize = 4;
+    let runtime = Hasty(Some(multi(WORKERS)));
+    let metrics = runtime.metrics();
+    let mut was_taken_back = false;
+    for _ in 0..500 {
+        workers_are_parked(&metrics);
+        let (sender, receiver) = mpsc::channel();
+        let its = metrics.clone();
+        drop(runtime.spawn_pinned(0, async move {
+            block_in_place(|| {
+                // Others fall asleep after this one, and so are woken before it.
+                for worker in 1..WORKERS {
+                    let woken = Event::default();
+                    let its = woken.clone();
+                    drop(spawn_pinned(worker, async move { its.happens() }));
+                    wait_for("a worker wakes", || woken.has_happened());
+                }
+                wait_for("the others sleep", || (1..WORKERS).all(|n| is_parked(&its, n)));
+                let was_taken_back = jobs_that_block();
+                let last = Event::default();
+                let its = last.clone();
+                drop(spawn_pinned(0, async move { its.happens() }));
+                wait_for("a pinned task of a worker that blocks", || last.has_happened());
+                sender.send(was_taken_back).unwrap();
+            });
+        }));
+        was_taken_back |= receive("a task blocks and forks", &receiver);
+        if was_taken_back {
+            break;
+        }
+    }
+    assert!(was_taken_back, "nothing was tested");
+    drop_returns("the drop of a runtime whose jobs blocked", runtime);
+}
+
+fn workers_are_parked(metrics: &RuntimeMetrics) {
+    wait_for("idle workers sleep", || (0..metrics.num_workers()).all(|n| is_parked(metrics, n)));
+}
+
+/// Returns whether the calling thread ran a job that its thief had forked.
+fn jobs_that_block() -> bool {
+    let me = thread::current().id();
+    let (stolen, inner) = (Event::default(), Event::default());
+    let b = || {
+        stolen.happens();
+        let c = || {
+            inner.happens();
+            block_in_place(|| ());
+            thread::current().id()
+        };
+        join(|| inner.await_forking(), c).1
+    };
+    join(|| stolen.await_forking(), b).1 == me
+}
+
+/// A task blocks in place in the midst of a fork. After that it forks on, and what is pinned to
+/// its worker has another thread within two periods.
+#[test]
+fn a_fork_goes_on_after_it_has_blocked() {
+    let runtime = Hasty(Some(multi(2)));
+    for is_in_job in [false, true] {
+        let (stolen, end) = (Event::default(), Event::default());
+        let _ends = HappensOnDrop(end.clone());
+        let (its_stolen, its_end) = (stolen.clone(), end.clone());
+        let (sender, receiver) = mpsc::channel();
+        drop(runtime.spawn_pinned(0, async move {
+            let metrics = trefoil::runtime::Handle::current().metrics();
+            let served = || {
+                block_in_place(|| ());
+                // Both workers: this thread is one of them, and the other thread computes.
+                for worker in 0..metrics.num_workers() {
+                    let event = Event::default();
+                    let its = event.clone();
+                    drop(spawn_pinned(worker, async move { its.happens() }));
+                    wait_for("a pinned task, beside forks", || event.has_happened());
+                }
+                its_end.happens();
+                sender.send(()).unwrap();
+            };
+            let waits = || {
+                its_stolen.happens();
+                wait_for("the end of the test", || its_end.has_happened());
+            };
+            if is_in_job {
+                let b = || {
+                    its_stolen.happens();
+                    served();
+                };
+                join(|| join(|| its_stolen.await_forking(), || ()), b);
+            } else {
+                let a = || {
+                    its_stolen.await_forking();
+                    served();
+                };
+                join(a, waits);
+            }
+        }));
+        receive("a fork blocks and goes on", &receiver);
+    }
+    drop_returns("the drop of a runtime whose forks blocked", runtime);
+}
+
+/// So many threads block in place at the same time that a worker finds no deque. When they are
+/// through, a worker that forks has company again.
+#[test]
+fn workers_fork_after_many_have_blocked() {
+    const TASKS: usize = 80;
+    let runtime = Hasty(Some(multi(2)));
+    let metrics = runtime.metrics();
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let end = HappensOnDrop(Event::default());
+    for _ in 0..TASKS {
+        let (begun, ended, end) = (begun.clone(), ended.clone(), end.0.clone());
+        drop(runtime.spawn_pinned(0, async move {
+            block_in_place(|| {
+                begun.fetch_add(1, SeqCst);
+                wait_for("the end of the test", || end.has_happened());
+            });
+            ended.fetch_add(1, SeqCst);
+        }));
+    }
+    wait_for("many tasks block", || begun.load(SeqCst) == TASKS);
+    drop(end);
+    wait_for("they block no more", || ended.load(SeqCst) == TASKS);
+    workers_sleep(&metrics);
+    let (sender, receiver) = mpsc::channel();
+    drop(runtime.spawn_pinned(0, async move {
+        let stolen = Event::default();
+        let its = stolen.clone();
+        let result = join(
+            || {
+                wait_for("another worker takes a job", || {
+                    join(|| (), || ());
+                    stolen.has_happened()
+                });
+            },
+            || its.happens(),
+        );
+        sender.send(result).unwrap();
+    }));
+    receive("a worker takes another one's job", &receiver);
+    drop_returns("the drop of a runtime whose tasks blocked", runtime);
+}

@@ -42,7 +42,7 @@ impl Drop for OnDrop {
 /// threads that are workers one after the other.
 #[test]
 fn destructors_fork_when_a_runtime_ends() {
-    const TASKS: usize = 16;
+    const TASKS: usize = 1_000;
     let runtime = Hasty(Some(multi(2)));
     let dropped = Arc::new(AtomicUsize::new(0));
     let (start, started) = mpsc::channel();

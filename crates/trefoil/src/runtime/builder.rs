@@ -183,7 +183,7 @@ impl Builder {
     }
 
     /// The name of the runtime's threads: `trefoil-worker` by default. The thread that watches busy
-    /// workers is always called `trefoil-monitor`.
+    /// workers is always called `trefoil-monitor`. If there is a NUL in the name, it ends there.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name_fn(move || name.clone())

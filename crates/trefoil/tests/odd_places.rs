@@ -21,7 +21,6 @@ use trefoil::runtime::{Builder, RuntimeMetrics};
 use trefoil::spawn;
 use trefoil::task::{block_in_place, spawn_pinned, yield_now};
 
-
 thread_local! {
     static IS_SPAWNING: Cell<bool> = const { Cell::new(false) };
     static WAS_REFUSED: Cell<bool> = const { Cell::new(false) };

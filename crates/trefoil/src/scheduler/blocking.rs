@@ -176,7 +176,7 @@ impl Pool {
             Need::StartOne => {
                 let pool = Arc::clone(self);
                 let handle = handle.clone();
-                let name = (self.config.thread_name)();
+                let name = self.thread_name();
                 let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
                     pool.work(&handle);
                 });
@@ -192,6 +192,12 @@ impl Pool {
         }
     }
 
+    /// For a new thread. It is the user's function that says it, and a worker calls it
+    /// when it has another worker woken, which may be anywhere in its own code.
+    fn thread_name(&self) -> String {
+        context::keep_state(|| (self.config.thread_name)())
+    }
+
     /// Runs a worker's body on a thread of its own, as one that starts with it.
     /// For the workers that a runtime begins with.
     ///
@@ -200,7 +206,7 @@ impl Pool {
     pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
         self.state.lock().threads += 1;
         let pool = Arc::clone(self);
-        let name = (self.config.thread_name)();
+        let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
             body(true);
             pool.serve(&handle);

@@ -7,7 +7,7 @@ mod monitor;
 mod shutdown;
 mod worker;
 
-pub(crate) use worker::{WorkerThread, work_here};
+pub(crate) use worker::{Begun, WorkerThread, work_here};
 
 use super::WorkerCounters;
 use super::{Common, Knobs, Scheduler};
@@ -202,7 +202,9 @@ impl Shared {
         });
         if let Err(task) = rejected {
             self.common.tasks_elsewhere.ended.add_shared(1);
-            task.cancel(&Nowhere);
+            // Its destructor may run in the poll of another task, or between polls.
+            // Neither is its own affair, so it cannot give the worker's state away.
+            context::keep_state(|| task.cancel(&Nowhere));
         }
     }
 

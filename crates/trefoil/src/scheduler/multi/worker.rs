@@ -11,6 +11,7 @@ mod search;
 mod throttle;
 mod turns;
 
+pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
 
 use super::monitor::PERIOD;
@@ -91,6 +92,8 @@ pub(crate) struct WorkerThread {
     /// This thread is in a job of the one it waits for, on top of something
     /// that can go on without the state.
     in_leapfrog: Cell<bool>,
+    /// Foreign code runs in the midst of the scheduler's own: see `keep_state`.
+    keeps_state: Cell<bool>,
     /// The worker whose place this thread has taken, if it is a guest.
     place: Cell<Option<u32>>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
@@ -195,6 +198,7 @@ impl WorkerThread {
             scopes: Cell::new(0),
             in_job: Cell::new(false),
             in_leapfrog: Cell::new(false),
+            keeps_state: Cell::new(false),
             place: Cell::new(place),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,

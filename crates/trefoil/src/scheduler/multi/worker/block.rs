@@ -7,6 +7,17 @@ use crate::primitives::atomic::Relaxed;
 /// again, without end.
 const DEFERRED_ROUNDS: u32 = 3;
 
+/// In which situation a thread has begun to block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Begun {
+    Plain,
+    /// The state was on offer for a fork, or was retaken from it.
+    InFork,
+    /// Inside of something that blocks as well.
+    Within,
+}
+
 impl WorkerThread {
     /// Whether what runs on this thread can continue without the state. A task of
     /// this scheduler can, and is put on the list as if it had rested. A stolen job
@@ -14,6 +25,9 @@ impl WorkerThread {
     /// own code, which uses the state: wakers, hooks, destructors, and sets of local
     /// tasks that are dropped.
     pub(super) fn can_offer(&self) -> bool {
+        if self.keeps_state.get() {
+            return false;
+        }
         let Some(task) = context::with(|context| context.task.get()) else {
             return self.in_job.get() || self.in_leapfrog.get();
         };
@@ -25,6 +39,21 @@ impl WorkerThread {
             settle(task, self);
         }
         true
+    }
+
+    /// Calls foreign code in the midst of the worker's own, which uses the state before
+    /// and after: it stays here, whatever that code does. `can_offer` cannot tell by
+    /// itself where such code is called inside of a task, as a deferred waker is before
+    /// the task blocks.
+    pub(crate) fn keep_state<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Restore<'a>(&'a Cell<bool>, bool);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _before = Restore(&self.keeps_state, self.keeps_state.replace(true));
+        f()
     }
 
     /// The state stays here while foreign code blocks: lets others take what
@@ -39,12 +68,23 @@ impl WorkerThread {
     /// Offers the state, because this thread is about to block: it then counts as
     /// a sleeping worker's, so whoever has work for a sleeper has another thread
     /// become the worker. If there is work already, that happens here.
-    pub(crate) fn begin_blocking(&self) {
+    pub(crate) fn begin_blocking(&self) -> Begun {
+        let forks = match self.offered.get() {
+            // A job, on top of something that blocks in place and waits for it. The
+            // state is gone, or on offer until that is through.
+            Some((_, offer)) if offer.blocks() => return Begun::Within,
+            offered => offered.is_some(),
+        };
         self.leave_place();
         self.reclaim();
+        self.offer_to_block();
+        if forks { Begun::InFork } else { Begun::Plain }
+    }
+
+    fn offer_to_block(&self) {
         let Some(state) = self.state() else { return };
         // They would wait for as long as this thread blocks.
-        self.wake_deferred(state);
+        self.keep_state(|| self.wake_deferred(state));
         if !self.can_offer() {
             return self.open_up(state);
         }
@@ -93,9 +133,19 @@ impl WorkerThread {
 
     /// This thread blocks no more: it is the worker again if no other thread
     /// has become it.
-    pub(crate) fn end_blocking(&self) {
+    pub(crate) fn end_blocking(&self, begun: Begun) {
+        if begun == Begun::Within {
+            return;
+        }
         if self.offered.get().is_some_and(|(_, offer)| offer.blocks()) {
             self.reclaim();
+        }
+        if begun == Begun::InFork {
+            // The fork goes on, and may not publish again for long.
+            if let Some(state) = self.state() {
+                state.forked.set(true);
+            }
+            self.offer_to_fork();
         }
     }
 
@@ -125,7 +175,12 @@ impl WorkerThread {
             state.turns.advance();
             let task = self.next(state).or_else(|| self.take_injected(state));
             match task {
-                Some(task) => task.cancel(self),
+                Some(task) => {
+                    task.cancel(self);
+                    // A destructor that has forked may have left the state on offer. If
+                    // nobody has retaken it, this is still the worker.
+                    self.come_out();
+                }
                 None if deferred_rounds > 0 && self.wake_deferred(state) => deferred_rounds -= 1,
                 None => return,
             }

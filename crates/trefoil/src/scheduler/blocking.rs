@@ -37,6 +37,8 @@ use std::time::{Duration, Instant};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 /// What a thread runs as a worker. The argument says whether the thread is new,
 /// so that `on_thread_start` is still to be called.

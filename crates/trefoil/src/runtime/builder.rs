@@ -414,7 +414,11 @@ impl Builder {
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
-                max_threads: self.max_blocking_threads + if self.is_multi { workers } else { 0 },
+                max_threads: self.max_blocking_threads.saturating_add(if self.is_multi {
+                    workers
+                } else {
+                    0
+                }),
                 keep_alive: self.thread_keep_alive,
                 hooks: self.hooks.clone(),
                 thread_name: Arc::clone(&self.thread_name),

@@ -265,35 +265,47 @@ impl Shared {
     fn unpark_worker(&self, worker: u32) -> bool {
         let remote = &self.remotes[worker as usize];
         if let Some(offer) = remote.handoff.available().filter(|offer| offer.blocks())
-            && let Some(state) = self.retake(remote, offer)
+            && self.replace(worker, offer)
         {
-            self.hand_to_pool(state);
             return true;
         }
         remote.parker.unpark()
     }
 
-    /// Takes a state whose thread blocks, unless that came back for it.
-    fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<WorkerState>> {
-        let state = remote.handoff.take(offer)?;
-        // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
-        // ours.
-        Some(unsafe { Box::from_raw(state) })
+    /// Has another thread become the worker whose state is on offer. False if the
+    /// state's own thread came back for it.
+    fn replace(&self, worker: u32, offer: Offer) -> bool {
+        let handoff = &self.remotes[worker as usize].handoff;
+        self.run_in_pool(worker, || {
+            let state = handoff.take(offer)?;
+            // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
+            // ours.
+            Some(unsafe { Box::from_raw(state) })
+        })
     }
 
-    /// Another thread becomes the worker.
+    /// Another thread becomes the worker. The caller is a thread of the pool.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
-        let worker = state.index();
+        self.run_in_pool(state.index(), || Some(state));
+    }
+
+    /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
+    /// False if there is none.
+    fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
         // The caller has work for this scheduler, or is one of its threads, and so
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        let body = Box::new(move |is_new| worker::run(shared, state, is_new));
-        if !self.common.blocking.run(&its, body) {
+        let has_thread = self.common.blocking.run(&its, || {
+            let state = take()?;
+            Some(Box::new(move |is_new| worker::run(shared, state, is_new)))
+        });
+        if has_thread == Some(false) {
             // It may take long until there is a thread. Until then, the worker
             // is no sleeper that could be woken, and it does not search either.
             self.count_as_busy(worker);
         }
+        has_thread.is_some()
     }
 
     /// A worker that was counted as asleep because its thread blocks is so no

@@ -12,6 +12,7 @@
 //! | work that was pushed without a wake-up, beside a sleeping worker | wakes one |
 //! | anything, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
+//! | a worker's place, for which the system had no thread | asks for one again |
 //!
 //! To retake a state on offer (`handoff.rs`) is to have another thread become the
 //! worker.
@@ -170,7 +171,8 @@ fn monitor(shared: &Arc<Shared>) {
     // What it is to pass on would wait for as long as polls last, unnoticed.
     let abort = AbortOnUnwind("in the monitor");
     // For destructors, should this be the last thread to leave.
-    let _handle = context::enter_handle(handle(shared));
+    let its_handle = handle(shared);
+    let _handle = context::enter_handle(its_handle.clone());
     shared.common.unpin();
     shared.monitor.parker.adopt();
     let mut seen = vec![Seen::default(); shared.workers()];
@@ -193,6 +195,7 @@ fn monitor(shared: &Arc<Shared>) {
         if shared.idle.wants_searcher() && shared.has_work() {
             shared.notify();
         }
+        shared.common.blocking.retry(&its_handle);
         quiet = if shared.needs_monitor() { 0 } else { quiet + 1 };
         if quiet >= QUIET_LOOKS || look.is_multiple_of(REAP_EVERY) {
             shared.have_memory_reaped();
@@ -211,11 +214,14 @@ impl Shared {
     /// Whether there is anything to look after.
     fn needs_monitor(&self) -> bool {
         let is_any_awake = self.workers() > 1 && !self.idle.is_all_asleep();
+        // Whoever retakes a state makes a body of it in one critical section of the
+        // pool. So one of the last two looks sees it, if they come in this order.
         is_any_awake
             || self
                 .remotes
                 .iter()
                 .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
+            || self.common.blocking.has_bodies()
     }
 
     /// A guest is in the worker's place since the last look, and tasks wait that
@@ -278,13 +284,10 @@ impl Shared {
         if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
             return self.monitor.fork_ended(&remote.handoff);
         }
-        match self.retake(remote, offer) {
-            Some(state) => self.hand_to_pool(state),
-            None => {
-                self.monitor.fork_ended(&remote.handoff);
-                if let Some(shared) = self.this.upgrade() {
-                    shared.retire(None);
-                }
+        if !self.replace(worker, offer) {
+            self.monitor.fork_ended(&remote.handoff);
+            if let Some(shared) = self.this.upgrade() {
+                shared.retire(None);
             }
         }
     }

@@ -8,10 +8,11 @@ mod support;
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 use support::watch::{
     Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
 };
@@ -20,6 +21,7 @@ use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, RuntimeMetrics};
 use trefoil::spawn;
 use trefoil::task::{block_in_place, spawn_pinned, yield_now};
+use trefoil::time::sleep;
 
 thread_local! {
     static IS_SPAWNING: Cell<bool> = const { Cell::new(false) };
@@ -104,7 +106,7 @@ impl Wake for Blocks {
                 if self.until.has_happened() {
                     return;
                 }
-                thread::sleep(std::time::Duration::from_micros(50));
+                thread::sleep(Duration::from_micros(50));
             }
         });
     }
@@ -303,4 +305,77 @@ fn workers_fork_after_many_have_blocked() {
     }));
     receive("a worker takes another one's job", &receiver);
     drop_returns("the drop of a runtime whose tasks blocked", runtime);
+}
+
+/// The hooks that a worker calls around its sleep take long: here, they wait for a task. It is no
+/// searcher meanwhile, so another worker wakes for the task.
+#[test]
+fn hooks_around_a_sleep_wait_for_a_task() {
+    for before_sleep in [true, false] {
+        let is_armed = Arc::new(AtomicBool::new(false));
+        let (event, (enter, entered)) = (Event::default(), mpsc::channel());
+        let (its_arms, its) = (is_armed.clone(), event.clone());
+        let hook = move || {
+            if its_arms.swap(false, SeqCst) {
+                enter.send(()).unwrap();
+                wait_for("what a hook waits for", || its.has_happened());
+            }
+        };
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all();
+        if before_sleep {
+            builder.on_thread_park(hook)
+        } else {
+            builder.on_thread_unpark(hook)
+        };
+        let runtime = Hasty(Some(builder.build().unwrap()));
+        workers_sleep(&runtime.metrics());
+        is_armed.store(true, SeqCst);
+        drop(runtime.spawn(async {}));
+        receive("a worker calls a hook", &entered);
+        let its = event.clone();
+        drop(runtime.spawn(async move { its.happens() }));
+        wait_for("the other worker runs a task", || event.has_happened());
+        drop_returns("the drop of a runtime whose hook waited", runtime);
+    }
+}
+
+/// Waits in its wake-up until something has happened.
+struct Waits {
+    enter: Event,
+    until: Event,
+}
+
+impl Wake for Waits {
+    fn wake(self: Arc<Self>) {
+        self.enter.happens();
+        wait_for("what a waker waits for", || self.until.has_happened());
+    }
+}
+
+/// As above, for the waker of a timer, which a worker wakes that was chosen to search.
+#[test]
+fn a_timer_s_waker_waits_for_a_task() {
+    let runtime = Hasty(Some(multi(2)));
+    for _ in 0..20 {
+        workers_sleep(&runtime.metrics());
+        let (enter, until) = (Event::default(), Event::default());
+        let waker = Waker::from(Arc::new(Waits { enter: enter.clone(), until: until.clone() }));
+        let (sender, receiver) = mpsc::channel();
+        drop(runtime.spawn(async move {
+            let mut sleep = Box::pin(sleep(Duration::from_micros(600)));
+            assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            sender.send(sleep).unwrap();
+        }));
+        let _sleep = receive("a timer is set", &receiver);
+        // So that a worker is chosen about when the timer is due.
+        while !enter.has_happened() {
+            drop(runtime.spawn(async {}));
+            thread::sleep(Duration::from_micros(50));
+        }
+        let its = until.clone();
+        drop(runtime.spawn(async move { its.happens() }));
+        wait_for("another worker runs a task", || until.has_happened());
+    }
+    drop_returns("the drop of a runtime whose waker waited", runtime);
 }

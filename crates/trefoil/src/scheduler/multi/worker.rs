@@ -23,7 +23,7 @@ use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::queue::Fifo;
-use crate::scheduler::WorkerCounters;
+use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use patience::SearchPatience;
@@ -169,7 +169,6 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
             context::enter_fork(owner, || {
                 worker.wake_up();
                 if is_new {
-                    // A hook may take long: it is no search that others may rely on.
                     worker.end_search();
                     // As a worker: what a hook forks would wait for one
                     // elsewhere, and there may be no other.
@@ -247,7 +246,9 @@ impl WorkerThread {
         }
     }
 
-    /// Ends this worker's search, if it counts as a searcher.
+    /// Ends this worker's search, if it counts as a searcher. Foreign code between two
+    /// polls (hooks, wakers) may take long, or wait for a task: as long as it runs, this
+    /// is no search that others may rely on.
     fn end_search(&self) {
         if let Some(state) = self.state()
             && state.searching.get()
@@ -274,6 +275,13 @@ impl WorkerThread {
         let Some(state) = self.state_after_fork() else { return false };
         self.remote(state).deferred.push(waker);
         true
+    }
+
+    /// What precedes a hook, if there is one.
+    fn about_to_call(&self, hook: &Hook) {
+        if hook.is_some() {
+            self.end_search();
+        }
     }
 
     /// A state that was offered while its thread blocked counts as asleep.
@@ -437,6 +445,9 @@ impl WorkerThread {
     fn wake_deferred(&self, state: &WorkerState) -> bool {
         let deferred = self.remote(state).deferred.take();
         let any = !deferred.is_empty();
+        if any {
+            self.end_search();
+        }
         deferred.into_iter().for_each(task::wake_guarded);
         any
     }
@@ -464,6 +475,9 @@ impl WorkerThread {
 
     /// Returns whether there may be more.
     fn fire_timers(&self, state: &WorkerState) -> bool {
+        if state.searching.get() && self.own_timers(state).overdue(Duration::ZERO) {
+            self.end_search();
+        }
         state.batch.set(true);
         let more = self.own_timers(state).fire(FIRE_AT_MOST);
         state.batch.set(false);
@@ -491,9 +505,11 @@ impl WorkerThread {
             self.fire_timers(state);
             return !shared.is_shut_down();
         }
+        self.about_to_call(&shared.common.hooks.thread_park);
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         if self.has_own_work(state) {
+            self.about_to_call(&shared.common.hooks.thread_unpark);
             shared.common.hooks.thread_unpark();
             return true;
         }
@@ -513,6 +529,7 @@ impl WorkerThread {
         if !starts_monitor || since.elapsed() >= PERIOD {
             shared.monitor.worker_woke(&self.shared);
         }
+        self.about_to_call(&shared.common.hooks.thread_unpark);
         shared.common.hooks.thread_unpark();
         if shared.is_shut_down() {
             return false;

@@ -1,7 +1,7 @@
 //! The system gives no more threads, for a while: there is no room for another stack.
 //!
 //! The limit is the process's, so there is one test in here.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", not(miri)))]
 
 mod support;
 

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(loom), not(miri)))]
 mod tests;
 
 /// What a thread runs as a worker. The argument says whether the thread is new,

@@ -47,7 +47,7 @@ impl NoThreads {
         loop {
             let (end, is_over) = mpsc::channel();
             let builder = thread::Builder::new().stack_size(STACK);
-            match builder.spawn(move || drop(is_over.recv())) {
+            match builder.spawn(move || is_over.recv().unwrap_or_default()) {
                 Ok(other) => others.push((end, other)),
                 Err(_) => return Self { before, others },
             }

@@ -15,7 +15,7 @@ use crate::context;
 use crate::fork_join::Deques;
 use crate::idle::{Awake, Idle};
 use crate::primitives::atomic::{
-    AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
+    AcqRel, Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, SeqCst, fence, fence_after_rmw,
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
@@ -76,9 +76,10 @@ struct Remote {
     deferred: Deferred,
     /// The state, while its worker forks or blocks.
     handoff: Handoff,
-    /// The worker counts as asleep although it is not parked: its thread blocks.
-    /// Set before its state is on offer, cleared by whoever counts it as awake.
-    counts_asleep: AtomicBool,
+    /// The worker counts as asleep although it is not parked: its thread blocks. Which
+    /// time that is (`WorkerState::blocked`), or 0. Set before its state is on offer,
+    /// cleared by whoever counts it as awake.
+    counts_asleep: AtomicU64,
     counters: Arc<CachePadded<WorkerCounters>>,
 }
 
@@ -109,7 +110,7 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
-                    counts_asleep: AtomicBool::new(false),
+                    counts_asleep: AtomicU64::new(0),
                     counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
             })
@@ -296,22 +297,26 @@ impl Shared {
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
+        let mut blocked = 0;
         let has_thread = self.common.blocking.run(&its, || {
             let state = take()?;
+            blocked = state.blocked();
             Some(Box::new(move |is_new| worker::run(shared, state, is_new)))
         });
         if has_thread == Some(false) {
             // It may take long until there is a thread. Until then, the worker
             // is no sleeper that could be woken, and it does not search either.
-            self.count_as_busy(worker);
+            self.count_as_busy(worker, blocked);
         }
         has_thread.is_some()
     }
 
     /// A worker that was counted as asleep because its thread blocks is so no
     /// more, and does not search, even if it was chosen to.
-    fn count_as_busy(&self, worker: u32) {
-        if self.wake_from_blocking(worker) == Some(Awake::Searching) && self.idle.stop_searching() {
+    fn count_as_busy(&self, worker: u32, blocked: u64) {
+        if self.wake_from_blocking(worker, blocked) == Some(Awake::Searching)
+            && self.idle.stop_searching()
+        {
             // The last searcher has another one start if there is something.
             fence(SeqCst);
             if self.has_work() {
@@ -320,11 +325,17 @@ impl Shared {
         }
     }
 
-    /// Ends what `begin_blocking` has begun with the idle protocol. `None` if
-    /// somebody else has ended it.
-    fn wake_from_blocking(&self, worker: u32) -> Option<Awake> {
-        // AcqRel: exactly one side is to act on it, after what came before.
-        let is_ours = self.remotes[worker as usize].counts_asleep.swap(false, AcqRel);
+    /// Ends what `begin_blocking` has begun with the idle protocol, the time that
+    /// `blocked` names. `None` if somebody else has ended it, or if it is 0.
+    ///
+    /// Whoever counts the worker as busy may be late: another thread may have become
+    /// the worker, and block in turn. That sleep is not theirs to end.
+    fn wake_from_blocking(&self, worker: u32, blocked: u64) -> Option<Awake> {
+        let counts_asleep = &self.remotes[worker as usize].counts_asleep;
+        // AcqRel: exactly one side is to act on it, after what came before. Relaxed:
+        // somebody else acts, or has.
+        let is_ours =
+            blocked != 0 && counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
         is_ours.then(|| self.idle.wake(worker))
     }
 

@@ -57,6 +57,8 @@ pub(super) struct WorkerState {
     patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
+    /// How often this worker has begun to block.
+    blocked: Cell<u64>,
     /// This worker counts as searching.
     searching: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
@@ -109,6 +111,7 @@ impl WorkerState {
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
+            blocked: Cell::new(0),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
@@ -124,6 +127,11 @@ impl WorkerState {
 
     pub(super) fn tasks(&self) -> &OwnedTasks {
         &self.tasks
+    }
+
+    /// Which time it was that this worker began to block, or 0 if there was none.
+    pub(super) fn blocked(&self) -> u64 {
+        self.blocked.get()
     }
 
     fn has_pinned(&self) -> bool {
@@ -287,7 +295,7 @@ impl WorkerThread {
     /// A state that was offered while its thread blocked counts as asleep.
     fn wake_up(&self) {
         let Some(state) = self.state() else { return };
-        if let Some(awake) = self.shared.wake_from_blocking(state.index) {
+        if let Some(awake) = self.shared.wake_from_blocking(state.index, state.blocked()) {
             state.searching.set(awake == Awake::Searching);
         }
     }

@@ -108,10 +108,12 @@ impl WorkerThread {
         // from here on.
         shared.threads.fetch_add(1, SeqCst);
         let remote = self.remote(state);
+        let blocked = state.blocked.get() + 1;
+        state.blocked.set(blocked);
         let mut offer = None;
         let asleep = shared.idle.sleep(index, state.searching.replace(false), || {
             // Relaxed: the offer publishes it.
-            remote.counts_asleep.store(true, Relaxed);
+            remote.counts_asleep.store(blocked, Relaxed);
             let state = self.state.replace(ptr::null_mut());
             // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.

@@ -57,7 +57,7 @@ impl NoThreads {
 
 impl Drop for NoThreads {
     fn drop(&mut self) {
-        setrlimit(Resource::As, self.before.clone()).unwrap();
+        setrlimit(Resource::As, self.before).unwrap();
         for (end, other) in self.others.drain(..) {
             drop(end);
             other.join().unwrap();

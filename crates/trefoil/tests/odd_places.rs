@@ -379,3 +379,36 @@ fn a_timer_s_waker_waits_for_a_task() {
     }
     drop_returns("the drop of a runtime whose waker waited", runtime);
 }
+
+/// Tasks fork, are replaced, block for a moment, and go on with the fork: then they compute again,
+/// and there are no more of them than there may be.
+#[test]
+fn forks_that_have_blocked_count_among_those_that_compute() {
+    const WORKERS: usize = 2;
+    let runtime = Hasty(Some(multi(WORKERS)));
+    let end = HappensOnDrop(Event::default());
+    let computing = Arc::new(AtomicUsize::new(0));
+    for _ in 0..4 * WORKERS {
+        let replaced = Event::default();
+        let (end, computing, its) = (end.0.clone(), computing.clone(), replaced.clone());
+        drop(runtime.spawn_pinned(0, async move {
+            let forks = || {
+                while !its.has_happened() && !end.has_happened() {
+                    join(thread::yield_now, || ());
+                }
+                block_in_place(|| ());
+                computing.fetch_add(1, SeqCst);
+                end.await_forking();
+            };
+            join(forks, || ());
+        }));
+        drop(runtime.spawn_pinned(0, async move { replaced.happens() }));
+        // Many periods; longer only makes it harder to pass.
+        thread::sleep(Duration::from_millis(30));
+    }
+    let most = computing.load(SeqCst);
+    drop(end);
+    assert!(most <= 2 * WORKERS, "{most} threads compute");
+    assert!(most > 0, "nothing was tested");
+    drop_returns("the drop of a runtime whose forks blocked", runtime);
+}

@@ -108,7 +108,7 @@ impl Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
+        if let Some(begun) = self.begun.take() {
             context::with(|context| context.worker().map(|worker| worker.end_blocking(begun)));
         }
     }

@@ -143,6 +143,14 @@ impl Monitor {
         self.retaken.fetch_sub(1, Relaxed);
     }
 
+    /// It has not: the thread has blocked, and computes again. There may be more of
+    /// these threads than are retaken for a while.
+    pub(super) fn fork_goes_on(&self, handoff: &Handoff) {
+        handoff.add_forker();
+        // Relaxed: as above.
+        self.retaken.fetch_add(1, Relaxed);
+    }
+
     /// Sleeps until a worker is awake, or one offers its state.
     fn rest(&self, shared: &Shared) {
         self.state.store(ASLEEP, Relaxed);

@@ -7,13 +7,19 @@ use crate::primitives::atomic::Relaxed;
 /// again, without end.
 const DEFERRED_ROUNDS: u32 = 3;
 
-/// In which situation a thread has begun to block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What `begin_blocking` leaves to `end_blocking`.
+#[derive(Debug)]
 #[must_use]
-pub(crate) enum Begun {
+pub(crate) struct Begun(Situation);
+
+/// In which situation a thread has begun to block.
+#[derive(Debug)]
+enum Situation {
     Plain,
-    /// The state was on offer for a fork, or was retaken from it.
+    /// The state was on offer for a fork.
     InFork,
+    /// So was that of the worker with this index, and it had been retaken.
+    InForkWithout(u32, Offer),
     /// Inside of something that blocks as well.
     Within,
 }
@@ -69,16 +75,21 @@ impl WorkerThread {
     /// a sleeping worker's, so whoever has work for a sleeper has another thread
     /// become the worker. If there is work already, that happens here.
     pub(crate) fn begin_blocking(&self) -> Begun {
-        let forks = match self.offered.get() {
+        let fork = self.offered.get();
+        if fork.is_some_and(|(_, offer)| offer.blocks()) {
             // A job, on top of something that blocks in place and waits for it. The
             // state is gone, or on offer until that is through.
-            Some((_, offer)) if offer.blocks() => return Begun::Within,
-            offered => offered.is_some(),
-        };
+            return Begun(Situation::Within);
+        }
         self.leave_place();
         self.reclaim();
+        let has_state = self.state().is_some();
         self.offer_to_block();
-        if forks { Begun::InFork } else { Begun::Plain }
+        Begun(match fork {
+            None => Situation::Plain,
+            Some(_) if has_state => Situation::InFork,
+            Some((index, offer)) => Situation::InForkWithout(index, offer),
+        })
     }
 
     fn offer_to_block(&self) {
@@ -136,18 +147,28 @@ impl WorkerThread {
     /// This thread blocks no more: it is the worker again if no other thread
     /// has become it.
     pub(crate) fn end_blocking(&self, begun: Begun) {
-        if begun == Begun::Within {
+        let Begun(situation) = begun;
+        if matches!(situation, Situation::Within) {
             return;
         }
         if self.offered.get().is_some_and(|(_, offer)| offer.blocks()) {
             self.reclaim();
         }
-        if begun == Begun::InFork {
+        match situation {
+            Situation::Plain | Situation::Within => {}
             // The fork goes on, and may not publish again for long.
-            if let Some(state) = self.state() {
-                state.forked.set(true);
+            Situation::InFork => {
+                if let Some(state) = self.state() {
+                    state.forked.set(true);
+                }
+                self.offer_to_fork();
             }
-            self.offer_to_fork();
+            // It goes on, and computes beside whoever has become the worker. When it is
+            // through, it finds its offer taken, as before.
+            Situation::InForkWithout(index, offer) => {
+                self.shared.monitor.fork_goes_on(&self.shared.remotes[index as usize].handoff);
+                self.offered.set(Some((index, offer)));
+            }
         }
     }
 

@@ -51,6 +51,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             reason: "it measures a stack on which variables must really lie",
             options: Some("detect_stack_use_after_return=0"),
         },
+        Special {
+            file: "few_threads",
+            test: "a_system_gives_no_threads_for_a_while",
+            reason: "it limits the process's addresses, of which the sanitizer takes many",
+            options: None,
+        },
     ],
 };
 
@@ -66,12 +72,20 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
     ],
     options: "",
     suppressions: &[("TSAN_OPTIONS", "tsan.supp")],
-    special: &[Special {
-        file: "fork_faults",
-        test: "stack::the_end_of_a_stack_is_named",
-        reason: "the sanitizer's own copy of the call stack ends long before the stack does",
-        options: None,
-    }],
+    special: &[
+        Special {
+            file: "fork_faults",
+            test: "stack::the_end_of_a_stack_is_named",
+            reason: "the sanitizer's own copy of the call stack ends long before the stack does",
+            options: None,
+        },
+        Special {
+            file: "few_threads",
+            test: "a_system_gives_no_threads_for_a_while",
+            reason: "it limits the process's addresses, of which the sanitizer takes many",
+            options: None,
+        },
+    ],
 };
 
 /// Runs the tests in these files, or all; true if none failed. Where it cannot, it says why and

@@ -468,6 +468,15 @@ pub(crate) fn enter_worker<R>(worker: &multi::WorkerThread, f: impl FnOnce() -> 
     f()
 }
 
+/// Calls foreign code in the midst of a scheduler's own. If this thread is a worker,
+/// it keeps the worker's state.
+pub(crate) fn keep_state<R>(f: impl FnOnce() -> R) -> R {
+    with(|context| match context.worker() {
+        Some(worker) => worker.keep_state(f),
+        None => f(),
+    })
+}
+
 /// Runs `f` with a deque, on a worker's thread.
 pub(crate) fn enter_fork<R>(owner: Option<fork_join::Owner<'_>>, f: impl FnOnce() -> R) -> R {
     let deque = owner.map_or(std::ptr::null(), |owner| &raw const *owner.deque());

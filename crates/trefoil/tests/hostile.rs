@@ -7,94 +7,21 @@ mod support;
 
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use support::watch::{
+    Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
+};
 use support::{Hasty, multi};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime, RuntimeMetrics};
 use trefoil::task::{block_in_place, yield_now};
 
-const WATCHDOG: Duration = Duration::from_secs(20);
-
-/// Waits until `is_so`; panics if that takes for ever.
-#[track_caller]
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < WATCHDOG, "waited in vain: {what}");
-        thread::sleep(Duration::from_micros(50));
-    }
-}
-
-#[track_caller]
-fn receive<T>(what: &str, receiver: &mpsc::Receiver<T>) -> T {
-    receiver.recv_timeout(WATCHDOG).unwrap_or_else(|error| panic!("{what}: {error}"))
-}
-
-#[track_caller]
-fn drop_returns(what: &str, mut runtime: Hasty) {
-    let runtime = runtime.0.take();
-    let (sender, dropped) = mpsc::channel();
-    thread::spawn(move || {
-        drop(runtime);
-        sender.send(()).unwrap();
-    });
-    receive(what, &dropped);
-}
-
-/// An event. It happens at the latest when the test ends, so that no thread spins on after a failed
-/// test.
-#[derive(Clone, Default)]
-struct Event(Arc<AtomicBool>);
-
-impl Event {
-    fn happens(&self) {
-        self.0.store(true, SeqCst);
-    }
-
-    fn has_happened(&self) -> bool {
-        self.0.load(SeqCst)
-    }
-
-    /// Occupies the thread until the event. The thread forks all the time, so that what it has
-    /// forked before stays public.
-    fn await_forking(&self) {
-        while !self.has_happened() {
-            join(thread::yield_now, || ());
-        }
-    }
-}
-
-struct HappensOnDrop(Event);
-
-impl Drop for HappensOnDrop {
-    fn drop(&mut self) {
-        self.0.happens();
-    }
-}
-
-fn is_parked(metrics: &RuntimeMetrics, worker: usize) -> bool {
-    !metrics.worker_park_unpark_count(worker).is_multiple_of(2)
-}
-
-/// Waits until all workers have slept for some time: the workers of a new runtime wake once by
-/// themselves, so that one of them starts the monitor.
-fn workers_sleep(metrics: &RuntimeMetrics) {
-    let counts =
-        || Vec::from_iter((0..metrics.num_workers()).map(|n| metrics.worker_park_unpark_count(n)));
-    wait_for("idle workers sleep", || {
-        let before = counts();
-        // This is several periods of the monitor.
-        thread::sleep(Duration::from_millis(10));
-        before == counts() && (0..before.len()).all(|n| is_parked(metrics, n))
-    });
-}
-
-/// How often the workers go to sleep while there is a job that none of them can take: such a worker
-/// does not check for the job again and again.
+/// How often the workers go to sleep while there is a job that none of them can
+/// take: a worker that may not take it does not look at it again and again.
 fn assert_no_spin(metrics: &RuntimeMetrics) {
     let parks = || (0..metrics.num_workers()).map(|n| metrics.worker_park_count(n)).sum::<u64>();
     let before = parks();

@@ -1,9 +1,8 @@
 //! `fork_all` and `fork_reduce`: any number of closures.
 
-use super::Fork;
-use super::install::{foreign_pool, install};
 use super::job::{StackJob, Where};
 use super::join::{Joined, discard, join, join_in_panic, join_public};
+use super::{Fork, install};
 use std::mem::{MaybeUninit, forget, replace};
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -225,17 +224,13 @@ where
     M: Fn(usize) -> R + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    match foreign_pool() {
-        // A runtime that has shut down calls the closure on this thread, which has no deque.
-        Some(handle) => install(&handle, || {
-            // SAFETY: the fork is used in this expression only, so it is dropped before the return.
-            match unsafe { Fork::current() } {
-                Some(_) => reduced(range, map, reduce),
-                None => one_by_one(range, map, reduce),
-            }
-        }),
-        None => one_by_one(range, map, reduce),
-    }
+    install::elsewhere(|| {
+        // SAFETY: the fork is used in this expression only, so it is dropped before the return.
+        match unsafe { Fork::current() } {
+            Some(_) => reduced(range, map, reduce),
+            None => one_by_one(range, map, reduce),
+        }
+    })
 }
 
 /// Makes all calls, one after the other. The others are made even if one panics.

@@ -17,8 +17,9 @@ use std::task::{Context, Poll};
 /// one. None if the thread runs its forks itself.
 pub(super) fn foreign_pool() -> Option<Handle> {
     context::with(|context| {
-        // A worker without a deque calls its closures itself: if it waited for another worker, both
-        // might wait for each other. A thread that drives a current-thread runtime does the same.
+        // A worker without a deque forks here, or calls its closures itself: if it waited for
+        // another worker, both might wait for each other. A thread that drives a current-thread
+        // runtime does the same.
         if context.worker().is_some() || context.current().is_some() {
             return None;
         }
@@ -27,6 +28,30 @@ pub(super) fn foreign_pool() -> Option<Handle> {
             None => global_for_forks()?,
         };
         matches!(handle.scheduler, Scheduler::Multi(_)).then(|| handle.clone())
+    })
+}
+
+/// Calls a closure that forks, from a thread without a deque: on a worker, or here. It may find
+/// itself without a deque all the same.
+pub(super) fn elsewhere<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    match foreign_pool() {
+        // A runtime that has shut down calls the closure on this thread.
+        Some(handle) => install(&handle, f),
+        None => with_late_deque(f),
+    }
+}
+
+/// Calls a closure with a deque, if this is a worker that had none and there is one now. So many
+/// threads may have blocked in place when it became the worker that all deques were in use; without
+/// this, it would fork on its own for as long as it lives.
+fn with_late_deque<R>(f: impl FnOnce() -> R) -> R {
+    context::with(|context| match context.worker().and_then(|worker| worker.deques().acquire()) {
+        Some(deque) => context::enter_fork(Some(deque.owner()), f),
+        None => f(),
     })
 }
 

@@ -225,15 +225,11 @@ where
     RA: Send,
     RB: Send,
 {
-    match install::foreign_pool() {
-        // A runtime that has shut down calls the closure on this thread, which has no deque.
-        Some(handle) => install::install(&handle, move || {
-            // SAFETY: the fork is used in this expression only, so it is dropped before the return.
-            match unsafe { Fork::current() } {
-                Some(fork) => fork_and_join(fork, a, b),
-                None => one_by_one(a, b),
-            }
-        }),
-        None => one_by_one(a, b),
-    }
+    install::elsewhere(move || {
+        // SAFETY: the fork is used in this expression only, so it is dropped before the return.
+        match unsafe { Fork::current() } {
+            Some(fork) => fork_and_join(fork, a, b),
+            None => one_by_one(a, b),
+        }
+    })
 }

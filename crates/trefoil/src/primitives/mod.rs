@@ -186,10 +186,14 @@ mod blocking {
 /// The error of the system, if it cannot start a thread.
 #[cfg(not(loom))]
 pub(crate) fn spawn_detached(
-    name: String,
+    mut name: String,
     stack_bytes: Option<usize>,
     body: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<()> {
+    // The system's names end with it, and `std` panics.
+    if let Some(end) = name.find('\0') {
+        name.truncate(end);
+    }
     let mut builder = std::thread::Builder::new().name(name);
     if let Some(bytes) = stack_bytes {
         builder = builder.stack_size(bytes);

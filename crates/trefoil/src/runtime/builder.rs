@@ -183,7 +183,7 @@ impl Builder {
     }
 
     /// The name of the runtime's threads: `trefoil-worker` by default. The thread that watches busy
-    /// workers is always called `trefoil-monitor`.
+    /// workers is always called `trefoil-monitor`. If there is a NUL in the name, it ends there.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name_fn(move || name.clone())
@@ -414,7 +414,11 @@ impl Builder {
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
-                max_threads: self.max_blocking_threads + if self.is_multi { workers } else { 0 },
+                max_threads: self.max_blocking_threads.saturating_add(if self.is_multi {
+                    workers
+                } else {
+                    0
+                }),
                 keep_alive: self.thread_keep_alive,
                 hooks: self.hooks.clone(),
                 thread_name: Arc::clone(&self.thread_name),

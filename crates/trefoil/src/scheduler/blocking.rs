@@ -37,6 +37,8 @@ use std::time::{Duration, Instant};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;
 
 /// What a thread runs as a worker. The argument says whether the thread is new, which means that
 /// `on_thread_start` still has to be called.
@@ -66,7 +68,9 @@ struct State {
     queue: Fifo<Runnable>,
     /// The number of threads that exist or are being started.
     threads: usize,
-    /// The number of threads that wait on `work`.
+    /// Of these, the ones that are workers. Such a thread may never be free.
+    workers: usize,
+    /// Threads that wait on `work`.
     idle: usize,
     /// Whether a thread is being woken or started.
     on_its_way: bool,
@@ -91,7 +95,23 @@ impl State {
         self.queue.len() > 0 || !self.bodies.is_empty()
     }
 
-    /// Another thread is needed if something waits and no thread is on its way.
+    /// Whether no thread will look at what waits.
+    fn is_deserted(&self) -> bool {
+        self.threads == self.workers
+    }
+
+    /// For a thread that then becomes the worker, until `end_body`.
+    fn begin_body(&mut self) -> Option<Body> {
+        let body = self.bodies.pop_front()?;
+        self.workers += 1;
+        Some(body)
+    }
+
+    fn end_body(&mut self) {
+        self.workers -= 1;
+    }
+
+    /// A thread is needed if something waits and none is on its way.
     fn need_one(&mut self, config: &Config) -> Need {
         if self.on_its_way || !self.has_work() {
             return Need::Nothing;
@@ -139,7 +159,7 @@ impl Pool {
     }
 
     /// # Errors
-    /// The pool has no thread, and the system cannot start one. The closure was cancelled.
+    /// There is no thread but the workers', and none to be had. The closure was cancelled.
     fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if state.is_shut_down {
@@ -153,8 +173,8 @@ impl Pool {
         drop(state);
         let Err(error) = self.meet(handle, need) else { return Ok(()) };
         let mut state = self.state.lock();
-        if state.threads > 0 {
-            // The closure waits until one of the threads is free.
+        if !state.is_deserted() {
+            // It waits until one of the threads is free.
             return Ok(());
         }
         let queued = std::mem::take(&mut state.queue);
@@ -176,7 +196,7 @@ impl Pool {
             Need::StartOne => {
                 let pool = Arc::clone(self);
                 let handle = handle.clone();
-                let name = (self.config.thread_name)();
+                let name = self.thread_name();
                 let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
                     pool.work(&handle);
                 });
@@ -192,39 +212,81 @@ impl Pool {
         }
     }
 
-    /// Starts a thread that begins with a worker's body, for the workers of a new runtime.
+    /// For a new thread. It is the user's function that says it, and a worker calls it
+    /// when it has another worker woken, which may be anywhere in its own code.
+    fn thread_name(&self) -> String {
+        context::keep_state(|| (self.config.thread_name)())
+    }
+
+    /// Runs a worker's body on a thread of its own, as one that starts with it.
+    /// For the workers that a runtime begins with.
     ///
     /// # Errors
     /// The system cannot start a thread. The body was dropped.
     pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
-        self.state.lock().threads += 1;
+        let mut state = self.state.lock();
+        state.threads += 1;
+        state.workers += 1;
+        drop(state);
         let pool = Arc::clone(self);
-        let name = (self.config.thread_name)();
+        let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
             body(true);
+            pool.state.lock().end_body();
             pool.serve(&handle);
         });
         if started.is_err() {
-            self.state.lock().threads -= 1;
+            let mut state = self.state.lock();
+            state.threads -= 1;
+            state.workers -= 1;
+            drop(state);
             self.gone.notify_all();
         }
         started
     }
 
-    /// Has a worker's body run: on an idle thread, on a new thread, or, if the pool is at its
-    /// limit, on the first thread that becomes free. False in that last case, because all threads
-    /// may be busy for long.
+    /// Has a worker's body run, on an idle thread, on a new one, or, if there
+    /// may be no more, on the first to be free. False if it may have to wait for
+    /// that: all threads may be in something that takes long. `None` if there is no
+    /// body.
+    ///
+    /// `take` takes the worker's state from a thread of this pool, and is called under
+    /// the lock. So that thread, which serves the pool when it finds the state gone,
+    /// finds the body here. Otherwise it might look before the body comes, and be the
+    /// last thread that the system gives.
     #[must_use]
-    pub(crate) fn run(self: &Arc<Self>, handle: &Handle, body: Body) -> bool {
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        handle: &Handle,
+        take: impl FnOnce() -> Option<Body>,
+    ) -> Option<bool> {
         let mut state = self.state.lock();
-        state.bodies.push_back(body);
+        state.bodies.push_back(take()?);
         let free = state.idle + self.config.max_threads.saturating_sub(state.threads);
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
-        // If no thread can be started, an existing one takes the body later, for example the thread
-        // that has lost the worker's state.
-        self.meet(handle, need).is_ok() && has_thread
+        // Without a new thread, an existing one takes it later: the one that the
+        // worker leaves, for example. The monitor tries again meanwhile.
+        Some(self.meet(handle, need).is_ok() && has_thread)
+    }
+
+    /// Whether a worker's body waits for a thread.
+    pub(crate) fn has_bodies(&self) -> bool {
+        !self.state.lock().bodies.is_empty()
+    }
+
+    /// Tries again to find a thread for a body that waits, as the system may have had
+    /// none to give.
+    pub(crate) fn retry(self: &Arc<Self>, handle: &Handle) {
+        let mut state = self.state.lock();
+        if state.bodies.is_empty() {
+            return;
+        }
+        let need = state.need_one(&self.config);
+        drop(state);
+        // If this fails, there is another look in a moment.
+        let _ = self.meet(handle, need);
     }
 
     /// The life of a thread that is started for waiting closures or bodies.
@@ -232,7 +294,7 @@ impl Pool {
         handle.common().unpin();
         let mut state = self.state.lock();
         state.on_its_way = false;
-        let body = state.bodies.pop_front();
+        let body = state.begin_body();
         state.in_hook += usize::from(body.is_none());
         // This comes before the hook, which may take long, or wait for other threads. Each thread
         // in its hook was started for one closure, so even a slow hook never makes more threads
@@ -243,6 +305,7 @@ impl Pool {
         let _ = self.meet(handle, need);
         if let Some(body) = body {
             body(true);
+            self.state.lock().end_body();
         } else {
             let _handle = context::enter_handle(handle.clone());
             self.config.hooks.thread_start();
@@ -256,12 +319,13 @@ impl Pool {
         let _handle = context::enter_handle(handle.clone());
         let mut state = self.state.lock();
         loop {
-            if let Some(body) = state.bodies.pop_front() {
+            if let Some(body) = state.begin_body() {
                 let need = state.need_one(&self.config);
                 drop(state);
                 let _ = self.meet(handle, need);
                 body(false);
                 state = self.state.lock();
+                state.end_body();
                 continue;
             }
             if let Some(task) = state.queue.pop_front() {
@@ -299,7 +363,7 @@ impl Pool {
         if self.meet(handle, need).is_err() {
             // No other thread can be started, so this one runs it, although its stop hook has run.
             let mut state = self.state.lock();
-            if state.threads == 0 && state.has_work() {
+            if state.is_deserted() && state.has_work() {
                 state.threads += 1;
                 drop(state);
                 return self.serve(handle);

@@ -1,7 +1,7 @@
 use super::JoinHandle;
 use crate::context::{self, Entered};
 use crate::runtime::{Handle, NO_RUNTIME};
-use crate::scheduler::multi::WorkerThread;
+use crate::scheduler::multi::{Begun, WorkerThread};
 use std::future::Future;
 
 /// Spawns a task into the current runtime: see [`Handle::spawn`].
@@ -92,14 +92,14 @@ where
 
 /// While this exists, this thread's worker offers its state.
 struct Blocking {
-    begun: bool,
+    begun: Option<Begun>,
 }
 
 impl Blocking {
     fn begin() -> Self {
         let begun = context::with(|context| {
             let worker = context.worker().filter(|_| context.entered() == Entered::Yes);
-            worker.map(WorkerThread::begin_blocking).is_some()
+            worker.map(WorkerThread::begin_blocking)
         });
         Self { begun }
     }
@@ -107,8 +107,8 @@ impl Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        if self.begun {
-            context::with(|context| context.worker().map(WorkerThread::end_blocking));
+        if let Some(begun) = self.begun.take() {
+            context::with(|context| context.worker().map(|worker| worker.end_blocking(begun)));
         }
     }
 }

@@ -7,7 +7,7 @@ mod monitor;
 mod shutdown;
 mod worker;
 
-pub(crate) use worker::{WorkerThread, work_here};
+pub(crate) use worker::{Begun, WorkerThread, work_here};
 
 use super::WorkerCounters;
 use super::{Common, Knobs, Scheduler};
@@ -15,7 +15,7 @@ use crate::context;
 use crate::fork_join::Deques;
 use crate::idle::{Awake, Idle};
 use crate::primitives::atomic::{
-    AcqRel, Acquire, AtomicBool, AtomicUsize, SeqCst, fence, fence_after_rmw,
+    AcqRel, Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, SeqCst, fence, fence_after_rmw,
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
@@ -76,9 +76,10 @@ struct Remote {
     deferred: Deferred,
     /// The worker state, while the worker forks or blocks.
     handoff: Handoff,
-    /// The worker counts as asleep although it is not parked, because its thread blocks. This is
-    /// set before the state is on offer. Whoever counts the worker as awake again clears it.
-    counts_asleep: AtomicBool,
+    /// The worker counts as asleep although it is not parked: its thread blocks. Which
+    /// time that is (`WorkerState::blocked`), or 0. Set before its state is on offer,
+    /// cleared by whoever counts it as awake.
+    counts_asleep: AtomicU64,
     counters: Arc<CachePadded<WorkerCounters>>,
 }
 
@@ -109,7 +110,7 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
-                    counts_asleep: AtomicBool::new(false),
+                    counts_asleep: AtomicU64::new(0),
                     counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
             })
@@ -202,7 +203,9 @@ impl Shared {
         });
         if let Err(task) = rejected {
             self.common.tasks_elsewhere.ended.add_shared(1);
-            task.cancel(&Nowhere);
+            // Its destructor may run in the poll of another task, or between polls.
+            // Neither is its own affair, so it cannot give the worker's state away.
+            context::keep_state(|| task.cancel(&Nowhere));
         }
     }
 
@@ -262,41 +265,58 @@ impl Shared {
     fn unpark_worker(&self, worker: u32) -> bool {
         let remote = &self.remotes[worker as usize];
         if let Some(offer) = remote.handoff.available().filter(|offer| offer.blocks())
-            && let Some(state) = self.retake(remote, offer)
+            && self.replace(worker, offer)
         {
-            self.hand_to_pool(state);
             return true;
         }
         remote.parker.unpark()
     }
 
-    /// Takes a state that is on offer, unless its thread has reclaimed it.
-    fn retake(&self, remote: &Remote, offer: Offer) -> Option<Box<WorkerState>> {
-        let state = remote.handoff.take(offer)?;
-        // SAFETY: the state was given to `Handoff::offer`, and the exchange made us its owner.
-        Some(unsafe { Box::from_raw(state) })
+    /// Has another thread become the worker whose state is on offer. False if the
+    /// state's own thread came back for it.
+    fn replace(&self, worker: u32, offer: Offer) -> bool {
+        let handoff = &self.remotes[worker as usize].handoff;
+        self.run_in_pool(worker, || {
+            let state = handoff.take(offer)?;
+            // SAFETY: it was offered by `Handoff::offer`, and the exchange made it
+            // ours.
+            Some(unsafe { Box::from_raw(state) })
+        })
     }
 
-    /// Has a thread of the blocking pool become the worker.
+    /// Another thread becomes the worker. The caller is a thread of the pool.
     fn hand_to_pool(&self, state: Box<WorkerState>) {
-        let worker = state.index();
-        // The caller has work for this scheduler or is one of its threads, so the scheduler is
-        // alive.
+        self.run_in_pool(state.index(), || Some(state));
+    }
+
+    /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
+    /// False if there is none.
+    fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
+        // The caller has work for this scheduler, or is one of its threads, and so
+        // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        let body = Box::new(move |is_new| worker::run(shared, state, is_new));
-        if !self.common.blocking.run(&its, body) {
-            // It may take long until a thread is free. Until then, the worker is no sleeper that
-            // can be woken, and it does not search either.
-            self.count_as_busy(worker);
+        let mut blocked = 0;
+        let has_thread = self.common.blocking.run(&its, || {
+            let state = take()?;
+            blocked = state.blocked();
+            Some(Box::new(move |is_new| worker::run(shared, state, is_new)))
+        });
+        if has_thread == Some(false) {
+            // It may take long until there is a thread. Until then, the worker
+            // is no sleeper that could be woken, and it does not search either.
+            self.count_as_busy(worker, blocked);
         }
+        has_thread.is_some()
     }
 
-    /// Counts a worker as busy that was counted as asleep because its thread blocks. It does not
-    /// search, even if it was chosen to.
-    fn count_as_busy(&self, worker: u32) {
-        if self.wake_from_blocking(worker) == Some(Awake::Searching) && self.idle.stop_searching() {
-            // The last searcher wakes another one if there is work.
+    /// A worker that was counted as asleep because its thread blocks is so no
+    /// more, and does not search, even if it was chosen to.
+    fn count_as_busy(&self, worker: u32, blocked: u64) {
+        if self.wake_from_blocking(worker, blocked) == Some(Awake::Searching)
+            && self.idle.stop_searching()
+        {
+            // The last searcher has another one start if there is something.
             fence(SeqCst);
             if self.has_work() {
                 self.notify_fenced();
@@ -304,11 +324,17 @@ impl Shared {
         }
     }
 
-    /// Counts a worker as awake that `begin_blocking` has counted as asleep. `None` if another
-    /// thread has done so already.
-    fn wake_from_blocking(&self, worker: u32) -> Option<Awake> {
-        // AcqRel: exactly one thread acts on it, and sees what came before.
-        let is_ours = self.remotes[worker as usize].counts_asleep.swap(false, AcqRel);
+    /// Ends what `begin_blocking` has begun with the idle protocol, the time that
+    /// `blocked` names. `None` if somebody else has ended it, or if it is 0.
+    ///
+    /// Whoever counts the worker as busy may be late: another thread may have become
+    /// the worker, and block in turn. That sleep is not theirs to end.
+    fn wake_from_blocking(&self, worker: u32, blocked: u64) -> Option<Awake> {
+        let counts_asleep = &self.remotes[worker as usize].counts_asleep;
+        // AcqRel: exactly one side is to act on it, after what came before. Relaxed:
+        // somebody else acts, or has.
+        let is_ours =
+            blocked != 0 && counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
         is_ours.then(|| self.idle.wake(worker))
     }
 

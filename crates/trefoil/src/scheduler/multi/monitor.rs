@@ -12,6 +12,7 @@
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
+//! | a worker's place, for which the system had no thread | asks for one again |
 //!
 //! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.
 //!
@@ -144,6 +145,14 @@ impl Monitor {
         self.retaken.fetch_sub(1, Relaxed);
     }
 
+    /// It has not: the thread has blocked, and computes again. There may be more of
+    /// these threads than are retaken for a while.
+    pub(super) fn fork_goes_on(&self, handoff: &Handoff) {
+        handoff.add_forker();
+        // Relaxed: as above.
+        self.retaken.fetch_add(1, Relaxed);
+    }
+
     /// Sleeps until a worker is awake, or one offers its state.
     fn rest(&self, shared: &Shared) {
         self.state.store(ASLEEP, Relaxed);
@@ -171,8 +180,9 @@ struct Seen {
 fn monitor(shared: &Arc<Shared>) {
     // Without the monitor, tasks would wait for as long as polls last, and nobody would notice.
     let abort = AbortOnUnwind("in the monitor");
-    // For destructors, in case this is the last thread to leave.
-    let _handle = context::enter_handle(handle(shared));
+    // For destructors, should this be the last thread to leave.
+    let its_handle = handle(shared);
+    let _handle = context::enter_handle(its_handle.clone());
     shared.common.unpin();
     shared.monitor.parker.adopt();
     let mut seen = vec![Seen::default(); shared.workers()];
@@ -195,6 +205,7 @@ fn monitor(shared: &Arc<Shared>) {
         if shared.idle.wants_searcher() && shared.has_work() {
             shared.notify();
         }
+        shared.common.blocking.retry(&its_handle);
         quiet = if shared.needs_monitor() { 0 } else { quiet + 1 };
         if quiet >= QUIET_LOOKS || look.is_multiple_of(REAP_EVERY) {
             shared.have_memory_reaped();
@@ -213,11 +224,14 @@ impl Shared {
     /// Whether there is anything to look after.
     fn needs_monitor(&self) -> bool {
         let is_any_awake = self.workers() > 1 && !self.idle.is_all_asleep();
+        // Whoever retakes a state makes a body of it in one critical section of the
+        // pool. So one of the last two looks sees it, if they come in this order.
         is_any_awake
             || self
                 .remotes
                 .iter()
                 .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
+            || self.common.blocking.has_bodies()
     }
 
     /// Wakes the worker if a guest has been in its place since the last look, and tasks wait while
@@ -278,13 +292,10 @@ impl Shared {
         if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
             return self.monitor.fork_ended(&remote.handoff);
         }
-        match self.retake(remote, offer) {
-            Some(state) => self.hand_to_pool(state),
-            None => {
-                self.monitor.fork_ended(&remote.handoff);
-                if let Some(shared) = self.this.upgrade() {
-                    shared.retire(None);
-                }
+        if !self.replace(worker, offer) {
+            self.monitor.fork_ended(&remote.handoff);
+            if let Some(shared) = self.this.upgrade() {
+                shared.retire(None);
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The end of a runtime: every task that is left is cancelled.
 
-use super::Shared;
 use super::worker::WorkerState;
+use super::{Shared, handle};
+use crate::context;
 use crate::task::{CompletedTask, Home, OwnedTasks, Runnable, cancel_all, wake_guarded};
 use std::sync::Arc;
 
@@ -11,6 +12,9 @@ use std::sync::Arc;
 /// The thread has no worker state any more. So tasks that the futures' destructors wake or spawn
 /// are sent to the injector, which is closed first.
 pub(super) fn cancel_tasks(shared: &Arc<Shared>) {
+    // Destructors may ask for it. The last thread to leave may be the one that drops the
+    // runtime, which has lost a race for a state (`retake_from_fork`).
+    let _handle = context::enter_handle(handle(shared));
     let mut states = std::mem::take(&mut *shared.retired.lock());
     states.sort_by_key(|state| state.index());
     debug_assert_eq!(states.len(), shared.workers());

@@ -11,6 +11,7 @@ mod search;
 mod throttle;
 mod turns;
 
+pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
 
 use super::monitor::PERIOD;
@@ -22,7 +23,7 @@ use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::queue::Fifo;
-use crate::scheduler::WorkerCounters;
+use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use patience::SearchPatience;
@@ -56,6 +57,8 @@ pub(super) struct WorkerState {
     patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
+    /// How often this worker has begun to block.
+    blocked: Cell<u64>,
     /// This worker counts as searching.
     searching: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
@@ -91,6 +94,8 @@ pub(crate) struct WorkerThread {
     /// This thread is in a job of the one it waits for, on top of something
     /// that can go on without the state.
     in_leapfrog: Cell<bool>,
+    /// Foreign code runs in the midst of the scheduler's own: see `keep_state`.
+    keeps_state: Cell<bool>,
     /// The worker whose place this thread has taken, if it is a guest.
     place: Cell<Option<u32>>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
@@ -106,6 +111,7 @@ impl WorkerState {
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
+            blocked: Cell::new(0),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
@@ -121,6 +127,11 @@ impl WorkerState {
 
     pub(super) fn tasks(&self) -> &OwnedTasks {
         &self.tasks
+    }
+
+    /// Which time it was that this worker began to block, or 0 if there was none.
+    pub(super) fn blocked(&self) -> u64 {
+        self.blocked.get()
     }
 
     fn has_pinned(&self) -> bool {
@@ -166,7 +177,6 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
             context::enter_fork(owner, || {
                 worker.wake_up();
                 if is_new {
-                    // A hook may take long: it is no search that others may rely on.
                     worker.end_search();
                     // As a worker: what a hook forks would wait for one
                     // elsewhere, and there may be no other.
@@ -195,6 +205,7 @@ impl WorkerThread {
             scopes: Cell::new(0),
             in_job: Cell::new(false),
             in_leapfrog: Cell::new(false),
+            keeps_state: Cell::new(false),
             place: Cell::new(place),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
@@ -243,7 +254,9 @@ impl WorkerThread {
         }
     }
 
-    /// Ends this worker's search, if it counts as a searcher.
+    /// Ends this worker's search, if it counts as a searcher. Foreign code between two
+    /// polls (hooks, wakers) may take long, or wait for a task: as long as it runs, this
+    /// is no search that others may rely on.
     fn end_search(&self) {
         if let Some(state) = self.state()
             && state.searching.get()
@@ -272,10 +285,17 @@ impl WorkerThread {
         true
     }
 
+    /// What precedes a hook, if there is one.
+    fn about_to_call(&self, hook: &Hook) {
+        if hook.is_some() {
+            self.end_search();
+        }
+    }
+
     /// A state that was offered while its thread blocked counts as asleep.
     fn wake_up(&self) {
         let Some(state) = self.state() else { return };
-        if let Some(awake) = self.shared.wake_from_blocking(state.index) {
+        if let Some(awake) = self.shared.wake_from_blocking(state.index, state.blocked()) {
             state.searching.set(awake == Awake::Searching);
         }
     }
@@ -445,6 +465,9 @@ impl WorkerThread {
     fn wake_deferred(&self, state: &WorkerState) -> bool {
         let deferred = self.remote(state).deferred.take();
         let any = !deferred.is_empty();
+        if any {
+            self.end_search();
+        }
         deferred.into_iter().for_each(task::wake_guarded);
         any
     }
@@ -472,6 +495,9 @@ impl WorkerThread {
 
     /// Returns whether there may be more.
     fn fire_timers(&self, state: &WorkerState) -> bool {
+        if state.searching.get() && self.own_timers(state).overdue(Duration::ZERO) {
+            self.end_search();
+        }
         state.batch.set(true);
         let more = self.own_timers(state).fire(FIRE_AT_MOST);
         state.batch.set(false);
@@ -499,9 +525,11 @@ impl WorkerThread {
             self.fire_timers(state);
             return !shared.is_shut_down();
         }
+        self.about_to_call(&shared.common.hooks.thread_park);
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         if self.has_own_work(state) {
+            self.about_to_call(&shared.common.hooks.thread_unpark);
             shared.common.hooks.thread_unpark();
             return true;
         }
@@ -521,6 +549,7 @@ impl WorkerThread {
         if !starts_monitor || since.elapsed() >= PERIOD {
             shared.monitor.worker_woke(&self.shared);
         }
+        self.about_to_call(&shared.common.hooks.thread_unpark);
         shared.common.hooks.thread_unpark();
         if shared.is_shut_down() {
             return false;

@@ -7,6 +7,23 @@ use crate::primitives::atomic::Relaxed;
 /// again, without end.
 const DEFERRED_ROUNDS: u32 = 3;
 
+/// What `begin_blocking` leaves to `end_blocking`.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Begun(Situation);
+
+/// In which situation a thread has begun to block.
+#[derive(Debug)]
+enum Situation {
+    Plain,
+    /// The state was on offer for a fork.
+    InFork,
+    /// So was that of the worker with this index, and it had been retaken.
+    InForkWithout(u32, Offer),
+    /// Inside of something that blocks as well.
+    Within,
+}
+
 impl WorkerThread {
     /// Whether what runs on this thread can continue without the state. A task of
     /// this scheduler can, and is put on the list as if it had rested. A stolen job
@@ -14,6 +31,9 @@ impl WorkerThread {
     /// own code, which uses the state: wakers, hooks, destructors, and sets of local
     /// tasks that are dropped.
     pub(super) fn can_offer(&self) -> bool {
+        if self.keeps_state.get() {
+            return false;
+        }
         let Some(task) = context::with(|context| context.task.get()) else {
             return self.in_job.get() || self.in_leapfrog.get();
         };
@@ -25,6 +45,21 @@ impl WorkerThread {
             settle(task, self);
         }
         true
+    }
+
+    /// Calls foreign code in the midst of the worker's own, which uses the state before
+    /// and after: it stays here, whatever that code does. `can_offer` cannot tell by
+    /// itself where such code is called inside of a task, as a deferred waker is before
+    /// the task blocks.
+    pub(crate) fn keep_state<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Restore<'a>(&'a Cell<bool>, bool);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _before = Restore(&self.keeps_state, self.keeps_state.replace(true));
+        f()
     }
 
     /// The state stays here while foreign code blocks: lets others take what
@@ -39,12 +74,28 @@ impl WorkerThread {
     /// Offers the state, because this thread is about to block: it then counts as
     /// a sleeping worker's, so whoever has work for a sleeper has another thread
     /// become the worker. If there is work already, that happens here.
-    pub(crate) fn begin_blocking(&self) {
+    pub(crate) fn begin_blocking(&self) -> Begun {
+        let fork = self.offered.get();
+        if fork.is_some_and(|(_, offer)| offer.blocks()) {
+            // A job, on top of something that blocks in place and waits for it. The
+            // state is gone, or on offer until that is through.
+            return Begun(Situation::Within);
+        }
         self.leave_place();
         self.reclaim();
+        let has_state = self.state().is_some();
+        self.offer_to_block();
+        Begun(match fork {
+            None => Situation::Plain,
+            Some(_) if has_state => Situation::InFork,
+            Some((index, offer)) => Situation::InForkWithout(index, offer),
+        })
+    }
+
+    fn offer_to_block(&self) {
         let Some(state) = self.state() else { return };
         // They would wait for as long as this thread blocks.
-        self.wake_deferred(state);
+        self.keep_state(|| self.wake_deferred(state));
         if !self.can_offer() {
             return self.open_up(state);
         }
@@ -68,10 +119,12 @@ impl WorkerThread {
         // from here on.
         shared.threads.fetch_add(1, SeqCst);
         let remote = self.remote(state);
+        let blocked = state.blocked.get() + 1;
+        state.blocked.set(blocked);
         let mut offer = None;
         let asleep = shared.idle.sleep(index, state.searching.replace(false), || {
             // Relaxed: the offer publishes it.
-            remote.counts_asleep.store(true, Relaxed);
+            remote.counts_asleep.store(blocked, Relaxed);
             let state = self.state.replace(ptr::null_mut());
             // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.
@@ -93,9 +146,29 @@ impl WorkerThread {
 
     /// This thread blocks no more: it is the worker again if no other thread
     /// has become it.
-    pub(crate) fn end_blocking(&self) {
+    pub(crate) fn end_blocking(&self, begun: Begun) {
+        let Begun(situation) = begun;
+        if matches!(situation, Situation::Within) {
+            return;
+        }
         if self.offered.get().is_some_and(|(_, offer)| offer.blocks()) {
             self.reclaim();
+        }
+        match situation {
+            Situation::Plain | Situation::Within => {}
+            // The fork goes on, and may not publish again for long.
+            Situation::InFork => {
+                if let Some(state) = self.state() {
+                    state.forked.set(true);
+                }
+                self.offer_to_fork();
+            }
+            // It goes on, and computes beside whoever has become the worker. When it is
+            // through, it finds its offer taken, as before.
+            Situation::InForkWithout(index, offer) => {
+                self.shared.monitor.fork_goes_on(&self.shared.remotes[index as usize].handoff);
+                self.offered.set(Some((index, offer)));
+            }
         }
     }
 
@@ -125,7 +198,12 @@ impl WorkerThread {
             state.turns.advance();
             let task = self.next(state).or_else(|| self.take_injected(state));
             match task {
-                Some(task) => task.cancel(self),
+                Some(task) => {
+                    task.cancel(self);
+                    // A destructor that has forked may have left the state on offer. If
+                    // nobody has retaken it, this is still the worker.
+                    self.come_out();
+                }
                 None if deferred_rounds > 0 && self.wake_deferred(state) => deferred_rounds -= 1,
                 None => return,
             }

@@ -1,0 +1,67 @@
+//! The system has no thread to give: asked for stacks larger than any memory. Threads
+//! of the tests stand in for the pool's.
+
+use super::*;
+use crate::runtime::{Builder, Runtime};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, mpsc};
+
+const WATCHDOG: Duration = Duration::from_secs(20);
+const TOO_MUCH: usize = 1 << 50;
+
+fn build(builder: &mut Builder) -> (Runtime, Arc<Pool>) {
+    let runtime = builder.thread_stack_size(TOO_MUCH).build().unwrap();
+    let pool = Arc::clone(&runtime.handle().common().blocking);
+    (runtime, pool)
+}
+
+/// A thread that looks for work now, as one does whose worker has gone to another.
+fn serve(runtime: &Runtime, pool: &Arc<Pool>) -> std::thread::JoinHandle<()> {
+    pool.state.lock().threads += 1;
+    let (handle, pool) = (runtime.handle().clone(), Arc::clone(pool));
+    std::thread::spawn(move || pool.serve(&handle))
+}
+
+/// The last thread is in its `on_thread_stop` when a worker needs one.
+#[test]
+fn a_body_comes_while_the_last_thread_goes() {
+    let (stop, stopping) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let (runtime, pool) = build(
+        Builder::new_current_thread().thread_keep_alive(Duration::ZERO).on_thread_stop(move || {
+            let _ = stop.send(());
+            let _ = may_go.lock().unwrap().recv();
+        }),
+    );
+    let thread = serve(&runtime, &pool);
+    stopping.recv_timeout(WATCHDOG).expect("the thread goes");
+    let (run, has_run) = mpsc::channel();
+    let body: Body = Box::new(move |is_new| run.send(is_new).unwrap());
+    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    drop(go);
+    assert!(!has_run.recv_timeout(WATCHDOG).expect("the worker has a thread"));
+    thread.join().unwrap();
+    assert_eq!(pool.threads(), 0);
+}
+
+/// The only thread is a worker, which may never be free: nobody can run a closure, and
+/// its spawner is told so.
+#[test]
+fn a_closure_does_not_wait_for_a_worker() {
+    let (runtime, pool) = build(&mut Builder::new_current_thread());
+    let (end, is_over) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel();
+    let body: Body = Box::new(move |_| {
+        begin.send(()).unwrap();
+        let _ = is_over.recv();
+    });
+    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    let thread = serve(&runtime, &pool);
+    begun.recv_timeout(WATCHDOG).expect("the worker has a thread");
+    let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));
+    drop(end);
+    assert!(spawned.is_err(), "it waits for a thread");
+    drop(runtime);
+    thread.join().unwrap();
+}

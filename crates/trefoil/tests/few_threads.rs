@@ -1,0 +1,165 @@
+//! The system gives no more threads, for a while: there is no room for another stack.
+//!
+//! The limit is the process's, so the tests take turns.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+mod support;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use support::Hasty;
+use support::watch::{Event, drop_returns, receive, wait_for, workers_sleep};
+use trefoil::runtime::Builder;
+use trefoil::task::block_in_place;
+
+const STACK: usize = 1 << 30;
+
+/// Held by the test that runs.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for the threads of other tests to be gone: they would leave their stacks to others.
+fn turn() -> MutexGuard<'static, ()> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // The main thread, and one for each test.
+    wait_for("threads go", || std::fs::read_dir("/proc/self/task").unwrap().count() <= 3);
+    turn
+}
+
+/// Until the drop, no thread with such a stack can be started.
+struct NoThreads {
+    before: Rlimit,
+    /// Threads that have the stacks which were left.
+    others: Vec<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl NoThreads {
+    fn new() -> Self {
+        let before = getrlimit(Resource::As);
+        // One for all that the tests need, and half a stack.
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+        let bytes = pages * 4096 + STACK as u64 / 2;
+        setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: before.maximum }).unwrap();
+        let mut others = Vec::new();
+        loop {
+            let (end, is_over) = mpsc::channel();
+            let builder = thread::Builder::new().stack_size(STACK);
+            match builder.spawn(move || is_over.recv().unwrap_or_default()) {
+                Ok(other) => others.push((end, other)),
+                Err(_) => return Self { before, others },
+            }
+        }
+    }
+}
+
+impl Drop for NoThreads {
+    fn drop(&mut self) {
+        setrlimit(Resource::As, self.before).unwrap();
+        for (end, other) in self.others.drain(..) {
+            drop(end);
+            other.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_system_gives_no_threads_for_a_while() {
+    let _turn = turn();
+    for workers in [1, 2] {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(workers)
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .unwrap();
+        let runtime = Hasty(Some(runtime));
+        let (begin, begun) = mpsc::channel();
+        let (end, is_over) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        // The monitor needs a thread, too.
+        drop(runtime.spawn_pinned(0, async { block_in_place(|| ()) }));
+        workers_sleep(&runtime.metrics());
+        drop(runtime.spawn_pinned(0, async move {
+            block_in_place(|| {
+                begin.send(()).unwrap();
+                is_over.recv().unwrap();
+            });
+            tell.send(()).unwrap();
+        }));
+        receive("a task blocks", &begun);
+        let no_threads = NoThreads::new();
+        let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));
+        assert!(spawned.is_err(), "a closure waits for a thread although there is none");
+        let pinned = runtime.spawn_pinned(0, async move { end.send(()).unwrap() });
+        // Longer only makes it harder to pass.
+        thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!pinned.is_finished());
+        drop(no_threads);
+        receive("a task that waits for another one, which had no thread", &told);
+        wait_for("that other one", || pinned.is_finished());
+        drop_returns("the drop of a runtime that had no threads for a while", runtime);
+    }
+}
+
+/// A worker's place finds no new thread. Until that is known, another thread has become the worker,
+/// and blocks in place: it counts as asleep, and is woken for what comes.
+#[test]
+fn a_worker_sleeps_again_before_it_is_known_to_have_no_thread() {
+    let _turn = turn();
+    let (is_armed, blocks) = (Arc::new(AtomicBool::new(false)), Event::default());
+    let (free, is_freed) = mpsc::channel::<()>();
+    let free = Mutex::new(Some(free));
+    let (its_arms, its_blocks) = (is_armed.clone(), blocks.clone());
+    let name = move || {
+        if its_arms.swap(false, SeqCst) {
+            drop(free.lock().unwrap().take());
+            wait_for("a thread of the pool becomes the worker", || its_blocks.has_happened());
+        }
+        "worker".to_owned()
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_stack_size(STACK)
+        .thread_name_fn(name)
+        .enable_all()
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    // The monitor needs a thread, too.
+    runtime.block_on(runtime.spawn(async { block_in_place(|| ()) })).unwrap();
+    let (begin, begun) = mpsc::channel();
+    let begins = begin.clone();
+    drop(runtime.spawn_blocking(move || {
+        begins.send(()).unwrap();
+        let _ = is_freed.recv();
+    }));
+    receive("a closure blocks", &begun);
+    let (end, is_over) = mpsc::channel::<()>();
+    drop(runtime.spawn(async move {
+        block_in_place(|| {
+            begin.send(()).unwrap();
+            let _ = is_over.recv();
+        });
+    }));
+    receive("a task blocks", &begun);
+    let no_threads = NoThreads::new();
+    is_armed.store(true, SeqCst);
+    let last = Event::default();
+    let (its_blocks, its_last) = (blocks.clone(), last.clone());
+    // Returns when the system has refused a thread.
+    let second = runtime.spawn(async move {
+        block_in_place(|| {
+            its_blocks.happens();
+            wait_for("the last task", || its_last.has_happened());
+        });
+    });
+    assert!(blocks.has_happened(), "nothing was tested");
+    drop(no_threads);
+    drop(runtime.spawn(async move { last.happens() }));
+    runtime.block_on(second).unwrap();
+    drop(end);
+    drop_returns("the drop of a runtime that had no threads for a while", runtime);
+}

@@ -176,7 +176,7 @@ async fn tests_may_be_local() {
 }
 
 #[test]
-#[should_panic(expected = "outside of a `task::LocalSet`")]
+#[should_panic(expected = "`spawn_local` needs a `LocalSet`")]
 fn spawn_local_needs_a_set() {
     drop(task::spawn_local(async {}));
 }

@@ -123,7 +123,7 @@
 //! - A runtime may have an empty name; tokio panics.
 //! - The `global_queue_depth` of a current-thread runtime is 0: tasks that other threads have
 //!   scheduled do not count.
-//! - Most texts of panics and errors are not tokio's.
+//! - The texts of panics and errors are not tokio's, except those of `JoinError`.
 //!
 //! **More than tokio has**
 //!

@@ -79,7 +79,7 @@ where
     match spawned {
         Some(join) => join,
         None => panic!(
-            "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
+            "`spawn_local` needs a `LocalSet` or a `LocalRuntime` around it, and there is none here"
         ),
     }
 }

@@ -64,10 +64,10 @@ impl ScopeError {
     fn panic(&self) -> ! {
         match self {
             Self::Borrowed => {
-                panic!("cannot enter a task-local scope while the task-local storage is borrowed")
+                panic!("a task-local scope cannot begin or end while its value is borrowed")
             }
             Self::Destroyed => panic!(
-                "cannot enter a task-local scope during or after destruction of the underlying thread-local"
+                "a task-local scope was polled while its thread's locals were being destroyed"
             ),
         }
     }
@@ -133,7 +133,9 @@ impl<T: 'static> LocalKey<T> {
     pub fn with<F: FnOnce(&T) -> R, R>(&'static self, f: F) -> R {
         match self.try_with(f) {
             Ok(output) => output,
-            Err(_) => panic!("cannot access a task-local storage value without setting it first"),
+            Err(_) => panic!(
+                "no value of this task-local is in scope here: `scope` or `sync_scope` gives it one"
+            ),
         }
     }
 

@@ -83,7 +83,9 @@ where
     // The panic comes from here and not from a closure, so that its message names the caller's
     // location.
     if is_driving {
-        panic!("can call blocking only when running on the multi-threaded runtime");
+        panic!(
+            "`block_in_place` on a thread that drives a single-threaded scheduler: use `spawn_blocking`"
+        );
     }
     let _blocking = Blocking::begin();
     let _allowed = context::allow_blocking();

@@ -1,11 +1,10 @@
 //! Contenders, with every path and command resolved.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::manifest;
 use crate::words::words;
 use crate::workload::unknown;
 
@@ -85,41 +84,6 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`),
-    /// by id.
-    ///
-    /// # Errors
-    /// A `contender.toml` is malformed, or two contenders share an id.
-    pub fn load_all(folders: &[PathBuf], target: &Path) -> Result<Vec<Self>> {
-        let mut contenders: Vec<Self> = Vec::new();
-        for folder in folders {
-            let mut manifests = Vec::new();
-            for language in subfolders(folder)? {
-                for candidate in subfolders(&language)? {
-                    let manifest = candidate.join("contender.toml");
-                    if manifest.is_file() {
-                        manifests.push(manifest);
-                    }
-                }
-            }
-            for manifest in manifests {
-                for contender in manifest::load(&manifest, target)? {
-                    if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
-                        bail!(
-                            "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
-                            contender.id,
-                            twin.origin(),
-                            contender.origin()
-                        );
-                    }
-                    contenders.push(contender);
-                }
-            }
-        }
-        contenders.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(contenders)
-    }
-
     /// The one called `id` among `all`.
     ///
     /// # Errors
@@ -131,7 +95,7 @@ impl Contender {
     }
 
     /// Where it is described: its `contender.toml`, and the variant there.
-    fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         let file = self.folder.join("contender.toml");
         match &self.variant {
             Some(variant) => format!("{} (its variant {variant:?})", file.display()),
@@ -153,20 +117,4 @@ impl Contender {
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(plain)
-}
-
-fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
-    let mut found = Vec::new();
-    for entry in entries {
-        let path =
-            entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
-        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if path.is_dir() && !hidden {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }

@@ -223,6 +223,59 @@ fn check_name(id: &str) -> Result<()> {
     Ok(())
 }
 
+impl Contender {
+    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`),
+    /// by id.
+    ///
+    /// # Errors
+    /// A `contender.toml` is malformed, or two contenders share an id.
+    pub fn load_all(folders: &[PathBuf], target: &Path) -> Result<Vec<Self>> {
+        let mut contenders: Vec<Self> = Vec::new();
+        for folder in folders {
+            let mut manifests = Vec::new();
+            for language in subfolders(folder)? {
+                for candidate in subfolders(&language)? {
+                    let manifest = candidate.join("contender.toml");
+                    if manifest.is_file() {
+                        manifests.push(manifest);
+                    }
+                }
+            }
+            for manifest in manifests {
+                for contender in load(&manifest, target)? {
+                    if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
+                        bail!(
+                            "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
+                            contender.id,
+                            twin.origin(),
+                            contender.origin()
+                        );
+                    }
+                    contenders.push(contender);
+                }
+            }
+        }
+        contenders.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(contenders)
+    }
+}
+
+fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path =
+            entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_dir() && !hidden {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,7 +61,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "a static of the process, which outlives every execution of a model",
     },
     Exception {
-        place: "crates/trefoil/src/runtime/mod.rs",
+        place: "crates/trefoil/src/scheduler/id.rs",
         reason: "a counter of ids orders nothing, and loom's statics end with each execution",
     },
     Exception {

@@ -3,7 +3,8 @@
 use super::job::Where;
 use super::join::join_where;
 use crate::context;
-use crate::runtime::{Handle, global_for_forks};
+use crate::runtime::global_for_forks;
+use crate::scheduler::Handle;
 use std::ops::Range;
 
 /// A collection of items for a parallel loop: it can be iterated over, and it can be cut in two.

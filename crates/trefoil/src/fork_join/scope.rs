@@ -13,7 +13,7 @@ use super::job::Payload;
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::parker::Parker;
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::Future;

@@ -1,8 +1,7 @@
-use super::Handle;
-use super::Runtime;
-use super::histogram::{HistogramConfiguration, Histograms};
 use super::local::{LocalOptions, LocalRuntime};
+use super::{Handle, Runtime};
 use crate::scheduler::affinity;
+use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
 use crate::task::discard;
 use crate::time::Clock;

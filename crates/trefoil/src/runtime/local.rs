@@ -131,3 +131,14 @@ impl Drop for LocalRuntime {
         self.drop_set();
     }
 }
+
+impl LocalSet {
+    /// Runs `future` and the set's tasks on `runtime`, until `future` is done.
+    ///
+    /// # Panics
+    /// As [`Runtime::block_on`].
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
+        runtime.block_on(self.run_until(future))
+    }
+}

@@ -1,8 +1,7 @@
 //! The counters of a runtime.
 
-use super::handle::Handle;
-use super::histogram::{Histogram, HistogramConfiguration};
-use crate::scheduler::{TaskCounters, WorkerCounters};
+use crate::scheduler::histogram::{Histogram, HistogramConfiguration};
+use crate::scheduler::{Handle, TaskCounters, WorkerCounters};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -16,6 +15,13 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct RuntimeMetrics {
     handle: Handle,
+}
+
+impl Handle {
+    /// A view of the runtime's counters.
+    pub fn metrics(&self) -> RuntimeMetrics {
+        RuntimeMetrics::new(self.clone())
+    }
 }
 
 impl RuntimeMetrics {

@@ -10,32 +10,25 @@
 mod builder;
 pub mod from_tokio;
 mod global;
-mod handle;
-mod histogram;
 mod local;
 mod metrics;
-pub(crate) mod registry;
 
-pub use builder::Builder;
-pub use global::global;
-pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
-pub use histogram::{
+pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
+pub use crate::scheduler::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use builder::Builder;
+pub use global::global;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 
 pub(crate) use global::global_for_forks;
-pub(crate) use handle::NO_RUNTIME;
-pub(crate) use histogram::{Histograms, TaskTimes};
 
 use crate::context::{self, Entered};
-use crate::scheduler::{Scheduler, current};
+use crate::scheduler::{Scheduler, current, registry};
 use crate::task::JoinHandle;
-use std::fmt;
 use std::future::Future;
 use std::io;
-use std::num::NonZeroU64;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
@@ -59,27 +52,6 @@ pub struct Runtime {
     handle: Handle,
     /// The shutdown has begun, so the drop has nothing to do.
     is_over: bool,
-}
-
-/// The id of a runtime or of a [`LocalSet`](crate::task::LocalSet). No two of a process have the
-/// same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Id(NonZeroU64);
-
-impl Id {
-    pub(crate) fn next() -> Self {
-        // Not loom's, whose statics end with each execution. Relaxed: the counter orders nothing,
-        // and only uniqueness matters.
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, crate::primitives::atomic::Relaxed);
-        Self(NonZeroU64::new(id).expect("2^64 runtimes"))
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 // A panic leaves none of these in an inconsistent state: no critical section runs foreign code.

@@ -2,7 +2,7 @@
 
 use crate::context::{self, BlockOn};
 use crate::primitives::parker::ParkerGuard;
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::wake_guarded;
 use std::future::Future;

@@ -24,7 +24,7 @@ use super::{Hooks, Scheduler};
 use crate::context;
 use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
 use crate::queue::Fifo;
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
 use std::collections::VecDeque;

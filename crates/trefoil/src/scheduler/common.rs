@@ -1,8 +1,9 @@
 //! The parts that both schedulers have, and the settings of the user.
 
+use super::Id;
+use super::histogram::Histograms;
 use super::{Affinity, TaskCounters, blocking};
 use crate::primitives::CachePadded;
-use crate::runtime::{Histograms, Id};
 use crate::task::discard;
 use crate::time::Clock;
 use std::fmt;

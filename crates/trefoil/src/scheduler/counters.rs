@@ -1,7 +1,7 @@
 //! The counters of schedulers. One thread writes each of them, and all may read them.
 
+use super::histogram::TaskTimes;
 use crate::primitives::atomic::{AtomicU64, Relaxed};
-use crate::runtime::TaskTimes;
 
 /// A number that one thread writes and all may read.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
 use crate::queue::{Fifo, Inbox};
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
 use crate::time::{FIRE_AT_MOST, TimerQueue};

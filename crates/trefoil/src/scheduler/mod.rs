@@ -7,11 +7,18 @@ pub(crate) mod blocking;
 mod common;
 mod counters;
 pub(crate) mod current;
+mod handle;
+pub(crate) mod histogram;
+mod id;
 pub(crate) mod multi;
+pub(crate) mod registry;
 
 pub(crate) use affinity::Affinity;
 pub(crate) use common::{Common, Hook, Hooks, Knobs};
 pub(crate) use counters::{TaskCounters, WorkerCounters};
+pub(crate) use handle::NO_RUNTIME;
+pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
+pub use id::Id;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 use super::coop::{self, Budget};
 use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
 use crate::primitives::Mutex;
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};

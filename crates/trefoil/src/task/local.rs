@@ -5,7 +5,7 @@ use super::{allocate, cancel_all};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::queue::{Fifo, Inbox};
-use crate::runtime::{self, Handle, Runtime};
+use crate::scheduler::{Handle, Id as SetId};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct LocalSet {
 
 /// The state of a set, and the inbox that wakers on other threads fill.
 pub(crate) struct LocalShared {
-    id: runtime::Id,
+    id: SetId,
     inbox: Inbox<Runnable>,
     /// The waker of the task that awaits the set.
     waker: Mutex<Option<Waker>>,
@@ -103,7 +103,7 @@ impl LocalSet {
     pub fn new() -> Self {
         Self {
             shared: Arc::new(LocalShared {
-                id: runtime::Id::next(),
+                id: SetId::next(),
                 inbox: Inbox::new(),
                 waker: Mutex::new(None),
                 own: Own {
@@ -124,7 +124,7 @@ impl LocalSet {
     }
 
     /// The set's id. It differs from those of all runtimes and all other sets.
-    pub fn id(&self) -> runtime::Id {
+    pub fn id(&self) -> SetId {
         self.shared.id
     }
 
@@ -147,15 +147,6 @@ impl LocalSet {
         F::Output: 'static,
     {
         self.shared.spawn(Arc::as_ptr(&self.shared), future)
-    }
-
-    /// Runs `future` and the set's tasks on `runtime`, until `future` is done.
-    ///
-    /// # Panics
-    /// As [`Runtime::block_on`].
-    #[track_caller]
-    pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
-        runtime.block_on(self.run_until(future))
     }
 
     /// Runs `future` and the set's tasks, until `future` is done. The tasks that are left wait

@@ -1,7 +1,7 @@
 use super::JoinHandle;
 use crate::context::{self, Entered};
-use crate::runtime::{Handle, NO_RUNTIME};
 use crate::scheduler::multi::{Begun, WorkerThread};
+use crate::scheduler::{Handle, NO_RUNTIME};
 use std::future::Future;
 
 /// Spawns a task into the current runtime: see [`Handle::spawn`].

@@ -167,7 +167,7 @@ impl Clock {
 #[cfg(feature = "test-util")]
 #[track_caller]
 fn current() -> Clock {
-    crate::runtime::Handle::current().clock()
+    crate::scheduler::Handle::current().clock()
 }
 
 /// Stops the clock of the current runtime, which must be a current-thread runtime.

@@ -6,7 +6,7 @@ use super::wheel::{Step, Wheel, with_node};
 use crate::primitives::atomic::{AtomicBool, AtomicU64, Relaxed};
 use crate::primitives::parker::Parker;
 use crate::primitives::{Mutex, MutexGuard};
-use crate::runtime::Id;
+use crate::scheduler::Id;
 use crate::task::{task_of, wake_guarded};
 use std::ptr::NonNull;
 use std::sync::Arc;

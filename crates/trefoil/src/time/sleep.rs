@@ -2,7 +2,7 @@ use super::entry::{Entry, State};
 use super::queue::{Refused, TimerQueue, clone_foreign};
 use super::{Duration, Instant};
 use crate::context::{self, Context};
-use crate::runtime::{Id, NO_RUNTIME, registry};
+use crate::scheduler::{Id, NO_RUNTIME, registry};
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;

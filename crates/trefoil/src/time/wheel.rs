@@ -268,7 +268,7 @@ impl Wheel {
 mod tests {
     use super::*;
     use crate::primitives::parker::Parker;
-    use crate::runtime::Id;
+    use crate::scheduler::Id;
     use crate::time::{Clock, TimerQueue};
     use std::sync::Arc;
 

@@ -2,21 +2,52 @@
 
 use std::future::{poll_fn, ready};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
-use task_work::sleeper_ms;
+use task_work::{sleeper_ms, splitmix64};
 
 use crate::AsyncRuntime;
-use crate::fairness::Sleeper;
 use crate::row::{cold, steady};
 
 /// Longer than any sample.
 const NEVER: Duration = Duration::from_secs(1);
+
+/// A task that sleeps several times, and how late each sleep ended.
+#[derive(Debug)]
+pub(crate) struct Sleeper {
+    number: u64,
+    sleeps: u64,
+    lateness: Mutex<Vec<Duration>>,
+}
+
+impl Sleeper {
+    pub(crate) fn new(number: u64, sleeps: u64) -> Self {
+        Self { number, sleeps, lateness: Mutex::default() }
+    }
+
+    /// How late each sleep ended, once the task is through.
+    pub(crate) fn take_lateness(&self) -> Vec<Duration> {
+        std::mem::take(&mut *self.lateness.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sleeps 1 to 4 ms at a time; returns the number of sleeps.
+    async fn run<R: AsyncRuntime>(&self) -> u64 {
+        let mut late = Vec::with_capacity(self.sleeps as usize);
+        for sleep in 0..self.sleeps {
+            let length = Duration::from_millis(1 + splitmix64(self.number << 32 | sleep) % 4);
+            let deadline = Instant::now() + length;
+            R::sleep(length).await;
+            late.push(Instant::now().saturating_duration_since(deadline));
+        }
+        *self.lateness.lock().unwrap_or_else(PoisonError::into_inner) = late;
+        self.sleeps
+    }
+}
 
 /// A task that uses timers, before a runtime has made a future of it.
 ///

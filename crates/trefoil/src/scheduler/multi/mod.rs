@@ -20,7 +20,7 @@ use crate::primitives::atomic::{
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
 use crate::queue::{Inbox, Injector, Ring};
-use crate::runtime::Handle;
+use crate::scheduler::Handle;
 use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;

@@ -20,8 +20,6 @@ use palio_protocol::harness::{Iteration, Prepare, Refusal, Request};
 
 use crate::AsyncRuntime;
 
-pub(crate) use timers::Sleeper;
-
 /// Every row of the suite that `R` can run.
 pub(crate) fn rows<R: AsyncRuntime>() -> Vec<(&'static str, Prepare)> {
     let mut rows: Vec<(&'static str, Prepare)> = vec![

@@ -11,8 +11,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::kernel::BASE;
 use super::matrix::{Matrix, allocated_cells, checksum, first_on_line};
+
+/// Rows and columns of the base case.
+pub const BASE: usize = 32;
 
 /// Where a block lies: `size` rows of `size` cells, each `stride` after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

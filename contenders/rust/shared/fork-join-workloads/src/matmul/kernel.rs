@@ -2,11 +2,8 @@
 
 use std::ops::Deref;
 
-use super::block::{Block, BlockMut, Cells, Rows};
+use super::block::{BASE, Block, BlockMut, Cells, Rows};
 use super::matrix::Matrix;
-
-/// Rows and columns of the base case.
-pub const BASE: usize = 32;
 
 /// C += A * B on blocks of the base case's size: the plain triple loop, in the order i, k, j.
 pub fn multiply_base<M, K>(a: &Block<M>, b: &Block<M>, c: &mut BlockMut<K>)

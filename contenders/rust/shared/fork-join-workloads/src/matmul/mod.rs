@@ -13,8 +13,8 @@ use std::cell::Cell;
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 
-pub use block::{Block, BlockMut};
-pub use kernel::{BASE, multiply_base};
+pub use block::{BASE, Block, BlockMut};
+pub use kernel::multiply_base;
 pub use matrix::Matrix;
 
 use crate::{ForkJoin, Tally};

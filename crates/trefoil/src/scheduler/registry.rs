@@ -3,8 +3,7 @@
 //! A timer that is polled outside of its runtime finds the runtime here. This is the slow path of
 //! something rare, so one lock for the whole process is enough.
 
-use super::{Handle, Id};
-use crate::scheduler::{Scheduler, current, multi};
+use super::{Handle, Id, Scheduler, current, multi};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Weak};
@@ -32,7 +31,7 @@ fn runtimes() -> MutexGuard<'static, BTreeMap<NonZeroU64, WeakHandle>> {
 }
 
 /// Adds a runtime, until `leave`.
-pub(super) fn enter(handle: &Handle) {
+pub(crate) fn enter(handle: &Handle) {
     let weak = match &handle.scheduler {
         Scheduler::Multi(shared) => WeakHandle::Multi(Arc::downgrade(shared)),
         Scheduler::Current(shared) => WeakHandle::Current(Arc::downgrade(shared)),
@@ -41,7 +40,7 @@ pub(super) fn enter(handle: &Handle) {
 }
 
 /// Removes a runtime whose shutdown begins.
-pub(super) fn leave(id: Id) {
+pub(crate) fn leave(id: Id) {
     runtimes().remove(&id.0);
 }
 

@@ -1,6 +1,5 @@
-use super::RuntimeMetrics;
+use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
 use crate::context;
-use crate::scheduler::{Common, Scheduler, WorkerCounters, blocking};
 use crate::task::{Id, JoinHandle, LocalEnterGuard, Runnable, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
@@ -131,7 +130,7 @@ impl Handle {
         self.enter_with(None)
     }
 
-    pub(super) fn enter_with(&self, local: Option<LocalEnterGuard>) -> EnterGuard<'_> {
+    pub(crate) fn enter_with(&self, local: Option<LocalEnterGuard>) -> EnterGuard<'_> {
         EnterGuard {
             _guard: context::enter_handle_strictly(self.clone()),
             _local: local,
@@ -225,7 +224,7 @@ impl Handle {
     ///
     /// This call polls nothing but the future. The workers of a multi-thread runtime run the tasks
     /// meanwhile. The tasks of a current-thread runtime only run while a thread is in
-    /// [`Runtime::block_on`](super::Runtime::block_on).
+    /// [`Runtime::block_on`](crate::runtime::Runtime::block_on).
     ///
     /// # Panics
     /// In asynchronous code, where the thread must not block; and with the future's own panic.
@@ -266,16 +265,16 @@ impl Handle {
     /// tasks that are pinned to it. In a runtime with two workers or more, it also wakes for other
     /// tasks if all workers are busy for some milliseconds. In a runtime with one worker, other
     /// tasks wait until the closure has returned; so they do with
-    /// [`handoff_while_forking(false)`](super::Builder::handoff_while_forking) while all workers
-    /// are busy. A call of [`block_in_place`](crate::task::block_in_place) in the closure ends that
-    /// wait: it gives the place back for good. The shutdown of the runtime does not wait for the
-    /// closure.
+    /// [`handoff_while_forking(false)`](crate::runtime::Builder::handoff_while_forking) while all
+    /// workers are busy. A call of [`block_in_place`](crate::task::block_in_place) in the closure
+    /// ends that wait: it gives the place back for good. The shutdown of the runtime does not wait
+    /// for the closure.
     ///
     /// The closure has the stack and the thread-locals of the calling thread.
-    /// [`thread_stack_size`](super::Builder::thread_stack_size),
-    /// [`worker_affinity`](super::Builder::worker_affinity) and
-    /// [`on_thread_start`](super::Builder::on_thread_start) do not apply to it, and the time does
-    /// not count as any worker's.
+    /// [`thread_stack_size`](crate::runtime::Builder::thread_stack_size),
+    /// [`worker_affinity`](crate::runtime::Builder::worker_affinity) and
+    /// [`on_thread_start`](crate::runtime::Builder::on_thread_start) do not apply to it, and the
+    /// time does not count as any worker's.
     ///
     /// It is the same as `install`
     /// - if no worker sleeps,
@@ -312,18 +311,13 @@ impl Handle {
     }
 
     /// The runtime's id, which no other runtime of the process has.
-    pub fn id(&self) -> super::Id {
+    pub fn id(&self) -> RuntimeId {
         self.common().id
     }
 
-    /// The runtime's name, if [`Builder::name`](super::Builder::name) gave one.
+    /// The runtime's name, if [`Builder::name`](crate::runtime::Builder::name) gave one.
     pub fn name(&self) -> Option<&str> {
         self.common().name.as_deref()
-    }
-
-    /// A view of the runtime's counters.
-    pub fn metrics(&self) -> RuntimeMetrics {
-        RuntimeMetrics::new(self.clone())
     }
 
     /// The state of the scheduler as text, for people who look for the reason of a hang. The format

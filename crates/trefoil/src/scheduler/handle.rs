@@ -1,6 +1,6 @@
 use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
 use crate::context;
-use crate::task::{Id, JoinHandle, LocalEnterGuard, Runnable, allocate};
+use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
@@ -178,26 +178,22 @@ impl Handle {
         F::Output: Send + 'static,
     {
         let id = Id::next();
-        let (task, join) = match &self.scheduler {
+        match &self.scheduler {
             Scheduler::Multi(shared) => {
-                let pinned = pinned.map_or(crate::task::NO_HOME, |n| (n % shared.workers()) as u32);
+                let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
+                let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
                 let is_measured = shared.common().is_measured;
-                allocate(future, Arc::as_ptr(shared), id, pinned, is_measured, Some(shared.depot()))
+                let (task, join) = allocate(future, this, id, pinned, is_measured, depot);
+                shared.spawn(task);
+                join
             }
             Scheduler::Current(shared) => {
                 let is_measured = shared.common().is_measured;
-                allocate(future, Arc::as_ptr(shared), id, crate::task::NO_HOME, is_measured, None)
+                let (task, join) =
+                    allocate(future, Arc::as_ptr(shared), id, NO_HOME, is_measured, None);
+                shared.spawn(task);
+                join
             }
-        };
-        self.start(task);
-        join
-    }
-
-    #[inline]
-    fn start(&self, task: Runnable) {
-        match &self.scheduler {
-            Scheduler::Multi(shared) => shared.spawn(task),
-            Scheduler::Current(shared) => shared.spawn(task),
         }
     }
 

@@ -2,11 +2,12 @@
 //! seen.
 
 use crate::rig::{Event, OnDrop, Rig, wait_for};
+use parking_lot::Mutex;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use trefoil::fork_join::{join, scope};
@@ -183,13 +184,13 @@ fn a_lock_across_join() {
                 for _ in 0..20 {
                     assert!(!LOCKS.get(), "on top of a task that holds the lock");
                     if n % 2 == 0 {
-                        let mut guard = mutex.lock().unwrap();
+                        let mut guard = mutex.lock();
                         LOCKS.set(true);
                         *guard += fib(8);
                         LOCKS.set(false);
                     } else {
                         // As a fork of another thread, it may wait for the lock.
-                        join(|| fib(6), || drop(mutex.lock().unwrap()));
+                        join(|| fib(6), || drop(mutex.lock()));
                     }
                     yield_now().await;
                 }

@@ -3,10 +3,11 @@
 use crate::bounds;
 use crate::floods::Flood;
 use crate::rig::{Counts, Rig, WATCHDOG, Worst, wait_for, worker};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Instant;
 use trefoil::runtime::RuntimeMetrics;
@@ -47,12 +48,12 @@ where
     let its = result.clone();
     let body = async move {
         let output = future.await;
-        *its.lock().unwrap() = Some(output);
+        *its.lock() = Some(output);
     };
     drop(if pinned { rig.handle().spawn_pinned(0, body) } else { rig.handle().spawn(body) });
     let mut output = None;
     wait_for("a task beside the flood", || {
-        output = result.lock().unwrap().take();
+        output = result.lock().take();
         output.is_some()
     });
     output.unwrap()
@@ -63,13 +64,13 @@ type Polled = Arc<Mutex<Option<(usize, u64)>>>;
 
 async fn is_polled(metrics: RuntimeMetrics, polled: Polled) {
     let worker = worker().expect("a worker of the runtime");
-    *polled.lock().unwrap() = Some((worker, metrics.worker_poll_count(worker)));
+    *polled.lock() = Some((worker, metrics.worker_poll_count(worker)));
 }
 
 async fn until_polled(polled: &Polled) -> (usize, u64) {
     let start = Instant::now();
     loop {
-        if let Some(polled) = *polled.lock().unwrap() {
+        if let Some(polled) = *polled.lock() {
             return polled;
         }
         assert!(start.elapsed() < WATCHDOG, "never polled");
@@ -214,8 +215,8 @@ fn from_outside(rig: &Rig, pinned: Option<usize>) -> (u64, u64) {
     // The order matters: this thread's own delays must not count.
     let p = rig.metrics.global_queue_depth() as u64;
     let before = rig.polls();
-    wait_for("a task from outside", || polled.lock().unwrap().is_some());
-    let (worker, at) = polled.lock().unwrap().unwrap();
+    wait_for("a task from outside", || polled.lock().is_some());
+    let (worker, at) = polled.lock().unwrap();
     (before.until(worker, at), p)
 }
 

@@ -1,9 +1,10 @@
 //! A runtime under test, and how its polls are read.
 
+use parking_lot::Mutex;
 use std::cell::Cell;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
@@ -152,7 +153,7 @@ impl Rig {
                 body(&handle);
             }
         });
-        self.threads.lock().unwrap().push(thread);
+        self.threads.lock().push(thread);
     }
 
     /// The polls of all workers, as they are now.
@@ -168,7 +169,7 @@ impl Drop for Rig {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(WATCHDOG);
         }
-        for thread in self.threads.lock().unwrap().drain(..) {
+        for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
     }

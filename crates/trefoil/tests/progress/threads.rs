@@ -3,7 +3,8 @@
 
 use crate::floods::Flood;
 use crate::rig::{Event, Rig};
-use std::sync::{Arc, Mutex, mpsc};
+use parking_lot::Mutex;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use trefoil::spawn;
 use trefoil::task::spawn_pinned;
@@ -38,7 +39,7 @@ fn held_wakeup() {
             let locked = Event::default();
             let is_locked = locked.clone();
             let joiner = thread::spawn(move || {
-                let guard = mutex.lock().unwrap();
+                let guard = mutex.lock();
                 is_locked.happens();
                 handle.block_on(first).unwrap();
                 drop(guard);

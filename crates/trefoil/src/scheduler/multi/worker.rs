@@ -5,6 +5,8 @@ mod block;
 mod crash_tests;
 mod fork;
 mod guest;
+#[cfg(all(test, not(loom), not(miri)))]
+mod lag_tests;
 mod patience;
 mod schedule;
 mod search;

@@ -270,9 +270,9 @@ mod tests {
         let turns = Turns::new();
         assert!(turns.is_for_injector(), "as long as nothing was taken");
         for (queued, most, expected) in
-            [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3), (256, 61, 15), (9999, 3, 1)]
+            [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3), (256, 61, 15), (9999, 3, 2)]
         {
-            turns.advance();
+            turns.tick.set(1);
             turns.took_injected(queued, most);
             let mut waited = 0;
             while !turns.is_for_injector() {
@@ -281,10 +281,46 @@ mod tests {
             }
             assert_eq!(waited, expected);
         }
+        turns.tick.set(1);
         turns.took_only_injected(61);
         turns.advance();
         assert!(!turns.is_for_injector(), "one other poll goes first");
         turns.advance();
         assert!(turns.is_for_injector());
+    }
+
+    /// Nothing is taken from the shared queue for more than half of the turns that can be counted.
+    #[test]
+    fn a_look_that_is_due_stays_due() {
+        let turns = Turns::new();
+        turns.took_injected(8, 61);
+        for _ in 0..8 {
+            // As if so many turns had been counted. The timers are looked at in between.
+            turns.tick.set(turns.tick.get().wrapping_add(1 << 30));
+            assert!(turns.is_for_timers());
+            turns.fired(false);
+            assert!(turns.is_for_injector());
+        }
+    }
+
+    /// Tasks come from outside one by one, and pinned tasks are always ready: every fourth turn is
+    /// theirs, and half of the others are left for the ring and the slot.
+    #[test]
+    fn a_task_from_outside_lets_another_go_first_that_is_not_pinned() {
+        for most in [1, 2, 61] {
+            let turns = Turns::new();
+            let (mut injected, mut others) = (0, 0);
+            for _ in 0..1000 {
+                turns.advance();
+                if turns.is_for_pinned() {
+                } else if turns.is_for_injector() {
+                    turns.took_only_injected(most);
+                    injected += 1;
+                } else {
+                    others += 1;
+                }
+                assert!(injected <= others + 1, "{injected} {others}");
+            }
+        }
     }
 }

@@ -71,7 +71,9 @@ impl WorkerThread {
         if self.shared.injector.is_empty() {
             return None;
         }
-        let room = Turns::room_for_injected(ring.len());
+        // SAFETY: the state makes this thread the ring's owner.
+        let free = unsafe { ring.room() };
+        let room = Turns::room_for_injected(ring.len()).min(free);
         let beside_others = !ring.is_empty() || !self.remote(state).lifo.is_empty();
         let most = state.turns.injected_batch(beside_others).min(room);
         let mut batched = false;
@@ -82,7 +84,7 @@ impl WorkerThread {
             batched = true;
             // SAFETY: the state makes this thread the ring's owner.
             let pushed = unsafe { ring.push(task) };
-            debug_assert!(pushed.is_ok(), "a ring can grow far beyond its smallest size");
+            debug_assert!(pushed.is_ok(), "no more are taken than there is room for");
         });
         // A searcher looks around when it stops. All others have to make sure
         // here that what was in between two queues for a moment is not missed.

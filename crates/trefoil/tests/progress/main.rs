@@ -9,7 +9,7 @@ mod busy_worker;
 mod current_thread;
 mod floods;
 mod forks;
-mod knobs;
+mod odd_loads;
 mod queues;
 mod rig;
 mod slots;

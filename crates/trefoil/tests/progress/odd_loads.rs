@@ -1,9 +1,11 @@
-//! "Between the queues of one worker", where `global_queue_interval` and `event_interval` are as
-//! small as they can be, or so large that they never come.
+//! "Between the queues of one worker", beyond the floods: where `global_queue_interval` and
+//! `event_interval` are as small as they can be, or so large that they never come, and where what
+//! waits came in an odd order or in great number.
 
 use crate::bounds;
+use crate::floods::yield_for_ever;
 use crate::queues::{Noted, run};
-use crate::rig::{Counts, Rig, WATCHDOG, Worst, worker};
+use crate::rig::{Counts, Event, OnDrop, Rig, WATCHDOG, Worst, worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -96,13 +98,8 @@ fn a_busy_runtime_ends() {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(workers).event_interval(u32::MAX).build().unwrap();
         for worker in 0..workers {
-            let spin = || async {
-                loop {
-                    yield_now().await;
-                }
-            };
-            let _pinned = runtime.spawn_pinned(worker, spin());
-            let _other = runtime.spawn(spin());
+            drop(runtime.spawn_pinned(worker, yield_for_ever()));
+            drop(runtime.spawn(yield_for_ever()));
         }
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
@@ -139,11 +136,7 @@ fn a_pinned_task_from_outside_before_others_that_are_woken_here() {
         let before = Counts::of(&metrics);
         all.notify_waiters();
         // Something that is polled between the pinned tasks.
-        let other = spawn(async {
-            loop {
-                yield_now().await;
-            }
-        });
+        let other = spawn(yield_for_ever());
         let at = loop {
             if let Ok(at) = polled.try_recv() {
                 break at;
@@ -156,4 +149,39 @@ fn a_pinned_task_from_outside_before_others_that_are_woken_here() {
     let mut worst = Worst::default();
     worst.add(before.until(0, at), bounds::pinned(0), "a pinned task from outside");
     worst.report("pinned, before others");
+}
+
+/// A long ring, pinned tasks that are always ready, and a long shared queue.
+#[test]
+fn a_task_behind_many_in_the_shared_queue() {
+    const BEFORE: u64 = 20_000;
+    let rig = Rig::new(1);
+    rig.on_each(|_| async {
+        (0..300).for_each(|_| drop(spawn(yield_for_ever())));
+        drop(spawn_pinned(0, yield_for_ever()));
+    });
+    // In a long poll, so that they all wait.
+    let (begun, goes_on) = (Event::default(), Event::default());
+    let (its_begun, its_goes_on) = (begun.clone(), goes_on.clone());
+    drop(rig.handle().spawn_pinned(0, async move {
+        its_begun.happens();
+        its_goes_on.hold();
+    }));
+    begun.wait("a long poll");
+    let _goes_on = OnDrop(goes_on.clone());
+    for _ in 0..BEFORE {
+        drop(rig.handle().spawn(async {}));
+    }
+    let (send, polled) = mpsc::channel();
+    let metrics = rig.metrics.clone();
+    drop(rig.handle().spawn(async move {
+        send.send(metrics.worker_poll_count(0)).unwrap();
+    }));
+    assert_eq!(rig.metrics.global_queue_depth() as u64, BEFORE + 1);
+    let before = rig.polls();
+    goes_on.happens();
+    let at = polled.recv_timeout(WATCHDOG).expect("a task in the shared queue");
+    let mut worst = Worst::default();
+    worst.add(before.until(0, at), bounds::shared(BEFORE), BEFORE);
+    worst.report("behind many in the shared queue");
 }

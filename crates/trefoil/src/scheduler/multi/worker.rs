@@ -403,7 +403,7 @@ impl WorkerThread {
         let task = self.take_injected(state)?;
         let (queued, most) = (ring.len(), self.shared.knobs.global_queue_interval);
         if queued <= before && self.shared.injector.is_empty() {
-            state.turns.took_only_injected(most);
+            state.turns.took_only_injected();
         } else {
             state.turns.took_injected(queued, most);
         }

@@ -381,13 +381,18 @@ impl WorkerThread {
     /// The oldest of the tasks that only this worker may run.
     #[inline]
     fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
+        self.empty_inbox(state);
+        let task = state.pinned.borrow_mut().pop_front()?;
+        self.notify_pending(state);
+        Some(task)
+    }
+
+    #[inline]
+    fn empty_inbox(&self, state: &WorkerState) {
         let inbox = &self.remote(state).inbox;
         if !inbox.is_empty() {
             state.pinned.borrow_mut().append(&mut inbox.take());
         }
-        let task = state.pinned.borrow_mut().pop_front()?;
-        self.notify_pending(state);
-        Some(task)
     }
 
     /// Takes what is due from the shared queue.
@@ -444,7 +449,7 @@ impl WorkerThread {
             return;
         };
         if task.pinned_to().is_some() {
-            state.pinned.borrow_mut().push_back(task);
+            self.push_pinned(state, task);
         } else if yielded || !state.turns.has_slot_for_itself() {
             self.push_quietly(state, task);
         } else {

@@ -305,11 +305,13 @@ impl WorkerThread {
     fn work(&self) {
         while let Some(state) = self.state() {
             state.turns.advance();
-            let interval = self.shared.knobs.event_interval;
-            if state.turns.is_for_maintenance(interval) && !self.maintain(state) {
-                return;
+            if state.turns.is_for_maintenance(self.shared.knobs.event_interval) {
+                self.maintain(state);
             }
             if state.turns.is_for_timers() {
+                if self.shared.is_shut_down() {
+                    return;
+                }
                 state.turns.fired(self.fire_timers(state));
             }
             if let Some(task) = self.next(state) {
@@ -479,15 +481,11 @@ impl WorkerThread {
         any
     }
 
-    /// Periodic work between polls; false when the worker has to leave.
-    fn maintain(&self, state: &WorkerState) -> bool {
-        if self.shared.is_shut_down() {
-            return false;
-        }
+    /// Periodic work between polls.
+    fn maintain(&self, state: &WorkerState) {
         self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(state);
         self.reap(state);
-        true
     }
 
     fn reap(&self, state: &WorkerState) {

@@ -166,6 +166,12 @@ impl Idle {
         Awake::Plain
     }
 
+    /// As `wake`, if `is_ours` says that the sleep is still one that the caller may end.
+    #[must_use]
+    pub(crate) fn wake_if(&self, worker: u32, is_ours: impl FnOnce() -> bool) -> Option<Awake> {
+        is_ours().then(|| self.wake(worker))
+    }
+
     /// Takes a sleeper's place: it stays asleep, but counts as awake and busy.
     /// `before_wake` is told which, before the sleeper can wake.
     #[must_use]

@@ -331,11 +331,13 @@ impl Shared {
     /// the worker, and block in turn. That sleep is not theirs to end.
     fn wake_from_blocking(&self, worker: u32, blocked: u64) -> Option<Awake> {
         let counts_asleep = &self.remotes[worker as usize].counts_asleep;
+        if blocked == 0 {
+            return None;
+        }
         // AcqRel: exactly one side is to act on it, after what came before. Relaxed:
         // somebody else acts, or has.
-        let is_ours =
-            blocked != 0 && counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
-        is_ours.then(|| self.idle.wake(worker))
+        let is_ours = || counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
+        self.idle.wake_if(worker, is_ours)
     }
 
     /// Looks for work once more, after a worker was counted as asleep.

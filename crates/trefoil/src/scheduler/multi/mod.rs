@@ -331,7 +331,9 @@ impl Shared {
     /// the worker, and block in turn. That sleep is not theirs to end.
     fn wake_from_blocking(&self, worker: u32, blocked: u64) -> Option<Awake> {
         let counts_asleep = &self.remotes[worker as usize].counts_asleep;
-        if blocked == 0 {
+        // Relaxed: whoever has the state sees that sleep or something newer, and others only
+        // try.
+        if blocked == 0 || counts_asleep.load(Relaxed) != blocked {
             return None;
         }
         // AcqRel: exactly one side is to act on it, after what came before. Relaxed:

@@ -42,7 +42,16 @@ mod tests;
 
 /// What a thread runs as a worker. The argument says whether the thread is new, which means that
 /// `on_thread_start` still has to be called.
-pub(crate) type Body = Box<dyn FnOnce(bool) + Send>;
+pub(crate) type Run = Box<dyn FnOnce(bool) + Send>;
+
+/// A worker that waits for a thread.
+pub(crate) struct Body {
+    /// Its index.
+    pub(crate) worker: u32,
+    /// The sleep that it still counts as, if it does: see `Shared::count_as_busy`.
+    pub(crate) blocked: u64,
+    pub(crate) run: Run,
+}
 
 pub(crate) struct Config {
     /// Of all threads together.
@@ -195,10 +204,10 @@ impl Pool {
             }
             Need::StartOne => {
                 let pool = Arc::clone(self);
-                let handle = handle.clone();
+                let its_handle = handle.clone();
                 let name = self.thread_name();
                 let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-                    pool.work(&handle);
+                    pool.work(&its_handle);
                 });
                 if started.is_err() {
                     let mut state = self.state.lock();
@@ -206,6 +215,10 @@ impl Pool {
                     state.on_its_way = false;
                     // A thread that waits for the threads to end may have counted this one.
                     self.gone.notify_all();
+                    let bodies = state.bodies.iter().map(|body| (body.worker, body.blocked));
+                    let bodies = Vec::from_iter(bodies);
+                    drop(state);
+                    count_as_busy(handle, &bodies);
                 }
                 started
             }
@@ -223,7 +236,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system cannot start a thread. The body was dropped.
-    pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
+    pub(crate) fn start(self: &Arc<Self>, handle: Handle, run: Run) -> std::io::Result<()> {
         let mut state = self.state.lock();
         state.threads += 1;
         state.workers += 1;
@@ -231,7 +244,7 @@ impl Pool {
         let pool = Arc::clone(self);
         let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-            body(true);
+            run(true);
             pool.state.lock().end_body();
             pool.serve(&handle);
         });
@@ -246,29 +259,34 @@ impl Pool {
     }
 
     /// Has a worker's body run, on an idle thread, on a new one, or, if there
-    /// may be no more, on the first to be free. False if it may have to wait for
-    /// that: all threads may be in something that takes long. `None` if there is no
-    /// body.
+    /// may be no more, on the first to be free. As long as it has to wait for that, its
+    /// worker counts as busy. False if there is no body.
     ///
     /// `take` takes the worker's state from a thread of this pool, and is called under
     /// the lock. So that thread, which serves the pool when it finds the state gone,
     /// finds the body here. Otherwise it might look before the body comes, and be the
     /// last thread that the system gives.
-    #[must_use]
     pub(crate) fn run(
         self: &Arc<Self>,
         handle: &Handle,
         take: impl FnOnce() -> Option<Body>,
-    ) -> Option<bool> {
+    ) -> bool {
         let mut state = self.state.lock();
-        state.bodies.push_back(take()?);
+        let Some(body) = take() else { return false };
+        let waiting = (body.worker, body.blocked);
+        state.bodies.push_back(body);
         let free = state.idle + self.config.max_threads.saturating_sub(state.threads);
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
         // Without a new thread, an existing one takes it later: the one that the
-        // worker leaves, for example. The monitor tries again meanwhile.
-        Some(self.meet(handle, need).is_ok() && has_thread)
+        // worker leaves, for example. The monitor tries again meanwhile. Bodies that
+        // rely on a thread that was on its way are counted if that one does not come.
+        let _ = self.meet(handle, need);
+        if !has_thread {
+            count_as_busy(handle, &[waiting]);
+        }
+        true
     }
 
     /// Whether a worker's body waits for a thread.
@@ -304,7 +322,7 @@ impl Pool {
         drop(state);
         let _ = self.meet(handle, need);
         if let Some(body) = body {
-            body(true);
+            (body.run)(true);
             self.state.lock().end_body();
         } else {
             let _handle = context::enter_handle(handle.clone());
@@ -323,7 +341,7 @@ impl Pool {
                 let need = state.need_one(&self.config);
                 drop(state);
                 let _ = self.meet(handle, need);
-                body(false);
+                (body.run)(false);
                 state = self.state.lock();
                 state.end_body();
                 continue;
@@ -457,6 +475,14 @@ impl fmt::Debug for State {
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// It may take long until there is a thread for these workers. Until then, they are no sleepers
+/// that could be woken, and they do not search either.
+fn count_as_busy(handle: &Handle, bodies: &[(u32, u64)]) {
+    if let Scheduler::Multi(shared) = &handle.scheduler {
+        bodies.iter().for_each(|&(worker, blocked)| shared.count_as_busy(worker, blocked));
     }
 }
 

@@ -37,8 +37,8 @@ fn a_body_comes_while_the_last_thread_goes() {
     let thread = serve(&runtime, &pool);
     stopping.recv_timeout(WATCHDOG).expect("the thread goes");
     let (run, has_run) = mpsc::channel();
-    let body: Body = Box::new(move |is_new| run.send(is_new).unwrap());
-    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    let run = Box::new(move |is_new| run.send(is_new).unwrap());
+    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
     drop(go);
     assert!(!has_run.recv_timeout(WATCHDOG).expect("the worker has a thread"));
     thread.join().unwrap();
@@ -52,11 +52,11 @@ fn a_closure_does_not_wait_for_a_worker() {
     let (runtime, pool) = build(&mut Builder::new_current_thread());
     let (end, is_over) = mpsc::channel::<()>();
     let (begin, begun) = mpsc::channel();
-    let body: Body = Box::new(move |_| {
+    let run = Box::new(move |_| {
         begin.send(()).unwrap();
         let _ = is_over.recv();
     });
-    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
     let thread = serve(&runtime, &pool);
     begun.recv_timeout(WATCHDOG).expect("the worker has a thread");
     let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));

@@ -33,7 +33,7 @@ impl WorkerThread {
             return Some(Found::Task(task));
         }
         if self.remote(state).handoff.has_forkers() {
-            return self.steal(state).map(Found::Task);
+            return self.steal_beside_forkers(state).map(Found::Task);
         }
         if !state.searching.get() {
             if !self.shared.idle.start_searching() {
@@ -108,6 +108,18 @@ impl WorkerThread {
         let deques = self.deques();
         let start = context::random(deques.len() as u32) as usize;
         deques.steal(fork_join::deque_id(), start)
+    }
+
+    /// As `steal`, for a worker that is no searcher: it may not steal jobs. What it moves is in
+    /// neither ring for a moment. A searcher looks around when it stops; this worker looks here,
+    /// as the poll that follows may be long.
+    fn steal_beside_forkers(&self, state: &WorkerState) -> Option<Runnable> {
+        let task = self.steal(state)?;
+        if !state.searching.get() && !self.remote(state).ring.is_empty() {
+            fence(SeqCst);
+            self.notify_for(state);
+        }
+        Some(task)
     }
 
     pub(super) fn steal(&self, state: &WorkerState) -> Option<Runnable> {

@@ -259,3 +259,45 @@ fn a_runtime_ends_while_a_system_gives_no_threads() {
     freeing.join().unwrap();
     assert!(rests.is_finished());
 }
+
+/// Two closures wait for one thread, which does not come. The spawner of one is told so. The other
+/// one's was told nothing, and that closure runs when there are threads again.
+#[test]
+fn a_closure_relies_on_a_thread_that_does_not_come() {
+    let _turn = turn();
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (is_starting, both) = (Event::default(), Event::default());
+    let (its_arms, its_starting, its_both) = (is_armed.clone(), is_starting.clone(), both.clone());
+    let name = move || {
+        if its_arms.swap(false, SeqCst) {
+            its_starting.happens();
+            wait_for("another closure", || its_both.has_happened());
+        }
+        "worker".to_owned()
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(STACK)
+        .thread_name_fn(name)
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    workers_sleep(&runtime.metrics());
+    let (go, may_go) = mpsc::channel::<()>();
+    let handle = runtime.handle().clone();
+    let starter = thread::spawn(move || {
+        let _ = may_go.recv();
+        catch_unwind(AssertUnwindSafe(|| handle.spawn_blocking(|| ()))).is_err()
+    });
+    let no_threads = NoThreads::new();
+    is_armed.store(true, SeqCst);
+    drop(go);
+    wait_for("a thread is being started", || is_starting.has_happened());
+    let other = runtime.spawn_blocking(|| ());
+    both.happens();
+    assert!(starter.join().unwrap(), "a closure waits for a thread although there is none");
+    drop(no_threads);
+    wait_for("the other closure", || other.is_finished());
+    runtime.block_on(other).expect("it has run");
+    drop_returns("the drop of a runtime that had no threads for a while", runtime);
+}

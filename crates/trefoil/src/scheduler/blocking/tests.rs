@@ -65,3 +65,43 @@ fn a_closure_does_not_wait_for_a_worker() {
     drop(runtime);
     thread.join().unwrap();
 }
+
+/// While a thread is being started for a closure, another one runs it, and is a worker then. The
+/// system gives no thread: there is nothing that the closure's spawner has to be told.
+#[test]
+fn a_closure_has_run_when_its_thread_does_not_come() {
+    type Act = Box<dyn FnOnce() + Send>;
+    let act = Arc::new(Mutex::new(None::<Act>));
+    let its_act = Arc::clone(&act);
+    let (runtime, pool) = build(Builder::new_current_thread().thread_name_fn(move || {
+        let act = its_act.lock().unwrap().take();
+        if let Some(act) = act {
+            act();
+        }
+        "late".to_owned()
+    }));
+    let (run, has_run) = mpsc::channel();
+    let (end, is_over) = mpsc::channel::<()>();
+    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
+    let (tell, thread) = mpsc::channel();
+    *act.lock().unwrap() = Some(Box::new(move || {
+        its_pool.state.lock().threads += 1;
+        let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
+        tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();
+        has_run.recv_timeout(WATCHDOG).expect("another thread runs the closure");
+        let (begin, begun) = mpsc::channel();
+        let run: Run = Box::new(move |_| {
+            begin.send(()).unwrap();
+            let _ = is_over.recv();
+        });
+        assert!(its_pool.run(&handle, || Some(Body { worker: 0, blocked: 0, run })));
+        begun.recv_timeout(WATCHDOG).expect("it is a worker");
+    }));
+    let spawned = catch_unwind(AssertUnwindSafe(|| {
+        runtime.spawn_blocking(move || run.send(()).unwrap());
+    }));
+    drop(end);
+    assert!(spawned.is_ok(), "a spawner is told that there is no thread for what has run");
+    drop(runtime);
+    thread.recv().unwrap().join().unwrap();
+}

@@ -109,6 +109,10 @@ impl State {
         self.threads == self.workers
     }
 
+    fn lacks_thread(&self) -> bool {
+        !self.bodies.is_empty() || self.queue.len() > 0 && self.is_deserted()
+    }
+
     /// For a thread that then becomes the worker, until `end_body`.
     fn begin_body(&mut self) -> Option<Body> {
         let body = self.bodies.pop_front()?;
@@ -176,21 +180,32 @@ impl Pool {
             task.cancel(&Nowhere);
             return Ok(());
         }
+        let id = task.id();
         state.queue.push_back(task);
         state.outstanding += 1;
         let need = state.need_one(&self.config);
         drop(state);
         let Err(error) = self.meet(handle, need) else { return Ok(()) };
+        // Others may have relied on this thread. Their spawners were told nothing.
+        let others_wait = asks_again(handle);
         let mut state = self.state.lock();
         if !state.is_deserted() {
             // It waits until one of the threads is free.
             return Ok(());
         }
-        let queued = std::mem::take(&mut state.queue);
-        state.outstanding -= queued.len();
+        let mut cancelled = Fifo::new();
+        let mut has_own = false;
+        std::mem::take(&mut state.queue).drain(|other| {
+            let is_own = other.id() == id;
+            has_own |= is_own;
+            let queue = if is_own || !others_wait { &mut cancelled } else { &mut state.queue };
+            queue.push_back(other);
+        });
+        state.outstanding -= cancelled.len();
         drop(state);
-        queued.drain(|task| task.cancel(&Nowhere));
-        Err(error)
+        cancelled.drain(|task| task.cancel(&Nowhere));
+        // If it is not there any more, a thread has taken it, which is a worker now.
+        if has_own { Err(error) } else { Ok(()) }
     }
 
     /// # Errors
@@ -289,16 +304,16 @@ impl Pool {
         true
     }
 
-    /// Whether a worker's body waits for a thread.
-    pub(crate) fn has_bodies(&self) -> bool {
-        !self.state.lock().bodies.is_empty()
+    /// Whether a worker's body waits for a thread, or closures do and there is none.
+    pub(crate) fn lacks_thread(&self) -> bool {
+        self.state.lock().lacks_thread()
     }
 
-    /// Tries again to find a thread for a body that waits, as the system may have had
-    /// none to give.
+    /// Tries again to find a thread for what waits, as the system may have had none to
+    /// give.
     pub(crate) fn retry(self: &Arc<Self>, handle: &Handle) {
         let mut state = self.state.lock();
-        if state.bodies.is_empty() {
+        if !state.lacks_thread() {
             return;
         }
         let need = state.need_one(&self.config);
@@ -483,6 +498,15 @@ impl fmt::Debug for Pool {
 fn count_as_busy(handle: &Handle, bodies: &[(u32, u64)]) {
     if let Scheduler::Multi(shared) = &handle.scheduler {
         bodies.iter().for_each(|&(worker, blocked)| shared.count_as_busy(worker, blocked));
+    }
+}
+
+/// Whether the system will be asked again for a thread for closures that wait. The caller has queued
+/// them under the pool's lock.
+fn asks_again(handle: &Handle) -> bool {
+    match &handle.scheduler {
+        Scheduler::Multi(shared) => shared.has_monitor(),
+        Scheduler::Current(_) => false,
     }
 }
 

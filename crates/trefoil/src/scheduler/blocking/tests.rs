@@ -66,24 +66,31 @@ fn a_closure_does_not_wait_for_a_worker() {
     thread.join().unwrap();
 }
 
+type Act = Box<dyn FnOnce() + Send>;
+
+/// As `build`, with a function that is called once, while a thread is being started.
+fn build_with_act(act: &Arc<Mutex<Option<Act>>>) -> (Runtime, Arc<Pool>) {
+    let act = Arc::clone(act);
+    let mut builder = Builder::new_current_thread();
+    build(builder.thread_keep_alive(Duration::MAX).thread_name_fn(move || {
+        if let Some(act) = act.lock().unwrap().take() {
+            act();
+        }
+        "late".to_owned()
+    }))
+}
+
 /// While a thread is being started for a closure, another one runs it, and is a worker then. The
 /// system gives no thread: there is nothing that the closure's spawner has to be told.
 #[test]
 fn a_closure_has_run_when_its_thread_does_not_come() {
-    type Act = Box<dyn FnOnce() + Send>;
-    let act = Arc::new(Mutex::new(None::<Act>));
-    let its_act = Arc::clone(&act);
-    let (runtime, pool) = build(Builder::new_current_thread().thread_name_fn(move || {
-        let act = its_act.lock().unwrap().take();
-        if let Some(act) = act {
-            act();
-        }
-        "late".to_owned()
-    }));
+    let act = Arc::default();
+    let (runtime, pool) = build_with_act(&act);
     let (run, has_run) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
     let (end, is_over) = mpsc::channel::<()>();
-    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
     let (tell, thread) = mpsc::channel();
+    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
     *act.lock().unwrap() = Some(Box::new(move || {
         its_pool.state.lock().threads += 1;
         let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
@@ -95,13 +102,43 @@ fn a_closure_has_run_when_its_thread_does_not_come() {
             let _ = is_over.recv();
         });
         assert!(its_pool.run(&handle, || Some(Body { worker: 0, blocked: 0, run })));
+        drop(go);
         begun.recv_timeout(WATCHDOG).expect("it is a worker");
     }));
     let spawned = catch_unwind(AssertUnwindSafe(|| {
-        runtime.spawn_blocking(move || run.send(()).unwrap());
+        runtime.spawn_blocking(move || {
+            run.send(()).unwrap();
+            let _ = may_go.recv();
+        })
     }));
     drop(end);
     assert!(spawned.is_ok(), "a spawner is told that there is no thread for what has run");
+    drop(runtime);
+    thread.recv().unwrap().join().unwrap();
+}
+
+/// While a thread is being started for a closure, another one runs it, and rests. The next closure
+/// relies on the new thread, which does not come.
+#[test]
+fn a_thread_rests_when_another_does_not_come() {
+    let act = Arc::default();
+    let (runtime, pool) = build_with_act(&act);
+    let (tell, thread) = mpsc::channel();
+    let (run, has_run) = mpsc::channel();
+    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
+    *act.lock().unwrap() = Some(Box::new(move || {
+        its_pool.state.lock().threads += 1;
+        let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
+        tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();
+        let start = Instant::now();
+        while its_pool.idle_threads() == 0 {
+            assert!(start.elapsed() < WATCHDOG, "the other thread rests");
+            std::thread::yield_now();
+        }
+        drop(handle.spawn_blocking(move || run.send(()).unwrap()));
+    }));
+    drop(runtime.spawn_blocking(|| ()));
+    has_run.recv_timeout(WATCHDOG).expect("the thread that rests runs the closure");
     drop(runtime);
     thread.recv().unwrap().join().unwrap();
 }

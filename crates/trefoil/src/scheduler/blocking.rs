@@ -230,6 +230,11 @@ impl Pool {
                     state.on_its_way = false;
                     // A thread that waits for the threads to end may have counted this one.
                     self.gone.notify_all();
+                    // A thread may have come to rest meanwhile, and has not been woken for what
+                    // came after that.
+                    if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
+                        self.work.notify_one();
+                    }
                     let bodies = state.bodies.iter().map(|body| (body.worker, body.blocked));
                     let bodies = Vec::from_iter(bodies);
                     drop(state);

@@ -521,9 +521,11 @@ impl WorkerThread {
         if more || self.has_own_work(state) {
             return true;
         }
-        if remote.handoff.has_forkers() && !state.searching.get() {
+        if remote.handoff.has_forkers() {
             // Not to be chosen for jobs, which it may not take: to the others,
-            // it is a busy worker that looks at all queues now and then.
+            // it is a busy worker that looks at all queues now and then. If it was
+            // chosen, because the fork went on while it slept, another is instead.
+            self.end_search();
             let timeout =
                 self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
             self.sleep(state, Some(timeout));

@@ -31,6 +31,12 @@ struct Special {
     options: Option<&'static str>,
 }
 
+/// A test that limits what the system gives.
+const fn few_threads(test: &'static str) -> Special {
+    let reason = "it limits the process's addresses, of which the sanitizer takes many";
+    Special { file: "few_threads", test, reason, options: None }
+}
+
 pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     name: "AddressSanitizer",
     short: "asan",
@@ -51,12 +57,11 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             reason: "it measures a stack on which variables must really lie",
             options: Some("detect_stack_use_after_return=0"),
         },
-        Special {
-            file: "few_threads",
-            test: "a_system_gives_no_threads_for_a_while",
-            reason: "it limits the process's addresses, of which the sanitizer takes many",
-            options: None,
-        },
+        few_threads("a_system_gives_no_threads_for_a_while"),
+        few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
+        few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),
+        few_threads("a_runtime_ends_while_a_system_gives_no_threads"),
+        few_threads("a_closure_relies_on_a_thread_that_does_not_come"),
     ],
 };
 
@@ -85,12 +90,11 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
             reason: "the sanitizer's own copy of the call stack ends long before the stack does",
             options: None,
         },
-        Special {
-            file: "few_threads",
-            test: "a_system_gives_no_threads_for_a_while",
-            reason: "it limits the process's addresses, of which the sanitizer takes many",
-            options: None,
-        },
+        few_threads("a_system_gives_no_threads_for_a_while"),
+        few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
+        few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),
+        few_threads("a_runtime_ends_while_a_system_gives_no_threads"),
+        few_threads("a_closure_relies_on_a_thread_that_does_not_come"),
     ],
 };
 

@@ -163,3 +163,141 @@ fn a_worker_sleeps_again_before_it_is_known_to_have_no_thread() {
     drop(end);
     drop_returns("the drop of a runtime that had no threads for a while", runtime);
 }
+
+/// A thread is being started for one worker when another worker needs one as well. The system gives
+/// none. What is not pinned to the two is run by the third worker, which sleeps.
+#[test]
+fn a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come() {
+    let _turn = turn();
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (is_starting, both) = (Event::default(), Event::default());
+    let (its_arms, its_starting, its_both) = (is_armed.clone(), is_starting.clone(), both.clone());
+    let name = move || {
+        if its_arms.swap(false, SeqCst) {
+            its_starting.happens();
+            wait_for("the other worker needs a thread", || its_both.has_happened());
+        }
+        "worker".to_owned()
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(3)
+        .thread_stack_size(STACK)
+        .thread_name_fn(name)
+        .enable_all()
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    // The monitor needs a thread, too.
+    drop(runtime.spawn_pinned(0, async { block_in_place(|| ()) }));
+    workers_sleep(&runtime.metrics());
+    let (begin, begun) = mpsc::channel();
+    // The last one to sleep is woken first.
+    let ends = [1, 0].map(|worker| {
+        let begin = begin.clone();
+        let (end, is_over) = mpsc::channel::<()>();
+        drop(runtime.spawn_pinned(worker, async move {
+            block_in_place(|| {
+                begin.send(()).unwrap();
+                let _ = is_over.recv();
+            });
+        }));
+        receive("a task blocks", &begun);
+        end
+    });
+    let (go, may_go) = mpsc::channel::<()>();
+    let handle = runtime.handle().clone();
+    let starter = thread::spawn(move || {
+        let _ = may_go.recv();
+        drop(handle.spawn_pinned(1, async {}));
+    });
+    let no_threads = NoThreads::new();
+    is_armed.store(true, SeqCst);
+    drop(go);
+    wait_for("a thread is being started", || is_starting.has_happened());
+    drop(runtime.spawn_pinned(0, async {}));
+    both.happens();
+    starter.join().unwrap();
+    let task = runtime.spawn(async {});
+    wait_for("a task that the third worker can run", || task.is_finished());
+    drop(no_threads);
+    drop(ends);
+    drop_returns("the drop of a runtime that had no threads for a while", runtime);
+}
+
+/// A worker blocks in place until one of its tasks is dropped, and has no thread for that when the
+/// runtime ends.
+#[test]
+fn a_runtime_ends_while_a_system_gives_no_threads() {
+    let _turn = turn();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    let (hold, is_dropped) = mpsc::channel::<()>();
+    let rests = runtime.spawn(async move {
+        std::future::pending::<()>().await;
+        drop(hold);
+    });
+    let (begin, begun) = mpsc::channel();
+    drop(runtime.spawn(async move {
+        block_in_place(|| {
+            begin.send(()).unwrap();
+            let _ = is_dropped.recv();
+        });
+    }));
+    receive("a task blocks", &begun);
+    let no_threads = NoThreads::new();
+    let freeing = thread::spawn(move || {
+        // Longer only makes it harder to pass.
+        thread::sleep(std::time::Duration::from_millis(300));
+        drop(no_threads);
+    });
+    drop_returns("the drop of a runtime that had no threads at first", runtime);
+    freeing.join().unwrap();
+    assert!(rests.is_finished());
+}
+
+/// Two closures wait for one thread, which does not come. The spawner of one is told so. The other
+/// one's was told nothing, and that closure runs when there are threads again.
+#[test]
+fn a_closure_relies_on_a_thread_that_does_not_come() {
+    let _turn = turn();
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (is_starting, both) = (Event::default(), Event::default());
+    let (its_arms, its_starting, its_both) = (is_armed.clone(), is_starting.clone(), both.clone());
+    let name = move || {
+        if its_arms.swap(false, SeqCst) {
+            its_starting.happens();
+            wait_for("another closure", || its_both.has_happened());
+        }
+        "worker".to_owned()
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(STACK)
+        .thread_name_fn(name)
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    workers_sleep(&runtime.metrics());
+    let (go, may_go) = mpsc::channel::<()>();
+    let handle = runtime.handle().clone();
+    let starter = thread::spawn(move || {
+        let _ = may_go.recv();
+        catch_unwind(AssertUnwindSafe(|| handle.spawn_blocking(|| ()))).is_err()
+    });
+    let no_threads = NoThreads::new();
+    is_armed.store(true, SeqCst);
+    drop(go);
+    wait_for("a thread is being started", || is_starting.has_happened());
+    let other = runtime.spawn_blocking(|| ());
+    both.happens();
+    assert!(starter.join().unwrap(), "a closure waits for a thread although there is none");
+    drop(no_threads);
+    wait_for("the other closure", || other.is_finished());
+    runtime.block_on(other).expect("it has run");
+    drop_returns("the drop of a runtime that had no threads for a while", runtime);
+}

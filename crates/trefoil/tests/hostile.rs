@@ -136,6 +136,40 @@ fn a_worker_that_was_replaced_while_it_forks_blocks() {
     drop_returns("the drop of a runtime whose worker was replaced", runtime);
 }
 
+/// A worker that was replaced while it forks blocks in place. When it goes on with the fork, the
+/// worker that is there instead sleeps, and may not take the fork's jobs. The other worker, which
+/// sleeps as well and for longer, takes them.
+#[test]
+fn a_fork_goes_on_beside_a_sleeper_that_may_not_help() {
+    let runtime = Hasty(Some(multi(2)));
+    let metrics = runtime.metrics();
+    workers_sleep(&metrics);
+    let (forks, replaced) = (Forks::default(), Event::default());
+    let (its, is_replaced) = (forks.clone(), replaced.clone());
+    let (start, started) = mpsc::channel();
+    let (release, wait) = mpsc::channel::<()>();
+    drop(runtime.spawn_pinned(0, async move {
+        let outer = move || {
+            is_replaced.await_forking();
+            block_in_place(|| {
+                start.send(()).unwrap();
+                let _ = wait.recv();
+            });
+            its.run();
+        };
+        join(outer, || ());
+    }));
+    drop(runtime.spawn_pinned(0, async move { replaced.happens() }));
+    receive("a fork blocks", &started);
+    workers_sleep(&metrics);
+    // The last to sleep is woken first.
+    runtime.block_on(runtime.spawn_pinned(0, async {})).unwrap();
+    workers_sleep(&metrics);
+    drop(release);
+    forks.is_served(&metrics);
+    drop_returns("the drop of a runtime whose fork blocked", runtime);
+}
+
 /// The drop of a runtime returns although other threads spawn without end.
 #[test]
 fn a_runtime_ends_in_a_flood_of_spawns() {

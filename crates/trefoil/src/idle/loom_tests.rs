@@ -1,7 +1,7 @@
 //! No work is left behind by sleepers: the protocol with a queue and parkers.
 
 use super::*;
-use crate::primitives::atomic::{AtomicUsize, Relaxed, fence};
+use crate::primitives::atomic::{AcqRel, AtomicUsize, Relaxed, fence};
 use crate::primitives::parker::Parker;
 use loom::thread;
 use std::sync::Arc;
@@ -155,5 +155,34 @@ fn loom_idle_two_workers_and_a_foreign_pusher() {
         for worker in workers {
             worker.join().unwrap();
         }
+    });
+}
+
+/// A worker that blocks was chosen, and has no thread yet, so it is to be counted as busy. Meanwhile
+/// a thread becomes the worker, and blocks in turn: it can be chosen again.
+#[test]
+fn loom_a_sleep_is_ended_once_and_no_later_one() {
+    loom::model(|| {
+        let idle = Arc::new(Idle::new(1));
+        // Which sleep it is, as in `multi::Remote`.
+        let sleep = Arc::new(AtomicU64::new(0));
+        let fall_asleep = |number| idle.sleep(0, false, || sleep.store(number, Relaxed));
+        assert_eq!(fall_asleep(1), Asleep::LookAgain);
+        assert_eq!(idle.notify(), Some(0));
+        fn end_first(idle: &Idle, sleep: &AtomicU64) {
+            let is_ours = || sleep.compare_exchange(1, 0, AcqRel, Relaxed).is_ok();
+            if idle.wake_if(0, is_ours) == Some(Awake::Searching) {
+                let _ = idle.stop_searching();
+            }
+        }
+        let counting = {
+            let (idle, sleep) = (Arc::clone(&idle), Arc::clone(&sleep));
+            thread::spawn(move || end_first(&idle, &sleep))
+        };
+        end_first(&idle, &sleep);
+        let _ = fall_asleep(2);
+        counting.join().unwrap();
+        assert_eq!(idle.counts(), (0, 1));
+        assert_eq!(idle.notify(), Some(0));
     });
 }

@@ -153,7 +153,10 @@ impl Idle {
 
     /// Counts a worker that left its parker as awake.
     pub(crate) fn wake(&self, worker: u32) -> Awake {
-        let mut sleepers = self.sleepers.lock();
+        self.end_sleep(&mut self.sleepers.lock(), worker)
+    }
+
+    fn end_sleep(&self, sleepers: &mut Sleepers, worker: u32) -> Awake {
         if take_out(&mut sleepers.covered, worker) {
             // It already counted as awake. From here on the guest works beside it,
             // and not in its place.
@@ -164,6 +167,14 @@ impl Idle {
         }
         self.counts.fetch_sub(SLEEPING, SeqCst);
         Awake::Plain
+    }
+
+    /// As `wake`, if `is_ours` says that the sleep is still one that the caller may end. It
+    /// is asked under the lock, so that the worker cannot wake and sleep anew in between.
+    #[must_use]
+    pub(crate) fn wake_if(&self, worker: u32, is_ours: impl FnOnce() -> bool) -> Option<Awake> {
+        let mut sleepers = self.sleepers.lock();
+        is_ours().then(|| self.end_sleep(&mut sleepers, worker))
     }
 
     /// Takes a sleeper's place: it stays asleep, but counts as awake and busy.

@@ -83,6 +83,52 @@ fn loom_ring_grows_beside_a_thief() {
     });
 }
 
+/// The same with a second thief, which may steal before, in and after the growth, and with more
+/// that is pushed and popped in the larger array.
+#[test]
+fn loom_ring_grows_beside_two_thieves() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let ring = ring(4);
+        let thieves = [thief(&ring), thief(&ring)];
+        let mut got = Vec::new();
+        for number in 4..6 {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push_fenced(number) }.is_ok());
+            // SAFETY: this thread owns the ring.
+            got.extend(unsafe { ring.pop() });
+        }
+        got.extend(thieves.into_iter().flat_map(|thief| thief.join().unwrap()));
+        // SAFETY: this thread owns the ring.
+        got.extend(unsafe { pop_all(&ring) });
+        all_once(got, 6);
+    });
+}
+
+/// A thief's claim keeps slots in use until it has ended: what there is room for fits, and the ring
+/// refuses no sooner.
+#[test]
+fn loom_ring_has_the_room_that_it_says() {
+    loom::model(|| {
+        let ring = ring(4);
+        let thief = thief(&ring);
+        let mut got = Vec::new();
+        // SAFETY: this thread owns the ring.
+        got.extend(unsafe { ring.pop() });
+        // SAFETY: this thread owns the ring.
+        let room = unsafe { ring.room() };
+        for number in 4..4 + room {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push(number) }.is_ok());
+        }
+        got.extend(thief.join().unwrap());
+        // SAFETY: this thread owns the ring.
+        got.extend(unsafe { pop_all(&ring) });
+        all_once(got, 4 + room);
+    });
+}
+
 #[test]
 fn loom_two_thieves_share() {
     loom::model(|| {

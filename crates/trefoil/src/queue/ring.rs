@@ -148,6 +148,20 @@ impl<T> Ring<T> {
         self.len() == 0
     }
 
+    /// How many values can be pushed at least. Beside a thief that has claimed some and is
+    /// given no time, this may be little, although few can be popped: the slots between
+    /// `steal` and the tail are in use.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(crate) unsafe fn room(&self) -> usize {
+        // Acquire: as in `fill`. Thieves only ever make more room.
+        let (steal, _) = unpack(self.head.load(Acquire));
+        // Relaxed: our own.
+        LARGEST - self.tail.load(Relaxed).wrapping_sub(steal) as usize
+    }
+
     /// Pushes without making sure that sleepers are told.
     ///
     /// # Errors
@@ -372,6 +386,15 @@ impl<T> Ring<T> {
                 Err(now) => head = now,
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl<T> Ring<T> {
+    /// Claims as a thief that is given no time from then on, and returns how many values. They are
+    /// leaked.
+    pub(crate) fn steal_for_ever(&self) -> u32 {
+        self.claim().map_or(0, |(_, count)| count)
     }
 }
 

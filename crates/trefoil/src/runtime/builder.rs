@@ -240,7 +240,7 @@ impl Builder {
 
     /// The number of polls after which a worker does its periodic work, such as waking what was
     /// deferred: 61 by default. A current-thread runtime looks at its timers then; a worker looks
-    /// at them every 8 polls.
+    /// at them, and at whether its runtime has ended, every 8 polls.
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -252,7 +252,8 @@ impl Builder {
     }
 
     /// The greatest number of polls after which a busy worker takes tasks from the shared queue: 61
-    /// by default. A worker whose polls are long does so more often.
+    /// by default. A worker whose polls are long does so more often. With a small number, too, a poll
+    /// of the worker's own tasks goes between two of these, so that they are not held up for ever.
     ///
     /// # Panics
     /// If `polls` is 0.

@@ -42,7 +42,16 @@ mod tests;
 
 /// What a thread runs as a worker. The argument says whether the thread is new, which means that
 /// `on_thread_start` still has to be called.
-pub(crate) type Body = Box<dyn FnOnce(bool) + Send>;
+pub(crate) type Run = Box<dyn FnOnce(bool) + Send>;
+
+/// A worker that waits for a thread.
+pub(crate) struct Body {
+    /// Its index.
+    pub(crate) worker: u32,
+    /// The sleep that it still counts as, if it does: see `Shared::count_as_busy`.
+    pub(crate) blocked: u64,
+    pub(crate) run: Run,
+}
 
 pub(crate) struct Config {
     /// Of all threads together.
@@ -98,6 +107,10 @@ impl State {
     /// Whether no thread will look at what waits.
     fn is_deserted(&self) -> bool {
         self.threads == self.workers
+    }
+
+    fn lacks_thread(&self) -> bool {
+        !self.bodies.is_empty() || self.queue.len() > 0 && self.is_deserted()
     }
 
     /// For a thread that then becomes the worker, until `end_body`.
@@ -167,21 +180,32 @@ impl Pool {
             task.cancel(&Nowhere);
             return Ok(());
         }
+        let id = task.id();
         state.queue.push_back(task);
         state.outstanding += 1;
         let need = state.need_one(&self.config);
         drop(state);
         let Err(error) = self.meet(handle, need) else { return Ok(()) };
+        // Others may have relied on this thread. Their spawners were told nothing.
+        let others_wait = asks_again(handle);
         let mut state = self.state.lock();
         if !state.is_deserted() {
             // It waits until one of the threads is free.
             return Ok(());
         }
-        let queued = std::mem::take(&mut state.queue);
-        state.outstanding -= queued.len();
+        let mut cancelled = Fifo::new();
+        let mut has_own = false;
+        std::mem::take(&mut state.queue).drain(|other| {
+            let is_own = other.id() == id;
+            has_own |= is_own;
+            let queue = if is_own || !others_wait { &mut cancelled } else { &mut state.queue };
+            queue.push_back(other);
+        });
+        state.outstanding -= cancelled.len();
         drop(state);
-        queued.drain(|task| task.cancel(&Nowhere));
-        Err(error)
+        cancelled.drain(|task| task.cancel(&Nowhere));
+        // If it is not there any more, a thread has taken it, which is a worker now.
+        if has_own { Err(error) } else { Ok(()) }
     }
 
     /// # Errors
@@ -195,10 +219,10 @@ impl Pool {
             }
             Need::StartOne => {
                 let pool = Arc::clone(self);
-                let handle = handle.clone();
+                let its_handle = handle.clone();
                 let name = self.thread_name();
                 let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-                    pool.work(&handle);
+                    pool.work(&its_handle);
                 });
                 if started.is_err() {
                     let mut state = self.state.lock();
@@ -206,6 +230,15 @@ impl Pool {
                     state.on_its_way = false;
                     // A thread that waits for the threads to end may have counted this one.
                     self.gone.notify_all();
+                    // A thread may have come to rest meanwhile, and has not been woken for what
+                    // came after that.
+                    if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
+                        self.work.notify_one();
+                    }
+                    let bodies = state.bodies.iter().map(|body| (body.worker, body.blocked));
+                    let bodies = Vec::from_iter(bodies);
+                    drop(state);
+                    count_as_busy(handle, &bodies);
                 }
                 started
             }
@@ -223,7 +256,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system cannot start a thread. The body was dropped.
-    pub(crate) fn start(self: &Arc<Self>, handle: Handle, body: Body) -> std::io::Result<()> {
+    pub(crate) fn start(self: &Arc<Self>, handle: Handle, run: Run) -> std::io::Result<()> {
         let mut state = self.state.lock();
         state.threads += 1;
         state.workers += 1;
@@ -231,7 +264,7 @@ impl Pool {
         let pool = Arc::clone(self);
         let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-            body(true);
+            run(true);
             pool.state.lock().end_body();
             pool.serve(&handle);
         });
@@ -246,41 +279,46 @@ impl Pool {
     }
 
     /// Has a worker's body run, on an idle thread, on a new one, or, if there
-    /// may be no more, on the first to be free. False if it may have to wait for
-    /// that: all threads may be in something that takes long. `None` if there is no
-    /// body.
+    /// may be no more, on the first to be free. As long as it has to wait for that, its
+    /// worker counts as busy. False if there is no body.
     ///
     /// `take` takes the worker's state from a thread of this pool, and is called under
     /// the lock. So that thread, which serves the pool when it finds the state gone,
     /// finds the body here. Otherwise it might look before the body comes, and be the
     /// last thread that the system gives.
-    #[must_use]
     pub(crate) fn run(
         self: &Arc<Self>,
         handle: &Handle,
         take: impl FnOnce() -> Option<Body>,
-    ) -> Option<bool> {
+    ) -> bool {
         let mut state = self.state.lock();
-        state.bodies.push_back(take()?);
+        let Some(body) = take() else { return false };
+        let waiting = (body.worker, body.blocked);
+        state.bodies.push_back(body);
         let free = state.idle + self.config.max_threads.saturating_sub(state.threads);
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
         // Without a new thread, an existing one takes it later: the one that the
-        // worker leaves, for example. The monitor tries again meanwhile.
-        Some(self.meet(handle, need).is_ok() && has_thread)
+        // worker leaves, for example. The monitor tries again meanwhile. Bodies that
+        // rely on a thread that was on its way are counted if that one does not come.
+        let _ = self.meet(handle, need);
+        if !has_thread {
+            count_as_busy(handle, &[waiting]);
+        }
+        true
     }
 
-    /// Whether a worker's body waits for a thread.
-    pub(crate) fn has_bodies(&self) -> bool {
-        !self.state.lock().bodies.is_empty()
+    /// Whether a worker's body waits for a thread, or closures do and there is none.
+    pub(crate) fn lacks_thread(&self) -> bool {
+        self.state.lock().lacks_thread()
     }
 
-    /// Tries again to find a thread for a body that waits, as the system may have had
-    /// none to give.
+    /// Tries again to find a thread for what waits, as the system may have had none to
+    /// give.
     pub(crate) fn retry(self: &Arc<Self>, handle: &Handle) {
         let mut state = self.state.lock();
-        if state.bodies.is_empty() {
+        if !state.lacks_thread() {
             return;
         }
         let need = state.need_one(&self.config);
@@ -304,7 +342,7 @@ impl Pool {
         drop(state);
         let _ = self.meet(handle, need);
         if let Some(body) = body {
-            body(true);
+            (body.run)(true);
             self.state.lock().end_body();
         } else {
             let _handle = context::enter_handle(handle.clone());
@@ -323,7 +361,7 @@ impl Pool {
                 let need = state.need_one(&self.config);
                 drop(state);
                 let _ = self.meet(handle, need);
-                body(false);
+                (body.run)(false);
                 state = self.state.lock();
                 state.end_body();
                 continue;
@@ -457,6 +495,23 @@ impl fmt::Debug for State {
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// It may take long until there is a thread for these workers. Until then, they are no sleepers
+/// that could be woken, and they do not search either.
+fn count_as_busy(handle: &Handle, bodies: &[(u32, u64)]) {
+    if let Scheduler::Multi(shared) = &handle.scheduler {
+        bodies.iter().for_each(|&(worker, blocked)| shared.count_as_busy(worker, blocked));
+    }
+}
+
+/// Whether the system will be asked again for a thread for closures that wait. The caller has queued
+/// them under the pool's lock.
+fn asks_again(handle: &Handle) -> bool {
+    match &handle.scheduler {
+        Scheduler::Multi(shared) => shared.has_monitor(),
+        Scheduler::Current(_) => false,
     }
 }
 

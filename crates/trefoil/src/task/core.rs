@@ -154,6 +154,11 @@ impl Runnable {
         self.state().undeliver()
     }
 
+    pub(crate) fn id(&self) -> Id {
+        // SAFETY: the entry's reference keeps the task live.
+        unsafe { trailer(self.0) }.id
+    }
+
     /// The worker to which the task is pinned, if it is.
     #[inline]
     pub(crate) fn pinned_to(&self) -> Option<u32> {

@@ -43,10 +43,13 @@ pub(crate) enum Flood {
     Budgets,
     /// Two hundred tasks that are woken at once.
     Broadcasts,
+    /// Several of these at once, and tasks that come from outside one by one: each waits in its
+    /// poll until the next one is there.
+    Mixed,
 }
 
 impl Flood {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Spawner,
         Self::Outside,
         Self::Pinned,
@@ -61,6 +64,7 @@ impl Flood {
         Self::Chains,
         Self::Budgets,
         Self::Broadcasts,
+        Self::Mixed,
     ];
 
     /// Whether a task in the LIFO slot may be displaced by one that is woken later, and is then a
@@ -86,6 +90,7 @@ impl Flood {
         match self {
             Self::Timers => 10_000 / workers as u64,
             Self::ZeroSleeps => 64,
+            Self::Mixed => 16,
             _ => 0,
         }
     }
@@ -117,9 +122,24 @@ impl Flood {
                     });
                 }
             }
+            Self::Mixed => {
+                let stops = rig.stop.clone();
+                rig.thread(move |handle| {
+                    let metrics = handle.metrics();
+                    if metrics.global_queue_depth() > 0 {
+                        return std::thread::yield_now();
+                    }
+                    let stops = stops.clone();
+                    drop(handle.spawn(async move {
+                        while metrics.global_queue_depth() == 0 && !stops.has_happened() {
+                            std::thread::yield_now();
+                        }
+                    }));
+                });
+            }
             _ => {}
         }
-        if self == Self::Pinned {
+        if matches!(self, Self::Pinned | Self::Mixed) {
             rig.pinned.fetch_add(8, SeqCst);
         }
         let workers = rig.workers;
@@ -138,27 +158,12 @@ impl Flood {
                 }
             })),
             Self::Pinned => (0..8).for_each(|_| drop(spawn_pinned(worker, yield_for_ever()))),
-            Self::Timers => (0..10_000 / workers).for_each(|_| {
-                drop(spawn(async {
-                    loop {
-                        sleep(Duration::from_millis(1)).await;
-                    }
-                }));
-            }),
-            Self::ZeroSleeps => (0..64).for_each(|_| {
-                drop(spawn(async {
-                    loop {
-                        sleep(Duration::ZERO).await;
-                    }
-                }));
-            }),
-            Self::Joiners => (0..16).for_each(|_| {
-                drop(spawn(async {
-                    loop {
-                        let _ = spawn(async {}).await;
-                    }
-                }));
-            }),
+            Self::Timers => (0..10_000 / workers)
+                .for_each(|_| drop(spawn(sleep_for_ever(Duration::from_millis(1))))),
+            Self::ZeroSleeps => {
+                (0..64).for_each(|_| drop(spawn(sleep_for_ever(Duration::ZERO))));
+            }
+            Self::Joiners => (0..16).for_each(|_| drop(spawn(join_for_ever()))),
             Self::Unordered => drop(spawn(async {
                 loop {
                     let mut all: FuturesUnordered<_> = (0..50).map(|_| spawn(async {})).collect();
@@ -182,18 +187,13 @@ impl Flood {
                 drop(spawn(wake_itself_for_ever()));
                 (0..100).for_each(|_| drop(spawn(yield_for_ever())));
             }
-            Self::Chains => (0..100).for_each(|_| {
-                drop(spawn(async {
-                    loop {
-                        drop(spawn(async {
-                            drop(spawn(async {
-                                drop(spawn(async {}));
-                            }));
-                        }));
-                        yield_now().await;
-                    }
-                }));
-            }),
+            Self::Chains => (0..100).for_each(|_| drop(spawn(chains()))),
+            Self::Mixed => {
+                (0..8).for_each(|_| drop(spawn_pinned(worker, yield_for_ever())));
+                (0..20).for_each(|_| drop(spawn(chains())));
+                (0..16).for_each(|_| drop(spawn(sleep_for_ever(Duration::ZERO))));
+                (0..4).for_each(|_| drop(spawn(join_for_ever())));
+            }
             Self::Budgets => (0..8).for_each(|_| {
                 drop(spawn(async {
                     loop {
@@ -224,6 +224,30 @@ impl Flood {
 
 pub(crate) async fn yield_for_ever() {
     loop {
+        yield_now().await;
+    }
+}
+
+async fn sleep_for_ever(duration: Duration) {
+    loop {
+        sleep(duration).await;
+    }
+}
+
+async fn join_for_ever() {
+    loop {
+        let _ = spawn(async {}).await;
+    }
+}
+
+/// Starts chains of three tasks through the slot, one after another.
+async fn chains() {
+    loop {
+        drop(spawn(async {
+            drop(spawn(async {
+                drop(spawn(async {}));
+            }));
+        }));
         yield_now().await;
     }
 }

@@ -9,6 +9,7 @@ mod busy_worker;
 mod current_thread;
 mod floods;
 mod forks;
+mod odd_loads;
 mod queues;
 mod rig;
 mod slots;

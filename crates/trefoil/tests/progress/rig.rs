@@ -77,19 +77,23 @@ pub(crate) struct Rig {
     pub(crate) workers: usize,
     /// The number of pinned tasks of each worker that are always ready.
     pub(crate) pinned: Arc<AtomicU64>,
-    stop: Event,
+    pub(crate) stop: Event,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
 }
 
 impl Rig {
     /// A runtime without any load.
     pub(crate) fn new(workers: usize) -> Self {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+        Self::of(Builder::new_multi_thread().worker_threads(workers).enable_all())
+    }
+
+    pub(crate) fn of(builder: &mut Builder) -> Self {
+        let runtime = builder.build().unwrap();
+        let metrics = runtime.metrics();
         let rig = Self {
-            metrics: runtime.metrics(),
+            workers: metrics.num_workers(),
+            metrics,
             runtime: Some(runtime),
-            workers,
             pinned: Arc::default(),
             stop: Event::default(),
             threads: Mutex::default(),
@@ -102,10 +106,13 @@ impl Rig {
     /// ever. So none of them ever searches, and tasks are polled by the worker that has them.
     /// Otherwise the count of its polls would not say how long a task has waited.
     pub(crate) fn kept_busy(workers: usize) -> Self {
-        let rig = Self::new(workers);
-        if workers > 1 {
-            rig.pinned.fetch_add(1, SeqCst);
-            rig.on_each(|worker| async move {
+        Self::new(workers).keep_busy()
+    }
+
+    pub(crate) fn keep_busy(self) -> Self {
+        if self.workers > 1 {
+            self.pinned.fetch_add(1, SeqCst);
+            self.on_each(|worker| async move {
                 drop(spawn_pinned(worker, async {
                     loop {
                         yield_now().await;
@@ -113,7 +120,7 @@ impl Rig {
                 }));
             });
         }
-        rig
+        self
     }
 
     /// As [`Rig::new`], after each worker has made more than 61 polls, so that the monitor has

@@ -37,8 +37,8 @@ fn a_body_comes_while_the_last_thread_goes() {
     let thread = serve(&runtime, &pool);
     stopping.recv_timeout(WATCHDOG).expect("the thread goes");
     let (run, has_run) = mpsc::channel();
-    let body: Body = Box::new(move |is_new| run.send(is_new).unwrap());
-    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    let run = Box::new(move |is_new| run.send(is_new).unwrap());
+    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
     drop(go);
     assert!(!has_run.recv_timeout(WATCHDOG).expect("the worker has a thread"));
     thread.join().unwrap();
@@ -52,11 +52,11 @@ fn a_closure_does_not_wait_for_a_worker() {
     let (runtime, pool) = build(&mut Builder::new_current_thread());
     let (end, is_over) = mpsc::channel::<()>();
     let (begin, begun) = mpsc::channel();
-    let body: Body = Box::new(move |_| {
+    let run = Box::new(move |_| {
         begin.send(()).unwrap();
         let _ = is_over.recv();
     });
-    assert_eq!(pool.run(runtime.handle(), || Some(body)), Some(false));
+    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
     let thread = serve(&runtime, &pool);
     begun.recv_timeout(WATCHDOG).expect("the worker has a thread");
     let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));
@@ -64,4 +64,81 @@ fn a_closure_does_not_wait_for_a_worker() {
     assert!(spawned.is_err(), "it waits for a thread");
     drop(runtime);
     thread.join().unwrap();
+}
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// As `build`, with a function that is called once, while a thread is being started.
+fn build_with_act(act: &Arc<Mutex<Option<Act>>>) -> (Runtime, Arc<Pool>) {
+    let act = Arc::clone(act);
+    let mut builder = Builder::new_current_thread();
+    build(builder.thread_keep_alive(Duration::MAX).thread_name_fn(move || {
+        if let Some(act) = act.lock().unwrap().take() {
+            act();
+        }
+        "late".to_owned()
+    }))
+}
+
+/// While a thread is being started for a closure, another one runs it, and is a worker then. The
+/// system gives no thread: there is nothing that the closure's spawner has to be told.
+#[test]
+fn a_closure_has_run_when_its_thread_does_not_come() {
+    let act = Arc::default();
+    let (runtime, pool) = build_with_act(&act);
+    let (run, has_run) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let (end, is_over) = mpsc::channel::<()>();
+    let (tell, thread) = mpsc::channel();
+    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
+    *act.lock().unwrap() = Some(Box::new(move || {
+        its_pool.state.lock().threads += 1;
+        let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
+        tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();
+        has_run.recv_timeout(WATCHDOG).expect("another thread runs the closure");
+        let (begin, begun) = mpsc::channel();
+        let run: Run = Box::new(move |_| {
+            begin.send(()).unwrap();
+            let _ = is_over.recv();
+        });
+        assert!(its_pool.run(&handle, || Some(Body { worker: 0, blocked: 0, run })));
+        drop(go);
+        begun.recv_timeout(WATCHDOG).expect("it is a worker");
+    }));
+    let spawned = catch_unwind(AssertUnwindSafe(|| {
+        runtime.spawn_blocking(move || {
+            run.send(()).unwrap();
+            let _ = may_go.recv();
+        })
+    }));
+    drop(end);
+    assert!(spawned.is_ok(), "a spawner is told that there is no thread for what has run");
+    drop(runtime);
+    thread.recv().unwrap().join().unwrap();
+}
+
+/// While a thread is being started for a closure, another one runs it, and rests. The next closure
+/// relies on the new thread, which does not come.
+#[test]
+fn a_thread_rests_when_another_does_not_come() {
+    let act = Arc::default();
+    let (runtime, pool) = build_with_act(&act);
+    let (tell, thread) = mpsc::channel();
+    let (run, has_run) = mpsc::channel();
+    let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
+    *act.lock().unwrap() = Some(Box::new(move || {
+        its_pool.state.lock().threads += 1;
+        let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
+        tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();
+        let start = Instant::now();
+        while its_pool.idle_threads() == 0 {
+            assert!(start.elapsed() < WATCHDOG, "the other thread rests");
+            std::thread::yield_now();
+        }
+        drop(handle.spawn_blocking(move || run.send(()).unwrap()));
+    }));
+    drop(runtime.spawn_blocking(|| ()));
+    has_run.recv_timeout(WATCHDOG).expect("the thread that rests runs the closure");
+    drop(runtime);
+    thread.recv().unwrap().join().unwrap();
 }

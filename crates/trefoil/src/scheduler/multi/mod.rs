@@ -10,6 +10,7 @@ mod worker;
 pub(crate) use worker::{Begun, WorkerThread, work_here};
 
 use super::WorkerCounters;
+use super::blocking::Body;
 use super::{Common, Knobs, Scheduler};
 use crate::context;
 use crate::fork_join::Deques;
@@ -290,29 +291,22 @@ impl Shared {
     }
 
     /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
-    /// False if there is none.
     fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
         // The caller has work for this scheduler, or is one of its threads, and so
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        let mut blocked = 0;
-        let has_thread = self.common.blocking.run(&its, || {
+        self.common.blocking.run(&its, || {
             let state = take()?;
-            blocked = state.blocked();
-            Some(Box::new(move |is_new| worker::run(shared, state, is_new)))
-        });
-        if has_thread == Some(false) {
-            // It may take long until there is a thread. Until then, the worker
-            // is no sleeper that could be woken, and it does not search either.
-            self.count_as_busy(worker, blocked);
-        }
-        has_thread.is_some()
+            let blocked = state.blocked();
+            let run = Box::new(move |is_new| worker::run(shared, state, is_new));
+            Some(Body { worker, blocked, run })
+        })
     }
 
     /// A worker that was counted as asleep because its thread blocks is so no
     /// more, and does not search, even if it was chosen to.
-    fn count_as_busy(&self, worker: u32, blocked: u64) {
+    pub(super) fn count_as_busy(&self, worker: u32, blocked: u64) {
         if self.wake_from_blocking(worker, blocked) == Some(Awake::Searching)
             && self.idle.stop_searching()
         {
@@ -331,11 +325,15 @@ impl Shared {
     /// the worker, and block in turn. That sleep is not theirs to end.
     fn wake_from_blocking(&self, worker: u32, blocked: u64) -> Option<Awake> {
         let counts_asleep = &self.remotes[worker as usize].counts_asleep;
+        // Relaxed: whoever has the state sees that sleep or something newer, and others only
+        // try.
+        if blocked == 0 || counts_asleep.load(Relaxed) != blocked {
+            return None;
+        }
         // AcqRel: exactly one side is to act on it, after what came before. Relaxed:
         // somebody else acts, or has.
-        let is_ours =
-            blocked != 0 && counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
-        is_ours.then(|| self.idle.wake(worker))
+        let is_ours = || counts_asleep.compare_exchange(blocked, 0, AcqRel, Relaxed).is_ok();
+        self.idle.wake_if(worker, is_ours)
     }
 
     /// Looks for work once more, after a worker was counted as asleep.
@@ -381,19 +379,23 @@ impl Shared {
     }
 
     /// Waits until all tasks are dropped. False if the time ended first.
-    pub(crate) fn wait_over(&self, timeout: Option<Duration>) -> bool {
+    pub(crate) fn wait_over(self: &Arc<Self>, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let its_handle = handle(self);
         let mut over = self.over.lock();
         while !*over {
-            match deadline {
-                None => over = self.over_changed.wait(over),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    over = self.over_changed.wait_timeout(over, left).0;
-                }
+            let left = deadline.map_or(monitor::PERIOD, |deadline| {
+                deadline.saturating_duration_since(Instant::now()).min(monitor::PERIOD)
+            });
+            if left.is_zero() {
+                return false;
+            }
+            over = self.over_changed.wait_timeout(over, left).0;
+            if !*over {
+                // A worker may still lack a thread, and the monitor has left.
+                drop(over);
+                self.common.blocking.retry(&its_handle);
+                over = self.over.lock();
             }
         }
         true

@@ -12,7 +12,7 @@
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
-//! | a worker's place, for which the system had no thread | asks for one again |
+//! | a worker's place, or a closure, for which the system had no thread | asks for one again |
 //!
 //! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.
 //!
@@ -221,6 +221,15 @@ fn monitor(shared: &Arc<Shared>) {
 }
 
 impl Shared {
+    /// Makes sure that there is a monitor, and that it is awake, if the system can start it.
+    pub(in crate::scheduler) fn has_monitor(self: &Arc<Self>) -> bool {
+        // Between what it is needed for and the look at its state, as in `worker_woke`.
+        fence(SeqCst);
+        self.monitor.ensure(self);
+        // Relaxed: this thread has just seen or made it so, or seen that it cannot.
+        self.monitor.state.load(Relaxed) != ABSENT
+    }
+
     /// Whether there is anything to look after.
     fn needs_monitor(&self) -> bool {
         let is_any_awake = self.workers() > 1 && !self.idle.is_all_asleep();
@@ -231,7 +240,7 @@ impl Shared {
                 .remotes
                 .iter()
                 .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
-            || self.common.blocking.has_bodies()
+            || self.common.blocking.lacks_thread()
     }
 
     /// Wakes the worker if a guest has been in its place since the last look, and tasks wait while

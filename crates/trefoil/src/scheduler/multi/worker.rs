@@ -5,6 +5,8 @@ mod block;
 mod crash_tests;
 mod fork;
 mod guest;
+#[cfg(all(test, not(loom), not(miri)))]
+mod lag_tests;
 mod patience;
 mod schedule;
 mod search;
@@ -303,11 +305,13 @@ impl WorkerThread {
     fn work(&self) {
         while let Some(state) = self.state() {
             state.turns.advance();
-            let interval = self.shared.knobs.event_interval;
-            if state.turns.is_for_maintenance(interval) && !self.maintain(state) {
-                return;
+            if state.turns.is_for_maintenance(self.shared.knobs.event_interval) {
+                self.maintain(state);
             }
             if state.turns.is_for_timers() {
+                if self.shared.is_shut_down() {
+                    return;
+                }
                 state.turns.fired(self.fire_timers(state));
             }
             if let Some(task) = self.next(state) {
@@ -379,13 +383,18 @@ impl WorkerThread {
     /// The oldest of the tasks that only this worker may run.
     #[inline]
     fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
+        self.empty_inbox(state);
+        let task = state.pinned.borrow_mut().pop_front()?;
+        self.notify_pending(state);
+        Some(task)
+    }
+
+    #[inline]
+    fn empty_inbox(&self, state: &WorkerState) {
         let inbox = &self.remote(state).inbox;
         if !inbox.is_empty() {
             state.pinned.borrow_mut().append(&mut inbox.take());
         }
-        let task = state.pinned.borrow_mut().pop_front()?;
-        self.notify_pending(state);
-        Some(task)
     }
 
     /// Takes what is due from the shared queue.
@@ -401,7 +410,7 @@ impl WorkerThread {
         let task = self.take_injected(state)?;
         let (queued, most) = (ring.len(), self.shared.knobs.global_queue_interval);
         if queued <= before && self.shared.injector.is_empty() {
-            state.turns.took_only_injected(most);
+            state.turns.took_only_injected();
         } else {
             state.turns.took_injected(queued, most);
         }
@@ -442,7 +451,7 @@ impl WorkerThread {
             return;
         };
         if task.pinned_to().is_some() {
-            state.pinned.borrow_mut().push_back(task);
+            self.push_pinned(state, task);
         } else if yielded || !state.turns.has_slot_for_itself() {
             self.push_quietly(state, task);
         } else {
@@ -472,15 +481,11 @@ impl WorkerThread {
         any
     }
 
-    /// Periodic work between polls; false when the worker has to leave.
-    fn maintain(&self, state: &WorkerState) -> bool {
-        if self.shared.is_shut_down() {
-            return false;
-        }
+    /// Periodic work between polls.
+    fn maintain(&self, state: &WorkerState) {
         self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(state);
         self.reap(state);
-        true
     }
 
     fn reap(&self, state: &WorkerState) {
@@ -516,9 +521,11 @@ impl WorkerThread {
         if more || self.has_own_work(state) {
             return true;
         }
-        if remote.handoff.has_forkers() && !state.searching.get() {
+        if remote.handoff.has_forkers() {
             // Not to be chosen for jobs, which it may not take: to the others,
-            // it is a busy worker that looks at all queues now and then.
+            // it is a busy worker that looks at all queues now and then. If it was
+            // chosen, because the fork went on while it slept, another is instead.
+            self.end_search();
             let timeout =
                 self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
             self.sleep(state, Some(timeout));

@@ -11,7 +11,7 @@ impl WorkerThread {
             if worker != state.index {
                 return self.shared.send(worker, task);
             }
-            state.pinned.borrow_mut().push_back(task);
+            self.push_pinned(state, task);
             return Ok(());
         }
         if state.batch.get() {
@@ -28,6 +28,14 @@ impl WorkerThread {
             self.push(state, before);
         }
         Ok(())
+    }
+
+    /// A task that only this worker may run, behind all that came before it: those in the
+    /// inbox, too.
+    #[inline]
+    pub(super) fn push_pinned(&self, state: &WorkerState, task: Runnable) {
+        self.empty_inbox(state);
+        state.pinned.borrow_mut().push_back(task);
     }
 
     /// To the back of the ring, in the middle of a poll that may be long.

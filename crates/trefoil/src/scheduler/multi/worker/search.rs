@@ -33,7 +33,7 @@ impl WorkerThread {
             return Some(Found::Task(task));
         }
         if self.remote(state).handoff.has_forkers() {
-            return self.steal(state).map(Found::Task);
+            return self.steal_beside_forkers(state).map(Found::Task);
         }
         if !state.searching.get() {
             if !self.shared.idle.start_searching() {
@@ -71,7 +71,9 @@ impl WorkerThread {
         if self.shared.injector.is_empty() {
             return None;
         }
-        let room = Turns::room_for_injected(ring.len());
+        // SAFETY: the state makes this thread the ring's owner.
+        let free = unsafe { ring.room() };
+        let room = Turns::room_for_injected(ring.len()).min(free);
         let beside_others = !ring.is_empty() || !self.remote(state).lifo.is_empty();
         let most = state.turns.injected_batch(beside_others).min(room);
         let mut batched = false;
@@ -82,7 +84,7 @@ impl WorkerThread {
             batched = true;
             // SAFETY: the state makes this thread the ring's owner.
             let pushed = unsafe { ring.push(task) };
-            debug_assert!(pushed.is_ok(), "a ring can grow far beyond its smallest size");
+            debug_assert!(pushed.is_ok(), "no more are taken than there is room for");
         });
         // A searcher looks around when it stops. All others have to make sure
         // here that what was in between two queues for a moment is not missed.
@@ -106,6 +108,18 @@ impl WorkerThread {
         let deques = self.deques();
         let start = context::random(deques.len() as u32) as usize;
         deques.steal(fork_join::deque_id(), start)
+    }
+
+    /// As `steal`, for a worker that is no searcher: it may not steal jobs. What it moves is in
+    /// neither ring for a moment. A searcher looks around when it stops; this worker looks here,
+    /// as the poll that follows may be long.
+    fn steal_beside_forkers(&self, state: &WorkerState) -> Option<Runnable> {
+        let task = self.steal(state)?;
+        if !state.searching.get() && !self.remote(state).ring.is_empty() {
+            fence(SeqCst);
+            self.notify_for(state);
+        }
+        Some(task)
     }
 
     pub(super) fn steal(&self, state: &WorkerState) -> Option<Runnable> {

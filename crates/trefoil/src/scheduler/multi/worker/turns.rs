@@ -116,6 +116,11 @@ impl Turns {
     pub(super) fn fired(&self, has_more: bool) {
         let wait = if has_more { 1 } else { TIMERS_EVERY };
         self.timers_at.set(self.tick.get().wrapping_add(wait));
+        // A look that nothing has come of for very many turns would seem to be one of
+        // the future.
+        if self.is_for_injector() {
+            self.look_at.set(self.tick.get());
+        }
     }
 
     #[inline(always)]
@@ -137,7 +142,7 @@ impl Turns {
         let had_room = Self::room_for_injected(queued) >= INJECTED_BATCH_MIN;
         let most = if had_room { most } else { (most / INJECTED_BATCH_MIN as u32).max(1) };
         let wait = u32::try_from(queued).unwrap_or(u32::MAX).max(LOOK_EVERY).min(most);
-        self.look_at.set(self.tick.get().wrapping_add(wait));
+        self.look_after(wait);
     }
 
     /// The only task of the shared queue was taken. So that a task from outside that
@@ -145,8 +150,20 @@ impl Turns {
     /// poll goes first, so that whoever sends them one by one has no more than half
     /// of the turns.
     #[inline]
-    pub(super) fn took_only_injected(&self, most: u32) {
-        self.look_at.set(self.tick.get().wrapping_add(2.min(most)));
+    pub(super) fn took_only_injected(&self) {
+        self.look_after(0);
+    }
+
+    /// The next look comes after so many turns at the latest: one earlier where that turn
+    /// is the pinned tasks'. Before it comes a turn of the ring and the slot, which would
+    /// have none otherwise for as long as the shared queue is not empty.
+    #[inline(always)]
+    fn look_after(&self, wait: u32) {
+        let tick = self.tick.get();
+        let is_pinned = |wait| tick.wrapping_add(wait).is_multiple_of(PINNED_EVERY);
+        let wait = if is_pinned(wait) { wait.saturating_sub(1) } else { wait };
+        let least = if is_pinned(1) { 3 } else { 2 };
+        self.look_at.set(tick.wrapping_add(wait.max(least)));
     }
 
     /// How many tasks to take from the shared queue, which holds some. With
@@ -269,10 +286,16 @@ mod tests {
     fn the_shared_queue_is_due_within_its_interval() {
         let turns = Turns::new();
         assert!(turns.is_for_injector(), "as long as nothing was taken");
-        for (queued, most, expected) in
-            [(0, 61, 8), (20, 61, 20), (200, 61, 61), (200, 3, 3), (256, 61, 15), (9999, 3, 1)]
-        {
-            turns.advance();
+        for (queued, most, expected) in [
+            (0, 61, 8),
+            (20, 61, 20),
+            (200, 61, 61),
+            (200, 4, 4),
+            (200, 3, 2),
+            (256, 61, 14),
+            (9999, 3, 2),
+        ] {
+            turns.tick.set(1);
             turns.took_injected(queued, most);
             let mut waited = 0;
             while !turns.is_for_injector() {
@@ -281,10 +304,44 @@ mod tests {
             }
             assert_eq!(waited, expected);
         }
-        turns.took_only_injected(61);
+        turns.tick.set(1);
+        turns.took_only_injected();
         turns.advance();
         assert!(!turns.is_for_injector(), "one other poll goes first");
         turns.advance();
         assert!(turns.is_for_injector());
+    }
+
+    /// Nothing is taken from the shared queue for more than half of the turns that can be counted.
+    #[test]
+    fn a_look_that_is_due_stays_due() {
+        let turns = Turns::new();
+        turns.took_injected(8, 61);
+        for _ in 0..8 {
+            // As if so many turns had been counted. The timers are looked at in between.
+            turns.tick.set(turns.tick.get().wrapping_add(1 << 30));
+            assert!(turns.is_for_timers());
+            turns.fired(false);
+            assert!(turns.is_for_injector());
+        }
+    }
+
+    /// Tasks come from outside one by one, and pinned tasks are always ready: every fourth turn is
+    /// theirs, and half of the others are left for the ring and the slot.
+    #[test]
+    fn a_task_from_outside_lets_another_go_first_that_is_not_pinned() {
+        let turns = Turns::new();
+        let (mut injected, mut others) = (0, 0);
+        for _ in 0..1000 {
+            turns.advance();
+            if turns.is_for_pinned() {
+            } else if turns.is_for_injector() {
+                turns.took_only_injected();
+                injected += 1;
+            } else {
+                others += 1;
+            }
+            assert!(injected <= others + 1, "{injected} {others}");
+        }
     }
 }

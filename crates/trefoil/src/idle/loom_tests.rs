@@ -158,8 +158,8 @@ fn loom_idle_two_workers_and_a_foreign_pusher() {
     });
 }
 
-/// A worker that blocks was chosen, and has no thread yet, so it is to be counted as busy. Meanwhile
-/// a thread becomes the worker, and blocks in turn: it can be chosen again.
+/// A worker that blocks was chosen, and has no thread yet, so it is to be counted as busy.
+/// Meanwhile a thread becomes the worker, and blocks in turn: it can be chosen again.
 #[test]
 fn loom_a_sleep_is_ended_once_and_no_later_one() {
     loom::model(|| {

@@ -252,8 +252,9 @@ impl Builder {
     }
 
     /// The greatest number of polls after which a busy worker takes tasks from the shared queue: 61
-    /// by default. A worker whose polls are long does so more often. With a small number, too, a poll
-    /// of the worker's own tasks goes between two of these, so that they are not held up for ever.
+    /// by default. A worker whose polls are long does so more often. With a small number, too, a
+    /// poll of the worker's own tasks goes between two of these, so that they are not held up for
+    /// ever.
     ///
     /// # Panics
     /// If `polls` is 0.

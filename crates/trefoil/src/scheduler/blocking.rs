@@ -506,8 +506,8 @@ fn count_as_busy(handle: &Handle, bodies: &[(u32, u64)]) {
     }
 }
 
-/// Whether the system will be asked again for a thread for closures that wait. The caller has queued
-/// them under the pool's lock.
+/// Whether the system will be asked again for a thread for closures that wait. The caller has
+/// queued them under the pool's lock.
 fn asks_again(handle: &Handle) -> bool {
     match &handle.scheduler {
         Scheduler::Multi(shared) => shared.has_monitor(),

@@ -376,8 +376,16 @@ impl TimerQueue {
     /// whether there may be more, for which the caller is to come back soon. Who
     /// fires at the same time wakes others.
     pub(crate) fn fire(&self, at_most: usize) -> bool {
+        self.fire_after(at_most, || ())
+    }
+
+    /// As `fire`, with a call of `before` if foreign code is about to be called. Only this
+    /// look at the clock can tell: a moment before, nothing may have been due.
+    #[inline]
+    pub(crate) fn fire_after(&self, at_most: usize, before: impl Fn()) -> bool {
         // Relaxed: the owner has written it itself, or does not mind.
         if self.has_last.load(Relaxed) {
+            before();
             self.drop_last();
         }
         let next = self.next();
@@ -385,7 +393,11 @@ impl TimerQueue {
             return false;
         }
         let now = self.tick_before(self.clock.now());
-        next <= now && self.fire_until(now, at_most)
+        if next > now {
+            return false;
+        }
+        before();
+        self.fire_until(now, at_most)
     }
 
     #[cold]

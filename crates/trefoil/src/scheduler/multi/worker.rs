@@ -500,11 +500,8 @@ impl WorkerThread {
 
     /// Returns whether there may be more.
     fn fire_timers(&self, state: &WorkerState) -> bool {
-        if state.searching.get() && self.own_timers(state).overdue(Duration::ZERO) {
-            self.end_search();
-        }
         state.batch.set(true);
-        let more = self.own_timers(state).fire(FIRE_AT_MOST);
+        let more = self.own_timers(state).fire_after(FIRE_AT_MOST, || self.end_search());
         state.batch.set(false);
         more
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{fib, multi};
@@ -163,10 +163,14 @@ fn the_runtime_ends_in_the_middle_of_a_long_fork() {
     for _ in 0..5 {
         let runtime = multi(2);
         let until = Instant::now() + Duration::from_millis(50);
+        let (begin, begun) = mpsc::channel();
         let task = runtime.spawn(async move {
+            // One that has not begun would be cancelled.
+            begin.send(()).unwrap();
             let legs: [_; 3] = std::array::from_fn(|_| move || burn(until, true));
             fork_all(legs);
         });
+        begun.recv().unwrap();
         thread::sleep(Duration::from_millis(10));
         let pinned = runtime.handle().spawn_pinned(0, async {});
         drop(runtime);

@@ -12,7 +12,7 @@ use trefoil::task::yield_now;
 use trefoil::time::{Duration, Instant, sleep_until};
 
 /// The number of timers that come up with it, and are moved down one by one.
-const OTHERS: u64 = 300_000;
+const OTHERS: u64 = 100_000;
 
 /// A slot of the wheel's third level, 64² ticks.
 const SLOT: Duration = Duration::from_micros(64 * 64 * 250);

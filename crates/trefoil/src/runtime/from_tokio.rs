@@ -95,11 +95,11 @@
 //!   every policy has a bound in polls: see [`progress`](mod@crate::progress).
 //! - A task that is woken during its own poll, or has spent its budget, may be polled up to three
 //!   times more before others. With tokio, it goes to the back of the queue.
-//! - The queue that all workers share is looked at before each poll, and 4 to 32 tasks are taken
+//! - The queue that all workers share is looked at before each poll, and 4 to 128 tasks are taken
 //!   at a time. tokio takes one, in an interval that it adapts.
 //! - The task in the LIFO slot of a worker that is in a long poll is passed on after 2 to 4 ms.
-//! - A full local queue takes no more, and new tasks go to the shared one. tokio moves the older
-//!   half there.
+//! - A worker's own queue grows to 65,536 tasks and stays in order; further tasks go to the shared
+//!   one. tokio's queue holds 256 tasks, and its older half goes to the shared one.
 //! - [`block_in_place`](crate::task::block_in_place) starts or wakes another thread only if there
 //!   is work for it, then or later.
 //!

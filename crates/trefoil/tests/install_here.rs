@@ -150,7 +150,7 @@ fn without_a_sleeper_it_waits_for_a_worker() {
             assert!(!is_second_in.load(SeqCst), "there are two in one place");
         });
     });
-    assert!(is_second_in.into_inner());
+    assert!(is_second_in.load(SeqCst));
 }
 
 #[test]

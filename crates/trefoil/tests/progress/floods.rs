@@ -3,6 +3,7 @@
 use crate::rig::Rig;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use parking_lot::{Condvar, Mutex};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -122,21 +123,7 @@ impl Flood {
                     });
                 }
             }
-            Self::Mixed => {
-                let stops = rig.stop.clone();
-                rig.thread(move |handle| {
-                    let metrics = handle.metrics();
-                    if metrics.global_queue_depth() > 0 {
-                        return std::thread::yield_now();
-                    }
-                    let stops = stops.clone();
-                    drop(handle.spawn(async move {
-                        while metrics.global_queue_depth() == 0 && !stops.has_happened() {
-                            std::thread::yield_now();
-                        }
-                    }));
-                });
-            }
+            Self::Mixed => supply(&rig, 1, 1),
             _ => {}
         }
         if matches!(self, Self::Pinned | Self::Mixed) {
@@ -220,6 +207,36 @@ impl Flood {
             }
         }
     }
+}
+
+/// A thread that fills up the shared queue to a backlog of so many tasks, again and again. Each
+/// of them waits in its poll until there are `behind` others behind it.
+///
+/// Who waits here blocks, so that the thread has time also where there are fewer processors than
+/// workers, and no longer than a period of the monitor, so that the flood goes on without it.
+pub(crate) fn supply(rig: &Rig, backlog: usize, behind: usize) {
+    const PERIOD: Duration = Duration::from_millis(2);
+    let changes = Arc::new((Mutex::new(()), Condvar::new()));
+    let metrics = rig.metrics.clone();
+    rig.thread(move |handle| {
+        let (lock, change) = &*changes;
+        let mut locked = lock.lock();
+        let missing = backlog.saturating_sub(metrics.global_queue_depth());
+        if missing == 0 {
+            change.wait_for(&mut locked, PERIOD);
+        }
+        for _ in 0..missing {
+            let (changes, metrics) = (changes.clone(), metrics.clone());
+            drop(handle.spawn(async move {
+                let (lock, change) = &*changes;
+                let mut locked = lock.lock();
+                change.notify_all();
+                let are_few = |_: &mut ()| metrics.global_queue_depth() < behind;
+                change.wait_while_for(&mut locked, are_few, PERIOD);
+            }));
+        }
+        change.notify_all();
+    });
 }
 
 pub(crate) async fn yield_for_ever() {

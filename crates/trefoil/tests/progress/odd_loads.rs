@@ -3,11 +3,10 @@
 //! waits came in an odd order or in great number.
 
 use crate::bounds;
-use crate::floods::yield_for_ever;
+use crate::floods::{supply, yield_for_ever};
 use crate::queues::{Noted, run};
 use crate::rig::{Counts, Event, OnDrop, Rig, WATCHDOG, Worst, worker};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::task::{Context, Waker};
 use std::{pin::pin, thread};
@@ -20,25 +19,12 @@ const KNOBS: [(u32, u32); 4] = [(1, 1), (1, u32::MAX), (u32::MAX, 1), (u32::MAX,
 const TRIALS: usize = 100;
 
 /// A busy runtime with these intervals, and with a backlog of 600 tasks from outside, which is
-/// never worked off: each of them waits in its poll until there are others behind it.
+/// never worked off.
 fn rig(workers: usize, (shared, event): (u32, u32)) -> Rig {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(workers).enable_all();
     let rig = Rig::of(builder.global_queue_interval(shared).event_interval(event)).keep_busy();
-    let (backlog, stops) = (Arc::new(AtomicUsize::new(0)), rig.stop.clone());
-    rig.thread(move |handle| {
-        if backlog.load(SeqCst) >= 600 {
-            return thread::yield_now();
-        }
-        backlog.fetch_add(1, SeqCst);
-        let (its, metrics, stop) = (backlog.clone(), handle.metrics(), stops.clone());
-        drop(handle.spawn(async move {
-            its.fetch_sub(1, SeqCst);
-            while metrics.global_queue_depth() < 50 && !stop.has_happened() {
-                thread::yield_now();
-            }
-        }));
-    });
+    supply(&rig, 600, 50);
     rig
 }
 

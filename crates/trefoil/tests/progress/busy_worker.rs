@@ -88,6 +88,24 @@ fn the_task_in_its_lifo_slot() {
     }
 }
 
+/// The first poll of a new runtime begins before there is a monitor, while the other workers sleep
+/// or are always busy.
+#[test]
+fn the_task_in_the_lifo_slot_of_a_first_poll() {
+    for make in [Rig::new, Rig::kept_busy] {
+        for workers in WORKERS {
+            for _ in 0..5 {
+                let rig = make(workers);
+                let seen = Event::default();
+                let its = seen.clone();
+                held(&rig, "the task in the slot", &seen, move || {
+                    drop(spawn(async move { its.happens() }));
+                });
+            }
+        }
+    }
+}
+
 /// The other workers always have work of their own, and still take the task.
 #[test]
 fn its_lifo_slot_beside_busy_workers() {

@@ -123,15 +123,17 @@ impl Rig {
         self
     }
 
-    /// As [`Rig::new`], after each worker has made more than 61 polls, so that the monitor has
-    /// started.
+    /// As [`Rig::new`], after the runtime has become a period old, so that the monitor has started.
     pub(crate) fn monitored(workers: usize) -> Self {
-        let rig = Self::new(workers);
-        rig.on_each(|_| async {
-            for _ in 0..130 {
-                yield_now().await;
-            }
-        });
+        let (start, rig) = (Instant::now(), Self::new(workers));
+        // A worker looks every 8 polls whether it is time.
+        while start.elapsed() < Duration::from_millis(4) {
+            rig.on_each(|_| async {
+                for _ in 0..10 {
+                    yield_now().await;
+                }
+            });
+        }
         rig
     }
 

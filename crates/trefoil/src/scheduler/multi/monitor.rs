@@ -25,8 +25,9 @@
 //!
 //! The monitor calls foreign wakers, as the workers do. A waker that blocks delays the monitor.
 //!
-//! The monitor starts when a worker has been idle for a period, or has made as many polls as the
-//! event interval says. It sleeps when all workers have slept for `QUIET_LOOKS` looks. With one
+//! The monitor starts when the runtime is a period old: then by the first worker that wakes, that
+//! has slept until then, or that looks at its timers, which it does every few polls. So a runtime
+//! that is over sooner has no thread more than its workers. The monitor sleeps when all workers have slept for `QUIET_LOOKS` looks. With one
 //! worker, no other could serve what waits; the monitor then exists only if that worker blocks in
 //! place.
 
@@ -39,7 +40,7 @@ use crate::primitives::parker::Parker;
 use crate::primitives::thread;
 use crate::task::wake_guarded;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time between two looks.
 pub(super) const PERIOD: Duration = Duration::from_millis(2);
@@ -70,6 +71,8 @@ pub(super) struct Monitor {
     /// Written by the monitor and by whoever wakes or starts it.
     state: AtomicU32,
     parker: Parker,
+    /// When the runtime was made.
+    since: Instant,
     /// How many threads are forking whose states were retaken. There are at most as many as
     /// workers, so that forks within forks do not start threads without end.
     retaken: AtomicUsize,
@@ -77,7 +80,12 @@ pub(super) struct Monitor {
 
 impl Monitor {
     pub(super) fn new() -> Self {
-        Self { state: AtomicU32::new(ABSENT), parker: Parker::new(), retaken: AtomicUsize::new(0) }
+        Self {
+            state: AtomicU32::new(ABSENT),
+            parker: Parker::new(),
+            since: Instant::now(),
+            retaken: AtomicUsize::new(0),
+        }
     }
 
     /// Makes sure that the monitor is awake. The caller has made visible what the monitor is needed
@@ -90,10 +98,10 @@ impl Monitor {
         }
     }
 
-    /// For a worker that has been awake for some polls.
+    /// For a worker between polls.
     #[inline]
     pub(super) fn ensure_for_busy(&self, shared: &Arc<Shared>) {
-        if shared.workers() > 1 {
+        if shared.workers() > 1 && !self.is_early(shared) {
             // There was a fence when this worker came out of its sleep
             // (`worker_woke`), and it has not slept since.
             self.ensure(shared);
@@ -102,15 +110,31 @@ impl Monitor {
 
     /// For a worker that comes out of its sleep.
     pub(super) fn worker_woke(&self, shared: &Arc<Shared>) {
-        if shared.workers() > 1 {
+        if shared.workers() > 1 && !self.is_early(shared) {
             // Between the count of workers that are awake and the look at the monitor.
             fence(SeqCst);
             self.ensure(shared);
         }
     }
 
+    /// How long a worker may sleep at most, because there is no monitor yet.
+    pub(super) fn limit_sleep(&self, shared: &Shared) -> Option<Duration> {
+        self.is_missing(shared).then(|| self.starts_in().unwrap_or(PERIOD))
+    }
+
+    /// Whether there is no monitor, and it is not time yet to start one.
+    #[inline]
+    fn is_early(&self, shared: &Shared) -> bool {
+        self.is_missing(shared) && self.starts_in().is_some()
+    }
+
+    /// The time until a monitor that is missing is started. `None` if it is time.
+    fn starts_in(&self) -> Option<Duration> {
+        PERIOD.checked_sub(self.since.elapsed()).filter(|left| !left.is_zero())
+    }
+
     /// Whether there should be a monitor and is none.
-    pub(super) fn is_missing(&self, shared: &Shared) -> bool {
+    fn is_missing(&self, shared: &Shared) -> bool {
         // Relaxed: whoever acts on it looks again (`wake_or_start`).
         shared.workers() > 1 && self.state.load(Relaxed) == ABSENT
     }

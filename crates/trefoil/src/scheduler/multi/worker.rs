@@ -312,6 +312,7 @@ impl WorkerThread {
                 if self.shared.is_shut_down() {
                     return;
                 }
+                self.shared.monitor.ensure_for_busy(&self.shared);
                 state.turns.fired(self.fire_timers(state));
             }
             if let Some(task) = self.next(state) {
@@ -483,7 +484,6 @@ impl WorkerThread {
 
     /// Periodic work between polls.
     fn maintain(&self, state: &WorkerState) {
-        self.shared.monitor.ensure_for_busy(&self.shared);
         self.wake_deferred(state);
         self.reap(state);
     }
@@ -541,16 +541,10 @@ impl WorkerThread {
         if asleep == Asleep::LookAgain {
             shared.look_again(state.index);
         }
-        let mut timeout = self.own_timers(state).until_next();
-        let starts_monitor = shared.monitor.is_missing(shared);
-        if starts_monitor {
-            timeout = Some(timeout.map_or(PERIOD, |next| next.min(PERIOD)));
-        }
-        let since = Instant::now();
-        self.sleep(state, timeout);
+        let limit = shared.monitor.limit_sleep(shared);
+        self.sleep(state, self.own_timers(state).until_next().into_iter().chain(limit).min());
         state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
-        // A runtime that is over in a moment can do without.
-        if !starts_monitor || since.elapsed() >= PERIOD {
+        if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
         }
         self.about_to_call(&shared.common.hooks.thread_unpark);

@@ -1,0 +1,78 @@
+//! How a worker sleeps, and what it looks at before and after.
+
+use super::*;
+use crate::scheduler::multi::monitor::PERIOD;
+
+impl WorkerThread {
+    /// Sleeps until there may be something to do; false when the worker has to leave.
+    pub(super) fn park(&self, state: &WorkerState) -> bool {
+        let shared = &*self.shared;
+        if shared.is_shut_down() {
+            return false;
+        }
+        self.reap(state);
+        let more = self.fire_timers(state);
+        let remote = self.remote(state);
+        if more || self.has_own_work(state) {
+            return true;
+        }
+        if remote.handoff.has_forkers() {
+            // Not to be chosen for jobs, which it may not take: to the others,
+            // it is a busy worker that looks at all queues now and then. If it was
+            // chosen, because the fork went on while it slept, another is instead.
+            self.end_search();
+            let timeout =
+                self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
+            self.sleep(state, Some(timeout));
+            self.fire_timers(state);
+            return !shared.is_shut_down();
+        }
+        self.about_to_call(&shared.common.hooks.thread_park);
+        shared.common.hooks.thread_park();
+        // The hook may have woken something.
+        if self.has_own_work(state) {
+            self.about_to_call(&shared.common.hooks.thread_unpark);
+            shared.common.hooks.thread_unpark();
+            return true;
+        }
+        let asleep = shared.idle.sleep(state.index, state.searching.replace(false), || ());
+        if asleep == Asleep::LookAgain {
+            shared.look_again(state.index);
+        }
+        let limit = shared.monitor.limit_sleep(shared);
+        self.sleep(state, self.own_timers(state).until_next().into_iter().chain(limit).min());
+        state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
+        if !shared.is_shut_down() {
+            shared.monitor.worker_woke(&self.shared);
+        }
+        self.about_to_call(&shared.common.hooks.thread_unpark);
+        shared.common.hooks.thread_unpark();
+        if shared.is_shut_down() {
+            return false;
+        }
+        self.fire_timers(state);
+        true
+    }
+
+    /// Whether anything is queued at this worker.
+    fn has_own_work(&self, state: &WorkerState) -> bool {
+        let remote = self.remote(state);
+        !remote.ring.is_empty()
+            || !remote.lifo.is_empty()
+            || !remote.deferred.is_empty()
+            || !remote.inbox.is_empty()
+            || state.has_pinned()
+    }
+
+    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) {
+        let Remote { counters, parker, .. } = self.remote(state);
+        counters.parks.add(1);
+        counters.busy_ns.add(state.awake_since.get().elapsed().as_nanos() as u64);
+        match timeout {
+            None => parker.park(),
+            Some(timeout) => parker.park_timeout(timeout),
+        }
+        state.awake_since.set(Instant::now());
+        counters.unparks.add(1);
+    }
+}

@@ -286,11 +286,11 @@ impl Wake for DropsTheSet {
 #[test]
 fn the_current_set_goes_while_a_task_is_spawned_into_it() {
     apart(|| {
-        let set = LocalSet::new();
+        let mut set = LocalSet::new();
+        drop(set.spawn_local(pending::<()>()));
         // A spawn into the set wakes the task that polls the set.
         let waker = Waker::from(Arc::new(DropsTheSet));
-        let polled = pin!(set.run_until(pending::<()>())).poll(&mut Context::from_waker(&waker));
-        assert!(polled.is_pending());
+        assert!(pin!(&mut set).poll(&mut Context::from_waker(&waker)).is_pending());
         let guard = set.enter();
         SET.with(|cell| *cell.borrow_mut() = Some((set, guard)));
         let join = spawn_local(pending::<()>());
@@ -302,15 +302,11 @@ fn the_current_set_goes_while_a_task_is_spawned_into_it() {
 #[test]
 fn the_current_set_goes_while_a_task_of_it_is_woken() {
     apart(|| {
-        let set = LocalSet::new();
+        let mut set = LocalSet::new();
         let waker = Waker::from(Arc::new(DropsTheSet));
         let (sender, receiver) = trefoil::sync::oneshot::channel::<()>();
         let join = set.spawn_local(receiver);
-        {
-            let mut polled = pin!(set.run_until(pending::<()>()));
-            let mut cx = Context::from_waker(&waker);
-            assert!(polled.as_mut().poll(&mut cx).is_pending());
-        }
+        assert!(pin!(&mut set).poll(&mut Context::from_waker(&waker)).is_pending());
         let guard = set.enter();
         SET.with(|cell| *cell.borrow_mut() = Some((set, guard)));
         sender.send(()).unwrap();

@@ -3,8 +3,12 @@
 mod support;
 
 use std::cell::{Cell, RefCell};
-use std::future::pending;
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use support::{current_and_multi, current_thread};
 use trefoil::runtime::Builder;
@@ -357,4 +361,91 @@ fn the_clone_of_a_sets_waker_wakes_one_of_its_tasks() {
     });
     let watchdog = std::time::Duration::from_secs(20);
     receiver.recv_timeout(watchdog).expect("it waits for its own lock");
+}
+
+/// Notes that it was woken.
+struct Flag(AtomicBool);
+
+impl Flag {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(false)))
+    }
+
+    /// Polls for as long as the polls wake it.
+    fn poll<F: Future>(self: &Arc<Self>, mut future: Pin<&mut F>) -> Poll<F::Output> {
+        loop {
+            self.0.store(false, Relaxed);
+            let waker = Waker::from(Arc::clone(self));
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            if polled.is_ready() || !self.is_woken() {
+                return polled;
+            }
+        }
+    }
+
+    fn is_woken(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A task of the set, which waits until the sender is used.
+fn task_that_waits(set: &LocalSet) -> (oneshot::Sender<()>, task::JoinHandle<()>) {
+    let (release, released) = oneshot::channel();
+    (release, set.spawn_local(async { released.await.unwrap() }))
+}
+
+/// Sends on another thread.
+fn send_elsewhere(release: oneshot::Sender<()>) {
+    std::thread::spawn(|| release.send(()).unwrap()).join().unwrap();
+}
+
+/// Two tasks wait in `run_until` of one set. The one that polled last is through. The other one is
+/// woken for the set's tasks all the same, or nobody would ever poll them.
+#[test]
+fn each_of_two_tasks_that_poll_a_set_is_woken_for_it() {
+    for is_dropped in [false, true] {
+        let set = LocalSet::new();
+        let (release, work) = task_that_waits(&set);
+        let (finish, finished) = oneshot::channel();
+        let mut stays = pin!(set.run_until(work));
+        let mut goes = Box::pin(set.run_until(finished));
+        let [first, second] = [Flag::new(), Flag::new()];
+        assert!(first.poll(stays.as_mut()).is_pending());
+        assert!(second.poll(goes.as_mut()).is_pending());
+        if is_dropped {
+            drop((goes, finish));
+        } else {
+            finish.send(()).unwrap();
+            assert!(second.poll(goes.as_mut()).is_ready());
+        }
+        assert_eq!(Arc::strong_count(&second), 1, "its waker is kept");
+        send_elsewhere(release);
+        assert!(first.is_woken());
+        assert!(first.poll(stays.as_mut()).is_ready());
+    }
+}
+
+/// A task of a set polls the same set, and whoever polls the set from outside is woken for what
+/// another thread wakes.
+#[test]
+fn a_set_that_one_of_its_tasks_polls_is_polled_from_outside() {
+    let set = Rc::new(LocalSet::new());
+    let its = set.clone();
+    let nested = set.spawn_local(async move { its.run_until(pending::<()>()).await });
+    let (release, work) = task_that_waits(&set);
+    let mut outside = pin!(set.run_until(work));
+    let flag = Flag::new();
+    assert!(flag.poll(outside.as_mut()).is_pending());
+    send_elsewhere(release);
+    assert!(flag.is_woken());
+    assert!(flag.poll(outside.as_mut()).is_ready());
+    // The task has a reference to its set.
+    nested.abort();
+    assert!(flag.poll(pin!(set.run_until(nested))).is_ready());
 }

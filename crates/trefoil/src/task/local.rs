@@ -1,7 +1,7 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
 use super::{CompletedTask, Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
-use super::{allocate, cancel_all};
+use super::{allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::queue::{Fifo, Inbox};
@@ -33,11 +33,21 @@ pub struct LocalSet {
 pub(crate) struct LocalShared {
     id: SetId,
     inbox: Inbox<Runnable>,
-    /// The waker of the task that awaits the set.
-    waker: Mutex<Option<Waker>>,
+    /// Those who poll the set, and are to be woken when it has something to do: all of them,
+    /// because any of them may poll it never again.
+    listeners: Mutex<Vec<Listener>>,
     /// For the set's thread only.
     own: Own,
 }
+
+/// Who polls a set.
+struct Listener {
+    key: u64,
+    waker: Waker,
+}
+
+/// The key of whoever awaits the set itself, which only one can do at a time.
+const AWAITS_SET: u64 = 0;
 
 struct Own {
     queue: RefCell<Fifo<Runnable>>,
@@ -47,6 +57,8 @@ struct Own {
     is_gone: Cell<bool>,
     /// The runtime of the set keeps histograms.
     is_measured: Cell<bool>,
+    /// The last key that was given to a listener.
+    last_key: Cell<u64>,
 }
 
 // SAFETY: `own` is accessed through `LocalSet`, which is not `Send`, or through the thread's
@@ -105,13 +117,14 @@ impl LocalSet {
             shared: Arc::new(LocalShared {
                 id: SetId::next(),
                 inbox: Inbox::new(),
-                waker: Mutex::new(None),
+                listeners: Mutex::new(Vec::new()),
                 own: Own {
                     queue: RefCell::default(),
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
                     is_measured: Cell::new(false),
+                    last_key: Cell::new(AWAITS_SET),
                 },
             }),
             _thread: PhantomData,
@@ -156,8 +169,9 @@ impl LocalSet {
     /// As that of `future`. The set's tasks stay in the set.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
+        let polls = Polls::begin(&self.shared);
         poll_fn(|cx| {
-            self.shared.listen(cx.waker());
+            self.shared.listen(polls.key, cx.waker());
             self.shared.with(|| {
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     return Poll::Ready(output);
@@ -183,7 +197,7 @@ impl Future for LocalSet {
     type Output = ();
 
     fn poll(self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared.listen(cx.waker());
+        self.shared.listen(AWAITS_SET, cx.waker());
         self.shared.with(|| {
             if self.shared.poll_tasks() {
                 cx.waker().wake_by_ref();
@@ -205,6 +219,33 @@ impl Drop for LocalSet {
             queued.drain(|task| task.cancel(&**shared));
             cancel_all(shared, &**shared);
         });
+    }
+}
+
+fn take_out(listeners: &mut Vec<Listener>, key: u64) -> Option<Listener> {
+    let index = listeners.iter().position(|listener| listener.key == key)?;
+    Some(listeners.swap_remove(index))
+}
+
+/// Somebody who polls a set beside others. It listens until this is dropped.
+struct Polls<'a> {
+    shared: &'a LocalShared,
+    key: u64,
+}
+
+impl<'a> Polls<'a> {
+    fn begin(shared: &'a LocalShared) -> Self {
+        let key = shared.own.last_key.get() + 1;
+        shared.own.last_key.set(key);
+        Self { shared, key }
+    }
+}
+
+impl Drop for Polls<'_> {
+    fn drop(&mut self) {
+        let listener = take_out(&mut self.shared.listeners.lock(), self.key);
+        // Foreign code, and so after the lock.
+        drop(listener);
     }
 }
 
@@ -252,20 +293,31 @@ impl LocalShared {
 
     /// Has the set polled.
     fn wake(&self) {
-        let waker = self.waker.lock().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let mut listeners = self.listeners.lock();
+        let newest = listeners.pop();
+        // There is hardly ever another one, so the memory stays for the next.
+        let others =
+            if listeners.is_empty() { Vec::new() } else { std::mem::take(&mut *listeners) };
+        drop(listeners);
+        // A panic of one must not keep the others from being woken.
+        newest.into_iter().chain(others).for_each(|listener| wake_guarded(listener.waker));
     }
 
     /// Has `waker` woken for tasks that are sent from now on. The caller checks afterwards for
     /// tasks that were sent before.
-    fn listen(&self, waker: &Waker) {
-        let is_same = self.waker.lock().as_ref().is_some_and(|old| old.will_wake(waker));
+    fn listen(&self, key: u64, waker: &Waker) {
+        let is_same = self
+            .listeners
+            .lock()
+            .iter()
+            .any(|listener| listener.key == key && listener.waker.will_wake(waker));
         if !is_same {
             // Cloning and dropping a waker is foreign code, so it happens outside of the lock.
-            let new = waker.clone();
-            let old = self.waker.lock().replace(new);
+            let new = Listener { key, waker: waker.clone() };
+            let mut listeners = self.listeners.lock();
+            let old = take_out(&mut listeners, key);
+            listeners.push(new);
+            drop(listeners);
             drop(old);
         }
     }

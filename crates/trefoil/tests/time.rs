@@ -585,3 +585,21 @@ fn a_sleep_whose_runtime_is_gone_panics_outside_of_any() {
     drop(runtime);
     futures::executor::block_on(timer);
 }
+
+/// A tick was missed, and the next one would come later than can be said.
+#[test]
+fn an_interval_of_centuries_survives_a_missed_tick() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            for behavior in
+                [MissedTickBehavior::Burst, MissedTickBehavior::Delay, MissedTickBehavior::Skip]
+            {
+                let missed = Instant::now().checked_sub(ms(100)).unwrap();
+                let mut ticks = time::interval_at(missed, Duration::MAX);
+                ticks.set_missed_tick_behavior(behavior);
+                assert_eq!(ticks.tick().await, missed);
+                assert!(timeout(ms(1), ticks.tick()).await.is_err());
+            }
+        });
+    }
+}

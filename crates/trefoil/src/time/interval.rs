@@ -42,17 +42,18 @@ pub enum MissedTickBehavior {
 }
 
 impl MissedTickBehavior {
-    /// When the next tick is due, after a tick that was due at `due` came at `now`.
-    fn next(self, due: Instant, now: Instant, period: Duration) -> Instant {
+    /// When the next tick is due, after a tick that was due at `due` came at `now`; `None` if
+    /// that cannot be represented.
+    fn next(self, due: Instant, now: Instant, period: Duration) -> Option<Instant> {
         match self {
-            Self::Burst => due + period,
-            Self::Delay => now + period,
+            Self::Burst => due.checked_add(period),
+            Self::Delay => now.checked_add(period),
             Self::Skip => {
                 let late = (now - due).as_nanos() % period.as_nanos();
                 // The remainder is shorter than the period, which may be centuries.
                 let late =
                     Duration::new((late / 1_000_000_000) as u64, (late % 1_000_000_000) as u32);
-                now + (period - late)
+                now.checked_add(period - late)
             }
         }
     }
@@ -84,9 +85,9 @@ impl Interval {
         let next = if now > due + GRACE {
             self.missed_tick_behavior.next(due, now, self.period)
         } else {
-            due.checked_add(self.period).unwrap_or_else(Instant::far_future)
+            due.checked_add(self.period)
         };
-        self.delay.as_mut().reset(next);
+        self.delay.as_mut().reset(next.unwrap_or_else(Instant::far_future));
         Poll::Ready(due)
     }
 

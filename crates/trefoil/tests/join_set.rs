@@ -3,13 +3,13 @@
 mod support;
 
 use std::collections::HashSet;
-use std::future::{pending, poll_fn, ready};
+use std::future::{Future, pending, poll_fn, ready};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::ptr;
 use std::rc::Rc;
-use std::sync::{Mutex, mpsc};
-use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
 use support::current_and_multi;
 use trefoil::runtime::{Builder, Runtime};
@@ -226,4 +226,38 @@ fn a_member_ends_while_the_joiner_leaves_its_waker() {
         let Poll::Ready(Some(Err(error))) = joined else { panic!("missed: {joined:?}") };
         assert!(error.is_cancelled() && set.is_empty());
     }
+}
+
+/// A task ends while its joiner replaces one waker by another. The joiner sees the end, and the new
+/// waker, for which nobody has a use then, does not stay in the task's memory.
+#[test]
+fn a_waker_is_not_kept_by_a_task_that_has_ended() {
+    struct OnDrop(Option<Box<dyn FnOnce() + Send + Sync>>);
+    impl Wake for OnDrop {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.take().into_iter().for_each(|act| act());
+        }
+    }
+    let runtime = support::multi(2);
+    let mut handle = runtime.spawn(pending::<()>());
+    let abort = handle.abort_handle();
+    let its = abort.clone();
+    let act = move || {
+        its.abort();
+        while !its.is_finished() {
+            std::thread::yield_now();
+        }
+    };
+    let first = Waker::from(Arc::new(OnDrop(Some(Box::new(act)))));
+    assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&first)).is_pending());
+    drop(first);
+    let second = Arc::new(OnDrop(None));
+    let waker = Waker::from(Arc::clone(&second));
+    assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_ready());
+    drop((handle, waker));
+    assert_eq!(Arc::strong_count(&second), 1);
+    drop(abort);
 }

@@ -82,24 +82,46 @@ impl<T> JoinHandle<T> {
         if state.is_complete() {
             return Poll::Ready(());
         }
-        // SAFETY: the handle's reference keeps the task live.
-        let trailer = unsafe { trailer(self.task.as_ptr()) };
         if state.has_join_waker() && state.unset_join_waker() == Err(Completed) {
             return Poll::Ready(());
         }
-        trailer.join_waker.with_mut(|cell| {
-            // SAFETY: `JOIN_WAKER` is clear, so the cell is the handle's. `poll` has exclusive
-            // access to the handle, so no other thread uses the cell.
-            let cell = unsafe { &mut *cell };
-            match cell {
-                Some(old) if old.will_wake(waker) => {}
-                _ => *cell = Some(waker.clone()),
+        // Without a waker in it while foreign code runs: should that panic, nothing is left there.
+        // SAFETY: `JOIN_WAKER` is clear, so the cell is the handle's.
+        let old = unsafe { self.swap_join_waker(None) };
+        let new = match old {
+            Some(old) if old.will_wake(waker) => old,
+            old => {
+                drop(old);
+                waker.clone()
             }
-        });
+        };
+        // SAFETY: `JOIN_WAKER` is still clear.
+        unsafe { self.swap_join_waker(Some(new)) };
         match state.set_join_waker() {
             Ok(()) => Poll::Pending,
-            Err(Completed) => Poll::Ready(()),
+            Err(Completed) => {
+                // Nobody will wake it. In the cell, it would be kept for as long as anybody has a
+                // reference to the task, and dropped by whoever gives up the last one. That may be
+                // a worker in the midst of its own code.
+                // SAFETY: `JOIN_WAKER` is still clear.
+                drop(unsafe { self.swap_join_waker(None) });
+                Poll::Ready(())
+            }
         }
+    }
+
+    /// Exchanges what is in the join waker's cell.
+    ///
+    /// # Safety
+    /// The cell is the handle's. The caller has exclusive access to the handle, so no other thread
+    /// uses the cell.
+    unsafe fn swap_join_waker(&self, new: Option<Waker>) -> Option<Waker> {
+        // SAFETY: the handle's reference keeps the task live.
+        let trailer = unsafe { trailer(self.task.as_ptr()) };
+        trailer.join_waker.with_mut(|cell| {
+            // SAFETY: the caller's promise.
+            std::mem::replace(unsafe { &mut *cell }, new)
+        })
     }
 }
 
@@ -126,17 +148,10 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         let task = self.task.as_ptr();
         let header = self.task.header();
-        match header.state.drop_join() {
+        let waker = match header.state.drop_join() {
             DropJoin::Released => return,
-            DropJoin::TakeWaker => {
-                // SAFETY: the handle's reference keeps the task live.
-                let trailer = unsafe { trailer(task) };
-                let waker = trailer.join_waker.with_mut(|cell| {
-                    // SAFETY: the transition took the cell back.
-                    unsafe { Option::take(&mut *cell) }
-                });
-                drop(waker);
-            }
+            // SAFETY: the transition took the cell back.
+            DropJoin::TakeWaker => unsafe { self.swap_join_waker(None) },
             DropJoin::DropOutput => {
                 // The output's destructor may ask for the id of its task.
                 let scope = context::enter_task(task);
@@ -144,11 +159,14 @@ impl<T> Drop for JoinHandle<T> {
                 // taken, this drops nothing.
                 unsafe { (header.vtable.drop_output)(task) };
                 scope.leave();
+                None
             }
-        }
+        };
         // SAFETY: `self` is being dropped, so this happens once. If the transition has given the
         // reference up by itself, the function has returned above.
         unsafe { ManuallyDrop::drop(&mut self.task) };
+        // Last, because this is foreign code, which may panic.
+        drop(waker);
     }
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::HashSet;
 use std::future::{Future, pending, poll_fn, ready};
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr;
 use std::rc::Rc;
@@ -260,4 +260,41 @@ fn a_waker_is_not_kept_by_a_task_that_has_ended() {
     drop((handle, waker));
     assert_eq!(Arc::strong_count(&second), 1);
     drop(abort);
+}
+
+/// A member has ended when it is inserted, and the waker of the task that joins panics for it. The
+/// set does not count a member that it does not have.
+#[test]
+fn a_set_whose_joiner_s_waker_panics_comes_to_its_end() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("from a waker, on purpose");
+        }
+    }
+    let runtime = support::multi(1);
+    let other = support::multi(1);
+    let ended = other.handle().clone();
+    drop(other);
+    let mut set = JoinSet::new();
+    let first = set.spawn_on(async {}, runtime.handle());
+    let second = set.spawn_on(pending(), runtime.handle());
+    runtime.block_on(set.join_next()).unwrap().unwrap();
+    drop(first);
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(set.poll_join_next(&mut Context::from_waker(&waker)).is_pending());
+    let inserted = catch_unwind(AssertUnwindSafe(|| set.spawn_on(async {}, &ended)));
+    assert!(inserted.is_err());
+    second.abort();
+    let mut joined = 0;
+    while joined < 3 && runtime.block_on(with_a_limit(set.join_next())).is_some() {
+        joined += 1;
+    }
+    assert!(set.is_empty() && joined <= 2, "{joined}");
+}
+
+/// Panics instead of waiting without end.
+async fn with_a_limit<F: Future>(future: F) -> F::Output {
+    let limit = Duration::from_secs(20);
+    trefoil::time::timeout(limit, future).await.expect("it waits for a member that is not there")
 }

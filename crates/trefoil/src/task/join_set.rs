@@ -176,14 +176,15 @@ impl<T: 'static> JoinSet<T> {
         let abort = handle.abort_handle();
         let index = self.free.pop().unwrap_or(self.members.len());
         let waker = Arc::new(MemberWaker { index, board: Arc::clone(&self.board) }).into();
-        if handle.poll_complete(&waker).is_ready() {
-            waker.wake_by_ref();
-        }
+        let has_ended = handle.poll_complete(&waker).is_ready();
+        let note = has_ended.then(|| waker.clone());
         let member = Some(Member { handle, waker });
         match self.members.get_mut(index) {
             Some(place) => *place = member,
             None => self.members.push(member),
         }
+        // This wakes the task that joins, which may panic: the member has its place by then.
+        note.into_iter().for_each(Waker::wake);
         abort
     }
 

@@ -286,6 +286,28 @@ fn notify_hands_permits_on() {
     });
 }
 
+/// All who wait are notified, although the waker of one panics.
+#[test]
+fn a_waker_that_panics_keeps_nobody_from_being_notified() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("from a waker, on purpose");
+        }
+    }
+    let notify = Notify::new();
+    let mut waits: Vec<_> = (0..3).map(|_| Box::pin(notify.notified())).collect();
+    let flags = [Flag::new(), Flag::new()];
+    assert!(flags[0].poll(waits[0].as_mut()).is_pending());
+    let panics = Waker::from(Arc::new(Panics));
+    assert!(waits[1].as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+    assert!(flags[1].poll(waits[2].as_mut()).is_pending());
+    let notified = std::panic::catch_unwind(|| notify.notify_waiters());
+    assert!(notified.is_err());
+    assert!(flags.iter().all(|flag| flag.is_woken()));
+    assert!(flags[1].poll(waits[2].as_mut()).is_ready());
+}
+
 #[test]
 fn oneshot_sides_see_each_other_go() {
     let runtime = current_thread();

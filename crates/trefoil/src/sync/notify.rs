@@ -2,7 +2,7 @@
 
 use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
 use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
-use crate::task::coop;
+use crate::task::{coop, wake_guarded};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -201,9 +201,20 @@ impl Notify {
         }
         self.leave_waiting();
         drop(waiters);
-        for waker in wakers {
+        let mut left = Left(wakers.into_iter());
+        while let Some(waker) = left.0.next() {
             waker.wake();
         }
+    }
+}
+
+/// The wakers of tasks that were notified. If one of them panics, the others are woken all the
+/// same: nobody else would do that.
+struct Left(std::vec::IntoIter<Waker>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.by_ref().for_each(wake_guarded);
     }
 }
 

@@ -313,7 +313,11 @@ impl Context {
     /// The timers that this thread fires, if they are that runtime's.
     #[inline]
     pub(crate) fn timers_of(&self, runtime: Id) -> Option<&Arc<TimerQueue>> {
-        self.timers().or_else(|| self.make_timers()).filter(|own| own.runtime() == runtime)
+        let own = self.timers().or_else(|| self.make_timers())?;
+        // Time that is stopped jumps to the next timer of the thread that drives. It would neither
+        // see nor wait for one in a queue of this `block_on`.
+        let is_seen = !own.is_virtual() || self.current().is_some();
+        (own.runtime() == runtime && is_seen).then_some(own)
     }
 
     /// The timers of the `block_on` that this thread is in, for the innermost runtime.

@@ -603,3 +603,30 @@ fn an_interval_of_centuries_survives_a_missed_tick() {
         });
     }
 }
+
+/// One thread drives a runtime whose time is stopped, and waits for another one, which waits for a
+/// timer of that runtime.
+#[test]
+fn stopped_time_jumps_to_the_timer_of_a_thread_that_does_not_drive() {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime = Arc::new(runtime);
+    let (send, sent) = trefoil::sync::oneshot::channel();
+    let (is_driving, drives) = std::sync::mpsc::channel();
+    let (done, is_done) = std::sync::mpsc::channel();
+    let driver = Arc::clone(&runtime);
+    std::thread::spawn(move || {
+        driver.block_on(async {
+            is_driving.send(()).unwrap();
+            sent.await.unwrap();
+        });
+        done.send(()).unwrap();
+    });
+    drives.recv().unwrap();
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            sleep(Duration::from_secs(3600)).await;
+            send.send(()).unwrap();
+        });
+    });
+    is_done.recv_timeout(Duration::from_secs(20)).expect("both wait for ever");
+}

@@ -110,6 +110,12 @@ impl TimerQueue {
         &self.clock
     }
 
+    /// Whether its time may be stopped.
+    #[inline]
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.clock.is_virtual()
+    }
+
     #[inline]
     fn set_next(&self, next: u64) {
         // Relaxed: see `next`.

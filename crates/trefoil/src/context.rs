@@ -53,7 +53,7 @@ use crate::primitives::parker::Parker;
 use crate::primitives::thread;
 use crate::scheduler::{Handle, Id, WorkerCounters, current, multi};
 use crate::task::coop::Budget;
-use crate::task::{Header, LocalShared};
+use crate::task::{Header, LocalShared, wake_guarded};
 use crate::time::TimerQueue;
 use stack::{Node, Pin, Stack};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -147,6 +147,16 @@ pub(crate) struct BlockOn {
 impl BlockOn {
     pub(crate) fn new(parker: Arc<Parker>) -> Self {
         Self { parker, timers: OnceCell::new(), deferred: RefCell::default() }
+    }
+
+    /// For a thread that is about to block in place, and cannot serve these meanwhile. The timers
+    /// and deferred wakers of a `block_on` may be waited for by others: the future may share a part
+    /// of it with tasks.
+    pub(crate) fn release(&self) {
+        if let Some(timers) = self.made_timers() {
+            timers.release();
+        }
+        self.deferred.take().into_iter().for_each(wake_guarded);
     }
 
     /// The timers, if any were ever registered.
@@ -328,11 +338,11 @@ impl Context {
         }
         let (frame, handle) = (self.block_on()?, self.handle()?);
         let parker = Arc::clone(&frame.parker);
-        let make = || Arc::new(TimerQueue::new(handle.clock(), parker, handle.id()));
+        let make = || Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
         Some(frame.timers.get_or_init(make))
     }
 
-    fn block_on(&self) -> Option<&BlockOn> {
+    pub(crate) fn block_on(&self) -> Option<&BlockOn> {
         // SAFETY: set by `enter_block_on` for as long as the frame lives.
         unsafe { self.block_on.get().as_ref() }
     }

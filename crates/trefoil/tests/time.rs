@@ -630,3 +630,48 @@ fn stopped_time_jumps_to_the_timer_of_a_thread_that_does_not_drive() {
     });
     is_done.recv_timeout(Duration::from_secs(20)).expect("both wait for ever");
 }
+
+/// Polls a future once, which is not ready.
+async fn poll_in_vain<F: Future + Unpin>(future: &mut F) {
+    poll_fn(|cx| {
+        assert!(Pin::new(&mut *future).poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// A timer of a `block_on` wakes others, too, and that thread blocks until they have been woken.
+#[test]
+fn a_timer_of_a_block_on_that_blocks_in_place_is_fired() {
+    use futures::FutureExt;
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = multi(2);
+        runtime.block_on(async {
+            let mut shared = sleep(ms(2)).shared();
+            poll_in_vain(&mut shared).await;
+            let waits = task::spawn(shared.clone());
+            task::block_in_place(|| runtime.handle().block_on(waits)).unwrap();
+            shared.await;
+        });
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(20)).expect("both wait for ever");
+}
+
+/// A timer was first polled in a `block_on`, and is then polled by another executor.
+#[test]
+fn a_timer_leaves_the_block_on_it_was_first_polled_in() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = multi(1);
+        runtime.block_on(async {
+            let mut timer = Box::pin(sleep(ms(2)));
+            poll_in_vain(&mut timer).await;
+            let elsewhere = std::thread::spawn(|| futures::executor::block_on(timer));
+            elsewhere.join().unwrap();
+        });
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(20)).expect("both wait for ever");
+}

@@ -1,6 +1,6 @@
 use super::JoinHandle;
-use crate::context::{self, Entered};
-use crate::scheduler::multi::{Begun, WorkerThread};
+use crate::context::{self, BlockOn, Entered};
+use crate::scheduler::multi::Begun;
 use crate::scheduler::{Handle, NO_RUNTIME};
 use std::future::Future;
 
@@ -100,8 +100,16 @@ struct Blocking {
 impl Blocking {
     fn begin() -> Self {
         let begun = context::with(|context| {
-            let worker = context.worker().filter(|_| context.entered() == Entered::Yes);
-            worker.map(WorkerThread::begin_blocking)
+            if context.entered() != Entered::Yes {
+                return None;
+            }
+            match context.worker() {
+                Some(worker) => Some(worker.begin_blocking()),
+                None => {
+                    context.block_on().into_iter().for_each(BlockOn::release);
+                    None
+                }
+            }
         });
         Self { begun }
     }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | new, or spare | `Waiting` | holder, under the lock: puts it on the wheel, with a waker |
 //! | `Waiting` | `Fired` | whoever fires, under the lock: takes it off the wheel, and the waker |
-//! | `Waiting` | `Closed` | whoever closes the queue, in the same way |
+//! | `Waiting` | `Closed` | whoever closes or releases the queue, in the same way |
 //! | `Waiting` | freed | holder: takes it off the wheel, and the waker, under the lock |
 //! | `Fired`, `Closed` | freed | holder |
 //!

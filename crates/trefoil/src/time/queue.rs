@@ -53,6 +53,8 @@ pub(crate) struct TimerQueue {
     clock: Clock,
     parker: Arc<Parker>,
     runtime: Id,
+    /// It is that of a `block_on`: nobody fires it while its thread is busy.
+    is_private: bool,
 }
 
 #[derive(Debug)]
@@ -99,7 +101,18 @@ impl TimerQueue {
             clock,
             parker,
             runtime,
+            is_private: false,
         }
+    }
+
+    /// As `new`, for a `block_on`.
+    pub(crate) fn new_private(clock: Clock, parker: Arc<Parker>, runtime: Id) -> Self {
+        Self { is_private: true, ..Self::new(clock, parker, runtime) }
+    }
+
+    /// Whether it is that of a `block_on`, whose thread alone fires it.
+    pub(super) fn is_private(&self) -> bool {
+        self.is_private
     }
 
     pub(crate) fn runtime(&self) -> Id {
@@ -475,17 +488,31 @@ impl TimerQueue {
             // SAFETY: spare: nobody knows it.
             unsafe { Entry::free(entry) };
         }
+        self.release();
+    }
+
+    /// Has the tasks of all timers polled, which then register elsewhere, or here again. For
+    /// an owner that cannot fire them for a while.
+    pub(crate) fn release(&self) {
+        // What comes meanwhile is not meant, or there might be no end.
+        let mut left_to_take = self.inner.lock().wheel.len();
         let mut left: [Option<Waker>; BATCH] = [const { None }; BATCH];
-        while self.take_any(&mut left) {
+        while left_to_take > 0 {
+            let most = left_to_take.min(BATCH);
+            let count = self.take_any(&mut left[..most]);
+            if count == 0 {
+                break;
+            }
+            left_to_take -= count;
             left.iter_mut().filter_map(Option::take).for_each(wake_guarded);
         }
     }
 
-    /// Takes timers off a queue that is closed; false if there are none.
-    fn take_any(&self, wakers: &mut [Option<Waker>; BATCH]) -> bool {
+    /// Takes timers off, and returns how many. Their holders find them closed.
+    fn take_any(&self, wakers: &mut [Option<Waker>]) -> usize {
         let mut inner = self.inner.lock();
         let mut count = 0;
-        while count < BATCH
+        while count < wakers.len()
             && let Some(entry) = inner.wheel.pop_any()
         {
             // SAFETY: it was on the wheel up to now, and the lock is ours.
@@ -495,7 +522,7 @@ impl TimerQueue {
         if inner.wheel.is_empty() {
             self.set_next(NEVER);
         }
-        count > 0
+        count
     }
 }
 

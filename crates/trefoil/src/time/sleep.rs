@@ -206,9 +206,11 @@ impl Sleep {
         if unsafe { this.will_wake(waker) } {
             return true;
         }
-        // A timer has to be on a queue that its own thread fires.
-        let is_elsewhere = context::with(|context| {
-            context.timers_of(self.runtime).is_some_and(|own| !Arc::ptr_eq(own, this.queue()))
+        // A timer has to be on a queue that its own thread fires. If this thread has none, any
+        // will do that others fire as well: the thread of a `block_on` may wait for this one.
+        let is_elsewhere = context::with(|context| match context.timers_of(self.runtime) {
+            Some(own) => !Arc::ptr_eq(own, this.queue()),
+            None => this.queue().is_private(),
         });
         // SAFETY: we are the holder.
         !is_elsewhere && unsafe { TimerQueue::replace_waker(entry, waker.clone()) }

@@ -86,6 +86,10 @@ impl Wheel {
         self.len == 0
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// All timers up to this tick have been taken out.
     pub(super) fn now(&self) -> u64 {
         self.now

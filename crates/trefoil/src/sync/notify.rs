@@ -202,7 +202,7 @@ impl Notify {
         self.leave_waiting();
         drop(waiters);
         let mut left = Left(wakers.into_iter());
-        while let Some(waker) = left.0.next() {
+        for waker in left.0.by_ref() {
             waker.wake();
         }
     }

@@ -27,9 +27,9 @@
 //!
 //! The monitor starts when the runtime is a period old: then by the first worker that wakes, that
 //! has slept until then, or that looks at its timers, which it does every few polls. So a runtime
-//! that is over sooner has no thread more than its workers. The monitor sleeps when all workers have slept for `QUIET_LOOKS` looks. With one
-//! worker, no other could serve what waits; the monitor then exists only if that worker blocks in
-//! place.
+//! that is over sooner has no thread more than its workers. The monitor sleeps when all workers
+//! have slept for `QUIET_LOOKS` looks. With one worker, no other could serve what waits; the
+//! monitor then exists only if that worker blocks in place.
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};

@@ -68,8 +68,11 @@ pub struct Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Aim for the measured samples of one invocation.
+    /// Aim for the measured samples of one invocation, on average over the cells of a race.
     pub budget_ms: u64,
+    /// How long an invocation warms up at least, by Palio's clock.
+    #[serde(default)]
+    pub warm_up_ms: u64,
     /// An invocation that takes longer is killed.
     pub timeout_ms: u64,
     /// An invocation whose resident set grows beyond this is killed.
@@ -138,7 +141,7 @@ pub struct CellRecord {
     pub outcome: Outcome,
     pub detail: Option<String>,
     pub stderr: Option<String>,
-    /// Fixed by the pilot.
+    /// The same for all cells of a race; fixed when all pilots are done.
     pub schedule: Option<Schedule>,
     pub invocations: Vec<InvocationRecord>,
 }
@@ -147,7 +150,7 @@ pub struct CellRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Discarded (but stored) samples first.
+    /// Discarded (but stored) samples first; more follow while the warm-up lasts.
     pub warm_ups: u32,
     pub samples: u32,
     /// Iterations in one sample.

@@ -17,7 +17,7 @@ fn race_for(bad: Fake, timeout_s: &str, outcome: &str, detail: &[&str]) -> Finis
     let report = run.json();
     let good = entry(&report, "good");
     assert_eq!(good["outcome"], "ok");
-    assert_eq!(good["samples"], 6, "two blocks of three samples");
+    assert_eq!(good["samples"], 10, "two blocks of five samples");
     let bad = entry(&report, "bad");
     assert_eq!(bad["outcome"], outcome, "{bad:#}");
     assert_has(bad["detail"].as_str().unwrap_or_default(), detail);
@@ -241,7 +241,7 @@ fn fewer_samples() {
     race(
         Fake::new("bad").fault("fewer").from(2),
         "crashed",
-        &["contract", "`done 2` after 2 of 3 samples"],
+        &["contract", "`done 4` after 4 of 5 samples"],
     );
 }
 

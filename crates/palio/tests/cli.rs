@@ -54,8 +54,10 @@ fn a_failure_is_told_while_it_happens() {
 #[test]
 fn a_run_prints_a_table_and_where_the_html_is() {
     let project = project();
-    let run =
-        project.palio(&["run", "-w", "echo", "--blocks", "1", "--budget", "5"]).run().exits(0);
+    let run = project
+        .palio(&["run", "-w", "echo", "--blocks", "1", "--budget", "5", "--warm-up", "0"])
+        .run()
+        .exits(0);
     let path = run.stdout.lines().find_map(|line| line.strip_prefix("HTML report: ")).unwrap();
     assert!(std::path::Path::new(path).is_file());
     assert!(run.stdout.contains("palio report"));
@@ -93,7 +95,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn a_log_that_nobody_reads_does_not_end_a_run() {
     let report = project().race().with_closed_stderr().run().exits(0).json();
-    assert_eq!(entry(&report, "good")["samples"], 6);
+    assert_eq!(entry(&report, "good")["samples"], 10);
 }
 
 #[test]
@@ -106,7 +108,7 @@ fn a_full_disk_behind_standard_output_is_an_error() {
 #[test]
 fn nothing_is_coloured_where_nobody_looks() {
     let project = project();
-    let args = ["run", "-w", "echo", "--blocks", "1", "--budget", "5"];
+    let args = ["run", "-w", "echo", "--blocks", "1", "--budget", "5", "--warm-up", "0"];
     for run in [project.palio(&args).run(), project.palio(&args).env("NO_COLOR", "1").run()] {
         let run = run.exits(0);
         assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{run:?}");
@@ -172,5 +174,5 @@ fn a_cell_can_be_run_by_hand_as_shown() {
     let line = shown.lines().find_map(|line| line.trim().strip_prefix("by hand:")).unwrap();
     let output = Command::new("sh").args(["-c", line.trim()]).output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
-    assert!(output.ends_with("done 3\n"), "{output}");
+    assert!(output.ends_with("done 5\n"), "{output}");
 }

@@ -29,7 +29,7 @@ fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
     assert_eq!(report["run"]["state"], "finished");
     for contender in ["good", "bad"] {
         assert_eq!(entry(&report, contender)["outcome"], "ok");
-        assert_eq!(entry(&report, contender)["samples"], 6);
+        assert_eq!(entry(&report, contender)["samples"], 10);
     }
     assert_nothing_lost(&before, &project.stored());
     assert_eq!(project.runs().len(), 1);

@@ -27,7 +27,7 @@ fn a_second_run_says_who_races_and_harms_nobody() {
     let report = first.finish().exits(0).json();
     for contender in ["good", "slow"] {
         assert_eq!(entry(&report, contender)["outcome"], "ok");
-        assert_eq!(entry(&report, contender)["samples"], 6);
+        assert_eq!(entry(&report, contender)["samples"], 10);
     }
     project.race().run().exits(0);
 }

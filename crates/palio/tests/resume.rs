@@ -38,10 +38,10 @@ fn a_killed_run_is_completed_without_losing_a_sample() {
     assert_eq!(report["run"]["state"], "finished");
     for contender in ["good", "bad"] {
         assert_eq!(entry(&report, contender)["outcome"], "ok");
-        assert_eq!(entry(&report, contender)["samples"], 6);
+        assert_eq!(entry(&report, contender)["samples"], 10);
         assert_eq!(
             entry(&report, contender)["sample_block"],
-            serde_json::json!([0, 0, 0, 1, 1, 1])
+            serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
         );
     }
     assert!(assert_nothing_lost(&before, &project.stored()) > 0);
@@ -196,7 +196,9 @@ fn a_run_of_another_machine_is_not_resumed_here() {
 
 #[test]
 fn a_resumed_run_takes_no_new_limits() {
-    for option in ["--blocks", "--seed", "--budget", "--timeout", "--memory", "--threads"] {
+    for option in
+        ["--blocks", "--seed", "--budget", "--warm-up", "--timeout", "--memory", "--threads"]
+    {
         interrupted_cheaply()
             .palio(&["run", "--resume", option, "3"])
             .run()

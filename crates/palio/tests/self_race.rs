@@ -13,7 +13,7 @@ fn a_second_name_makes_a_second_entry() {
     assert_eq!(report["races"][0]["entries"].as_array().unwrap().len(), 2);
     for name in ["fake", "twin"] {
         let entry = entry(&report, name);
-        assert_eq!((&entry["outcome"], &entry["samples"]), (&"ok".into(), &6.into()));
+        assert_eq!((&entry["outcome"], &entry["samples"]), (&"ok".into(), &10.into()));
         let verdict = entry["ratio_to_reference"]["verdict"].as_str().unwrap();
         assert!(["reference", "equivalent", "inconclusive"].contains(&verdict), "{verdict}");
         assert_eq!(entry["rank"], serde_json::json!([1, 2]), "they share the first two ranks");

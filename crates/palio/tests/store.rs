@@ -66,7 +66,7 @@ fn a_disk_that_fills_up_stops_the_run_and_loses_nothing() {
     let before = project.stored();
     let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
     assert_eq!(report["run"]["state"], "finished");
-    assert_eq!(support::entry(&report, "good")["samples"], 36);
+    assert_eq!(support::entry(&report, "good")["samples"], 60);
     assert!(assert_nothing_lost(&before, &project.stored()) > 0);
 }
 

@@ -56,9 +56,14 @@ pub(super) struct Options {
     /// The contender that all others are compared to
     #[arg(long, value_name = "CONTENDER")]
     reference: Option<String>,
-    /// Milliseconds of measured samples in one invocation [default: 120 for quick, 1000 otherwise]
+    /// Milliseconds of measured samples in one invocation, on average over the contenders of a race
+    /// [default: 120 for quick, 1000 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     budget: Option<u64>,
+    /// Milliseconds for which an invocation warms up before that [default: 30 for quick, 500
+    /// otherwise]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=600_000))]
+    warm_up: Option<u64>,
     /// Seconds after which an invocation is killed
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -66,7 +71,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "seed", "reference", "budget", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "seed", "reference", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -240,6 +245,7 @@ impl<'a> Selection<'a> {
         let machine = machine::inspect(libc_version());
         let limits = Limits {
             budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
+            warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
             timeout_ms: options.timeout * 1000,
             memory_mib: options.memory,
         };
@@ -282,6 +288,7 @@ impl<'a> Selection<'a> {
             ("--preset", options.preset.iter().map(Preset::to_string).collect()),
             ("--blocks", options.blocks.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
+            ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
             ("--reference", options.reference.iter().cloned().collect()),
             ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),
             ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),

@@ -74,6 +74,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let plan = plan(options, &project, &interrupted)?;
     let limits = Limits {
         budget_ms: 0,
+        warm_up_ms: 0,
         timeout_ms: options.timeout.saturating_mul(1000),
         memory_mib: options.memory,
     };

@@ -202,7 +202,7 @@ fn details(out: &mut String, report: &Report, race: &Race) {
     if let Some(certificate) = race.certificate() {
         let _ = writeln!(out, "Checked: {}.", text(&certificate));
     }
-    if let Some(caveat) = race.caveat(report) {
+    for caveat in race.caveats(report) {
         let _ = writeln!(out, "Caution: {}.", text(&caveat));
     }
     out.push('\n');

@@ -72,6 +72,9 @@ pub struct Race {
     pub reference: Option<String>,
     /// `None` if the reference or its shadow did not complete.
     pub noise_floor: Option<NoiseFloor>,
+    /// What a reader of the race must know besides, each a sentence without its full stop.
+    #[serde(default)]
+    pub cautions: Vec<String>,
     /// Ranked ones first, best first; then those that are not ranked.
     pub entries: Vec<Entry>,
 }
@@ -149,6 +152,10 @@ pub struct Entry {
     pub distribution: Option<Distribution>,
     pub ratio_to_best: Option<Interval>,
     pub ratio_to_reference: Option<Verdict>,
+    /// The last third of the samples of an invocation ÷ the first third; `None` where there are too
+    /// few samples, or where the maximum is ranked.
+    #[serde(default)]
+    pub drift: Option<Interval>,
     /// Mean user CPU time of an iteration, in µs, of the whole process.
     pub user_us: Option<f64>,
     /// Mean system CPU time of an iteration, in µs.

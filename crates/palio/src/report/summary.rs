@@ -3,16 +3,22 @@
 use std::collections::BTreeMap;
 
 use crate::contender::{Kind, Track};
-use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord};
+use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
     Total, Verdict, VerdictWord,
 };
+use crate::report::units;
 use crate::stats::{
-    self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval, Statistic, Summary, Totals,
+    self, BlockTimes, Drift, EquivalenceMargin, Ranking, RatioInterval, Statistic, Summary, Totals,
     location_ns,
 };
 use crate::workload::{Model, Prediction, Relation, settings_text};
+
+/// A sample shorter than this contains more than a little of the clock's own cost and resolution.
+const SAMPLE_NS_MIN: u64 = 10_000;
+/// Fewest samples of which a median says what is typical.
+const SAMPLES_MIN: u32 = 5;
 
 /// Makes the report of a run; of an unfinished one too, with what there is.
 pub fn report(run: &RunRecord) -> Report {
@@ -107,6 +113,19 @@ impl<'a> MeasuredCell<'a> {
             Some(Statistic::Max | Statistic::MaxPolls) => self.blocks.as_ref()?.typical_ns(),
             _ => self.summary.as_ref().map(|summary| summary.median_ns),
         }
+    }
+
+    /// Whether its samples change while a process lives.
+    fn drift(&self) -> Option<Drift> {
+        if !self.is_ok() || self.statistic.is_some_and(Statistic::grows_with_events) {
+            return None;
+        }
+        let invocations: Vec<Vec<f64>> = self
+            .samples
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|samples| samples.iter().map(|(_, value)| *value).collect())
+            .collect();
+        Drift::of(invocations.iter().map(Vec::as_slice))
     }
 
     fn order(&self) -> f64 {
@@ -257,8 +276,54 @@ impl<'a> MeasuredRace<'a> {
                 ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
                 shadow: interval(&shadow),
             }),
+            cautions: self.cautions(),
             entries,
         }
+    }
+
+    /// What else a reader must know: samples that are too short, too few or not alike, and who
+    /// drifts.
+    fn cautions(&self) -> Vec<String> {
+        let ok: Vec<&MeasuredCell<'_>> =
+            self.chosen.iter().map(|&index| &self.cells[index]).filter(|c| c.is_ok()).collect();
+        let mut cautions = Vec::new();
+        let schedules: Vec<Schedule> = ok.iter().filter_map(|cell| cell.cell.schedule).collect();
+        if schedules.windows(2).any(|pair| pair[0] != pair[1]) {
+            cautions.push(
+                "contenders were asked for unequal batches or numbers of samples, so that their medians are not alike"
+                    .to_owned(),
+            );
+        }
+        let few = schedules.iter().map(|schedule| schedule.samples).min().unwrap_or(u32::MAX);
+        let is_maximum = self.race.statistic.is_some_and(Statistic::grows_with_events);
+        if few < SAMPLES_MIN && !is_maximum {
+            cautions
+                .push(format!("an invocation has only {}", units::plural(few as usize, "sample")));
+        }
+        let shortest = |cell: &MeasuredCell<'_>| {
+            let sample_ns = cell.cell.measured().map(|(_, sample)| sample.elapsed_ns).min()?;
+            (sample_ns < SAMPLE_NS_MIN)
+                .then(|| format!("{} ({})", cell.cell.contender, units::time(sample_ns as f64)))
+        };
+        let short: Vec<String> = ok.iter().filter_map(|cell| shortest(cell)).collect();
+        if !short.is_empty() {
+            cautions.push(format!(
+                "samples so short that the clock weighs in them: {}",
+                short.join(", ")
+            ));
+        }
+        let drifting = |cell: &MeasuredCell<'_>| {
+            let drift = cell.drift().filter(Drift::is_clear)?;
+            Some(format!("{} ×{:.2}", cell.cell.contender, drift.ratio().point))
+        };
+        let drifting: Vec<String> = ok.iter().filter_map(|cell| drifting(cell)).collect();
+        if !drifting.is_empty() {
+            cautions.push(format!(
+                "time changes while a process lives (last third of its samples ÷ first third): {}",
+                drifting.join(", ")
+            ));
+        }
+        cautions
     }
 
     fn entry(&self, run: &RunRecord, index: usize) -> Entry {
@@ -308,6 +373,7 @@ impl<'a> MeasuredRace<'a> {
             distribution: measured.distribution(),
             ratio_to_best: None,
             ratio_to_reference: self.against_reference(index),
+            drift: measured.drift().map(|drift| interval(&drift.ratio())),
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),
             sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),

@@ -84,7 +84,7 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
     if let Some(certificate) = race.certificate() {
         paper.prose(out, "", &certificate);
     }
-    if let Some(caveat) = race.caveat(report) {
+    for caveat in race.caveats(report) {
         paper.prose(out, "caution: ", &caveat);
     }
     let ranked: Vec<&Entry> =

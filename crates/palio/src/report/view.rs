@@ -203,12 +203,14 @@ impl Race {
         format!("{}{gap}{params} · {}", self.workload, self.threads_text())
     }
 
-    /// What is special about this race's conditions, in a sentence.
-    pub(super) fn caveat(&self, report: &Report) -> Option<String> {
+    /// What a reader must know of this race's conditions, each a sentence.
+    pub(super) fn caveats(&self, report: &Report) -> Vec<String> {
         let machine = &report.run.machine;
-        let cpus = machine.cores? * machine.threads_per_core.unwrap_or(1);
-        (self.threads > cpus)
-            .then(|| format!("{} on a machine that runs {cpus} at a time", self.threads_text()))
+        let cpus = machine.cores.map(|cores| cores * machine.threads_per_core.unwrap_or(1));
+        let crowded = cpus
+            .filter(|&cpus| self.threads > cpus)
+            .map(|cpus| format!("{} on a machine that runs {cpus} at a time", self.threads_text()));
+        crowded.into_iter().chain(self.cautions.iter().map(|text| printable(text))).collect()
     }
 
     /// What was checked, for the certificate of equal work: the samples of all that are ranked.

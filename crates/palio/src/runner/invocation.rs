@@ -3,13 +3,14 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use palio_protocol::message::{Answer, Command, Sample};
 
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule};
 use crate::runner::excerpt::shown;
 use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
+use crate::runner::schedule::{BATCH_MAX, SAMPLE_NS_MIN};
 use crate::stats::Statistic;
 
 /// What came of an invocation; samples taken before a failure are kept.
@@ -280,6 +281,38 @@ fn verdict(
     (outcome, Some(detail))
 }
 
+/// Runs of warm-up at most; they double, so that only a contender that does nothing needs more.
+const WARM_UP_RUNS_MAX: u32 = 64;
+
+impl Conversation<'_> {
+    /// Warms up for as long as the limits say by Palio's clock, and with one sample at least.
+    ///
+    /// By time and not by count, so that caches, allocators and the kernel's choice of processors
+    /// settle for a fast contender as they do for a slow one. The runs double in length, because
+    /// every one is stored.
+    fn warm_up(&mut self, schedule: Schedule, limits: &Limits) -> Option<()> {
+        let goal = Duration::from_millis(limits.warm_up_ms);
+        let start = Instant::now();
+        self.run(schedule.warm_ups, schedule.batch, true)?;
+        let mut done = f64::from(schedule.warm_ups) * f64::from(schedule.batch);
+        let mut size = schedule.batch;
+        for _ in 0..WARM_UP_RUNS_MAX {
+            let gone = start.elapsed();
+            if gone >= goal {
+                break;
+            }
+            let left = (goal - gone).as_secs_f64() / gone.as_secs_f64().max(1e-9) * done;
+            size = size.saturating_mul(2).min(left.ceil() as u32).clamp(1, BATCH_MAX);
+            // Where events are ranked, a sample is one iteration.
+            let (samples, batch) =
+                if self.race.statistic.is_some() { (size, 1) } else { (1, size) };
+            self.run(samples, batch, true)?;
+            done += f64::from(size);
+        }
+        Some(())
+    }
+}
+
 /// The whole of one invocation in a block: warm-up, then the measured samples.
 pub fn measure(
     race: &RaceRecord,
@@ -293,35 +326,21 @@ pub fn measure(
         Ok(conversation) => conversation,
         Err(result) => return *result,
     };
-    if conversation.run(schedule.warm_ups, schedule.batch, true).is_some() {
+    if conversation.warm_up(schedule, limits).is_some() {
         conversation.run(schedule.samples, schedule.batch, false);
     }
     conversation.finish()
 }
 
-/// Shortest sample that is worth timing.
-const SAMPLE_NS_MIN: f64 = 1_000_000.0;
-/// The most samples that a report has room for.
-const SAMPLES_MAX: f64 = 100.0;
-const SAMPLES_MIN: f64 = 3.0;
-const BATCH_MAX: u32 = 1 << 24;
-/// For a maximum, which grows with the number of events: whoever is fast must not be asked for more
-/// of them.
-const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
-/// If the first iteration is longer than this many budgets, and than a second, a sample is one
-/// iteration.
+/// If the first iteration is longer than this many budgets, and than a second, it is the only one.
 const LONG_BUDGETS: f64 = 10.0;
 const LONG_NS_MIN: f64 = 1e9;
 
-/// The pilot: learns how long an iteration takes and fixes what every invocation of the cell will
-/// be asked for.
+/// The pilot: learns how long an iteration of the cell takes, for the [schedule](super::schedule)
+/// of its race.
 ///
-/// The same rule for all: a batch is the smallest power of two that takes at least 1 ms; samples
-/// fill the budget, but are at least 3 (1 when one alone overruns the budget) and at most 100; a
-/// tenth as many, at least 1, warm up.
-///
-/// Where a statistic of events is ranked, a batch is one iteration, which the catalogue has made
-/// long enough; where it is the maximum, everybody takes the same number of samples.
+/// Its last two samples count. They are batches of at least 1 ms, or single iterations where the
+/// distribution of events is ranked, which the catalogue has made long enough.
 ///
 /// An iteration much longer than the budget is not repeated: there are cells in which each takes a
 /// minute.
@@ -331,69 +350,38 @@ pub fn pilot(
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
-) -> (Finished, Option<Schedule>) {
+) -> Finished {
     let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
         Ok(conversation) => conversation,
-        Err(result) => return (*result, None),
+        Err(result) => return *result,
     };
-    let mut schedule = None;
     let first = conversation.run(1, 1, true);
-    if let Some(&[first_ns]) = first.as_deref() {
-        schedule = match race.statistic {
-            Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
-            _ => settled(first_ns, limits.budget_ms),
-        };
+    if let Some(&[first_ns]) = first.as_deref()
+        && !is_long(first_ns, limits.budget_ms)
+    {
         let batch_max = if race.statistic.is_some() { 1 } else { BATCH_MAX };
         let mut batch = 1_u32;
         // The first iterations of a process are slow; a few rounds settle on its pace.
-        while schedule.is_none()
-            && let Some(times) = conversation.run(2, batch, true)
-        {
+        while let Some(times) = conversation.run(2, batch, true) {
             let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
             let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(batch_max)) as u32;
             let enough = enough.max(1).next_power_of_two();
             if enough <= batch {
-                schedule = Some(fixed(iteration_ns, enough, limits.budget_ms));
+                break;
             }
             batch = enough;
         }
     }
-    let result = conversation.finish();
-    let schedule = schedule.filter(|_| result.outcome == Outcome::Ok);
-    (result, schedule)
+    conversation.finish()
 }
 
-/// The schedule, if the first iteration is long enough to decide it.
-fn settled(first_ns: f64, budget_ms: u64) -> Option<Schedule> {
-    let long_ns = (LONG_BUDGETS * budget_ms as f64 * 1e6).max(LONG_NS_MIN);
-    (first_ns > long_ns).then(|| fixed(first_ns, 1, budget_ms))
-}
-
-fn fixed(iteration_ns: f64, batch: u32, budget_ms: u64) -> Schedule {
-    let budget_ns = budget_ms as f64 * 1e6;
-    let sample_ns = iteration_ns * f64::from(batch);
-    let samples = if sample_ns > budget_ns {
-        1.0
-    } else {
-        (budget_ns / sample_ns).clamp(SAMPLES_MIN, SAMPLES_MAX)
-    };
-    let samples = samples as u32;
-    Schedule { warm_ups: (samples / 10).max(1), samples, batch }
+fn is_long(first_ns: f64, budget_ms: u64) -> bool {
+    first_ns > (LONG_BUDGETS * budget_ms as f64 * 1e6).max(LONG_NS_MIN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pilot_fills_the_budget_within_its_bounds() {
-        let at = |iteration_ns: f64, batch| fixed(iteration_ns, batch, 100);
-        assert_eq!(at(1e6, 1), Schedule { warm_ups: 10, samples: 100, batch: 1 });
-        assert_eq!(at(1e7, 1), Schedule { warm_ups: 1, samples: 10, batch: 1 });
-        assert_eq!(at(6e7, 1), Schedule { warm_ups: 1, samples: 3, batch: 1 });
-        assert_eq!(at(2e8, 1), Schedule { warm_ups: 1, samples: 1, batch: 1 });
-        assert_eq!(at(10.0, 131_072).samples, 76);
-    }
 
     #[test]
     fn whoever_leaves_out_an_event_is_wrong() {
@@ -411,10 +399,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_first_iteration_beyond_doubt_settles_the_schedule() {
-        let one = Some(Schedule { warm_ups: 1, samples: 1, batch: 1 });
+    fn only_a_first_iteration_beyond_doubt_is_the_only_one() {
         // Ten budgets of 1 s; a second at least.
-        assert_eq!((settled(1e10, 1000), settled(1.01e10, 1000)), (None, one));
-        assert_eq!((settled(9e8, 1), settled(1.1e9, 1)), (None, one));
+        assert_eq!((is_long(1e10, 1000), is_long(1.01e10, 1000)), (false, true));
+        assert_eq!((is_long(9e8, 1), is_long(1.1e9, 1)), (false, true));
     }
 }

@@ -7,6 +7,7 @@ pub mod install;
 pub mod invocation;
 pub mod process;
 pub mod race;
+pub mod schedule;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

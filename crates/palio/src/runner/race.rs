@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::plan::block_order;
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
-use crate::runner::invocation;
+use crate::runner::{invocation, schedule};
 use crate::store::{Lease, Store};
 
 /// The events that the loop reports to its watcher.
@@ -83,11 +83,8 @@ impl RaceLoop<'_> {
     fn pilots(&mut self) -> Result<End> {
         for cell in 0..self.run.races[self.index].cells.len() {
             let record = &self.run.races[self.index].cells[cell];
-            if record.outcome != Outcome::Pending || record.schedule.is_some() {
-                continue;
-            }
-            if record.shadow {
-                self.copy_to_shadow(cell)?;
+            let is_done = record.schedule.is_some() || schedule::pace_ns(record).is_some();
+            if record.shadow || record.outcome != Outcome::Pending || is_done {
                 continue;
             }
             if self.interrupted.load(Ordering::Relaxed) {
@@ -96,7 +93,7 @@ impl RaceLoop<'_> {
             self.announce(cell, None);
             let race = &self.run.races[self.index];
             let mut lease_error = None;
-            let (result, schedule) = invocation::pilot(
+            let result = invocation::pilot(
                 race,
                 &race.cells[cell],
                 &self.run.header.limits,
@@ -106,31 +103,47 @@ impl RaceLoop<'_> {
             if let Some(error) = lease_error {
                 return Err(error);
             }
-            if self.keep(cell, None, 0, result, schedule)? == End::Interrupted {
+            if self.keep(cell, None, 0, result)? == End::Interrupted {
                 return Ok(End::Interrupted);
             }
         }
+        self.agree()?;
         Ok(End::Finished)
     }
 
-    /// The shadow does exactly what its twin does, and it cannot race if its twin failed.
+    /// Gives all cells of the race their common schedule. It follows from the stored pilots, so
+    /// that a resumed run comes to the same.
+    fn agree(&mut self) -> Result<()> {
+        for cell in 0..self.run.races[self.index].cells.len() {
+            if self.run.races[self.index].cells[cell].shadow {
+                self.copy_to_shadow(cell)?;
+            }
+        }
+        let schedule = schedule::of_race(&self.run.races[self.index], &self.run.header.limits);
+        for cell in 0..self.run.races[self.index].cells.len() {
+            let record = &mut self.run.races[self.index].cells[cell];
+            if record.outcome == Outcome::Pending && record.schedule.is_none() {
+                record.schedule = schedule;
+                self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The shadow cannot race if its twin failed.
     fn copy_to_shadow(&mut self, shadow: usize) -> Result<()> {
         let cells = &mut self.run.races[self.index].cells;
-        let twin = cells
-            .iter()
-            .find(|cell| {
-                !cell.shadow
-                    && cell.contender == cells[shadow].contender
-                    && cell.variant == cells[shadow].variant
-            })
-            .cloned();
-        if let Some(twin) = twin {
-            let record = &mut cells[shadow];
-            record.schedule = twin.schedule;
-            record.outcome = twin.outcome;
-            record.detail = twin.detail;
-        }
-        let record = &self.run.races[self.index].cells[shadow];
+        let twin = cells.iter().find(|cell| {
+            !cell.shadow
+                && cell.contender == cells[shadow].contender
+                && cell.variant == cells[shadow].variant
+        });
+        let Some(twin) = twin.filter(|twin| twin.schedule.is_none()).cloned() else {
+            return Ok(());
+        };
+        let record = &mut cells[shadow];
+        record.outcome = twin.outcome;
+        record.detail = twin.detail;
         self.store.update_cell(&self.run.header.id, (self.index, shadow), record)
     }
 
@@ -166,9 +179,7 @@ impl RaceLoop<'_> {
                 if let Some(error) = lease_error {
                     return Err(error);
                 }
-                if self.keep(cell, Some(block), position, result, Some(schedule))?
-                    == End::Interrupted
-                {
+                if self.keep(cell, Some(block), position, result)? == End::Interrupted {
                     return Ok(End::Interrupted);
                 }
             }
@@ -190,7 +201,6 @@ impl RaceLoop<'_> {
         block: Option<u32>,
         position: u32,
         result: invocation::Finished,
-        schedule: Option<crate::record::Schedule>,
     ) -> Result<End> {
         let invocation = InvocationRecord {
             block,
@@ -203,7 +213,6 @@ impl RaceLoop<'_> {
         };
         self.clock.learn(&invocation);
         let record = &mut self.run.races[self.index].cells[cell];
-        record.schedule = schedule;
         let interrupted = result.outcome == Outcome::Pending;
         let failed = !interrupted && result.outcome != Outcome::Ok;
         if failed {
@@ -265,7 +274,9 @@ impl Estimate {
         Self {
             invocations: 0,
             total: Duration::ZERO,
-            budget: Duration::from_millis(run.header.limits.budget_ms),
+            budget: Duration::from_millis(
+                run.header.limits.budget_ms + run.header.limits.warm_up_ms,
+            ),
         }
     }
 

@@ -11,7 +11,8 @@
 //! 3. [`RatioInterval`] compares two contenders block by block, with a 95 % interval.
 //! 4. [`NoiseFloor`] is the same comparison of the reference with its own shadow.
 //! 5. [`Verdict`] and [`Ranking`] say what the intervals allow, and nothing below the floor.
-//! 6. [`Totals`] averages ratios to the best over the races that everybody completed.
+//! 6. [`Drift`] tells whose time changes while its process lives.
+//! 7. [`Totals`] averages ratios to the best over the races that everybody completed.
 //!
 //! **Unit of evidence.** Samples of one invocation share a process, an address-space layout and a
 //! moment, so they are not independent; blocks are the unit of inference everywhere.
@@ -21,6 +22,7 @@
 //! `docs/methodology.md` gives the reasons, the error rates and the power of all this.
 
 mod blocks;
+mod drift;
 mod floor;
 mod rank;
 mod ratio;
@@ -31,6 +33,7 @@ mod totals;
 mod verdict;
 
 pub use blocks::BlockTimes;
+pub use drift::{DRIFT_MIN, Drift};
 pub use floor::{MIN_FLOOR, NoiseFloor};
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};

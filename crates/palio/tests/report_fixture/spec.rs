@@ -256,6 +256,7 @@ impl Spec {
             statistic: None,
             reference: None,
             noise_floor: None,
+            cautions: Vec::new(),
             entries: entries.collect(),
         };
         rank(
@@ -312,6 +313,7 @@ impl Spec {
             distribution: None,
             ratio_to_best: None,
             ratio_to_reference: None,
+            drift: None,
             user_us: Some((median * busy * 0.94 / 1e3 * 10.0).round() / 10.0),
             sys_us: Some((median * busy * 0.05 / 1e3 * 10.0).round() / 10.0),
             cpu_percent: Some((busy * 990.0).round() / 10.0),

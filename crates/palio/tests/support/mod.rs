@@ -161,9 +161,15 @@ impl Project {
     /// `palio run` of two short blocks of `echo`, with a report as JSON.
     pub(crate) fn race(&self) -> Palio {
         let palio = self.palio(&["run", "--json"]);
-        [("--workload", "echo"), ("--blocks", "2"), ("--budget", "5"), ("--seed", "1")]
-            .into_iter()
-            .fold(palio, |palio, (key, value)| palio.set(key, value))
+        [
+            ("--workload", "echo"),
+            ("--blocks", "2"),
+            ("--budget", "5"),
+            ("--warm-up", "0"),
+            ("--seed", "1"),
+        ]
+        .into_iter()
+        .fold(palio, |palio, (key, value)| palio.set(key, value))
     }
 
     /// The report of a run as JSON.

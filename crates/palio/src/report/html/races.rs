@@ -96,7 +96,7 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
     if let Some(certificate) = race.certificate() {
         put!(out, " Equal work: {}.", esc(&certificate));
     }
-    if let Some(caveat) = race.caveat(view.report) {
+    for caveat in race.caveats(view.report) {
         put!(out, " <b>Caution:</b> {}.", esc(&caveat));
     }
     out.push_str("</p>\n");

@@ -1,0 +1,123 @@
+//! How much every invocation of a race is asked for: decided once for all of its cells, from what
+//! their pilots took. Pure.
+
+use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Schedule};
+
+/// Shortest sample that is worth timing.
+pub(super) const SAMPLE_NS_MIN: f64 = 1_000_000.0;
+/// Fewest samples of which a median is a typical one.
+const SAMPLES_MIN: f64 = 5.0;
+/// How many budgets the slowest contender of a race may take for its samples.
+const SLOWEST_BUDGETS: f64 = 4.0;
+/// Most iterations in one sample.
+pub(super) const BATCH_MAX: u32 = 1 << 24;
+/// Of a maximum, which grows with the number of events: it must be the same in every run.
+const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
+
+/// The pace of a cell, in ns per iteration, from its pilot: the faster of the pilot's last two
+/// samples, since the first iterations of a process are slow. `None` if no pilot came through.
+pub fn pace_ns(cell: &CellRecord) -> Option<f64> {
+    let pilot = cell
+        .invocations
+        .iter()
+        .rev()
+        .find(|invocation| invocation.block.is_none() && invocation.outcome == Outcome::Ok)?;
+    let last_two = pilot.samples.iter().rev().take(2).map(|sample| sample.iteration_ns());
+    last_two.reduce(f64::min).map(|pace| pace.max(1.0))
+}
+
+/// The one schedule of a race, from the paces of all cells that take part; `None` if nobody does.
+///
+/// - All cells together may take as many budgets as there are cells, and the slowest of them four.
+///   That gives the number of iterations.
+/// - A sample is the smallest power of two of iterations that lasts 1 ms with the fastest, or fewer
+///   where that would leave less than 5 samples.
+/// - There are at least 5 samples, however long they take; fewer only where the slowest could not
+///   end 5 of them in half of the time-out.
+///
+/// The rule looks at times alone and treats all cells alike, so that the location of an invocation
+/// is the same function of the same number of draws for everybody.
+pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
+    let takes_part = |cell: &&CellRecord| !cell.shadow && cell.outcome == Outcome::Pending;
+    let paces: Vec<f64> = race.cells.iter().filter(takes_part).filter_map(pace_ns).collect();
+    let schedule = of_paces(&paces, race.statistic.is_some(), limits)?;
+    match race.statistic {
+        Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
+        _ => Some(schedule),
+    }
+}
+
+/// `single`: a sample must be one iteration.
+fn of_paces(paces_ns: &[f64], single: bool, limits: &Limits) -> Option<Schedule> {
+    let slowest = paces_ns.iter().copied().reduce(f64::max)?;
+    let fastest = paces_ns.iter().copied().reduce(f64::min)?;
+    let mean = paces_ns.iter().sum::<f64>() / paces_ns.len() as f64;
+    let budget_ns = limits.budget_ms as f64 * 1e6;
+    let iterations = (budget_ns / mean).min(SLOWEST_BUDGETS * budget_ns / slowest);
+    let batch = if single {
+        1
+    } else {
+        let wanted = (SAMPLE_NS_MIN / fastest).ceil().min(f64::from(BATCH_MAX)) as u32;
+        let room = (iterations / SAMPLES_MIN).clamp(1.0, f64::from(BATCH_MAX)) as u32;
+        wanted.next_power_of_two().min(1 << room.ilog2())
+    };
+    let sample_ns = slowest * f64::from(batch);
+    let bearable = (limits.timeout_ms as f64 * 1e6 / 2.0 / sample_ns).max(1.0);
+    let samples = (iterations / f64::from(batch)).max(SAMPLES_MIN).min(bearable) as u32;
+    Some(Schedule { warm_ups: 1, samples, batch })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(paces_ns: &[f64]) -> (u32, u32) {
+        let limits =
+            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let schedule = of_paces(paces_ns, false, &limits).unwrap();
+        (schedule.samples, schedule.batch)
+    }
+
+    #[test]
+    fn equal_contenders_fill_the_budget_each() {
+        assert_eq!(at(&[1e6, 1e6, 1e6]), (1000, 1));
+        assert_eq!(at(&[1e8; 4]), (10, 1));
+        assert_eq!(at(&[10.0; 2]), (762, 131_072));
+    }
+
+    #[test]
+    fn unequal_contenders_share_their_budgets() {
+        // One at 1 ms and one at 9 ms: 2 s are 200 iterations of both.
+        assert_eq!(at(&[1e6, 9e6]), (200, 1));
+        // Nine at 1 ms would let one of 31 ms take 7.75 budgets; it gets four.
+        assert_eq!(at(&[&[1e6; 9][..], &[31e6]].concat()), (129, 1));
+    }
+
+    #[test]
+    fn everybody_takes_five_samples_at_least() {
+        assert_eq!(at(&[1e6, 1e9]), (5, 1));
+        // The batch of the fastest gives way to the number of samples.
+        assert_eq!(at(&[10.0, 1e7]), (6, 32));
+    }
+
+    #[test]
+    fn only_the_time_out_allows_fewer_samples_and_then_to_all() {
+        assert_eq!(at(&[1e6, 12e9]), (5, 1));
+        assert_eq!(at(&[1e6, 25e9]), (2, 1));
+        assert_eq!(at(&[1e6, 100e9]), (1, 1));
+    }
+
+    #[test]
+    fn a_sample_of_events_is_one_iteration() {
+        let limits =
+            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let schedule = of_paces(&[1e3, 2e3], true, &limits).unwrap();
+        assert_eq!(schedule.batch, 1);
+    }
+
+    #[test]
+    fn nobody_needs_no_schedule() {
+        let limits = Limits { budget_ms: 1, warm_up_ms: 0, timeout_ms: 1, memory_mib: 1 };
+        assert_eq!(of_paces(&[], false, &limits), None);
+    }
+}

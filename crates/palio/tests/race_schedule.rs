@@ -1,0 +1,123 @@
+//! All cells of a race are asked for the same: as many samples, of as many iterations.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use support::{Fake, Project, cells, entry};
+
+fn claiming(id: &str, ns: u64) -> Fake {
+    Fake::new(id).fault(&format!("claim:{ns}"))
+}
+
+/// Contenders of which the slowest is 60,000 times as slow as the fastest.
+fn unequal() -> Project {
+    Project::new()
+        .with(claiming("fast", 50))
+        .with(claiming("middling", 40_000))
+        .with(claiming("slow", 3_000_000))
+}
+
+/// `samples` and `batch` of every cell that has them.
+fn schedules(stored: &Value) -> Vec<Value> {
+    cells(stored).into_iter().map(|cell| cell["schedule"].clone()).collect()
+}
+
+#[test]
+fn unequal_contenders_and_a_shadow_have_one_batch_and_one_sample_count() {
+    let project = unequal();
+    project.race().set("--budget", "1000").run().exits(0);
+    let stored = project.stored();
+    let all = schedules(&stored);
+    assert_eq!(all.len(), 4);
+    assert!(all.iter().all(|schedule| *schedule == all[0]), "{all:?}");
+    // 1 s is 986 iterations of their mean pace, of which at least 5 samples can be made with
+    // batches of up to 128.
+    assert_eq!(all[0], serde_json::json!({ "warm_ups": 1, "samples": 7, "batch": 128 }));
+    for cell in cells(&stored) {
+        for invocation in cell["invocations"].as_array().unwrap() {
+            if invocation["block"].is_null() {
+                continue;
+            }
+            let samples = invocation["samples"].as_array().unwrap();
+            let measured: Vec<_> = samples.iter().filter(|s| s["warm_up"] == false).collect();
+            assert_eq!(measured.len(), 7);
+            assert!(measured.iter().all(|sample| sample["batch"] == 128));
+        }
+    }
+}
+
+#[test]
+fn a_sample_in_which_the_clock_weighs_is_named() {
+    let project = unequal();
+    let report = project.race().set("--budget", "1000").run().exits(0).json();
+    let cautions = report["races"][0]["cautions"].to_string();
+    assert!(cautions.contains("clock weighs in them: fast (6.40 µs)"), "{cautions}");
+    assert!(!cautions.contains("slow"), "{cautions}");
+}
+
+#[test]
+fn equal_contenders_fill_the_budget_beyond_a_hundred_samples() {
+    let project = Project::good_and(Fake::new("bad"));
+    let report = project.race().set("--budget", "400").run().exits(0).json();
+    assert_eq!(entry(&report, "good")["samples"], 2 * 200);
+    assert_eq!(entry(&report, "bad")["samples"], 2 * 200);
+    assert_eq!(report["races"][0]["cautions"], serde_json::json!([]));
+}
+
+#[test]
+fn who_fails_in_the_pilot_decides_nothing() {
+    let project = Project::good_and(claiming("bad", 90_000_000).fault("exit-at-end:1"));
+    let report = project.race().set("--budget", "400").run().exits(0).json();
+    assert_eq!(entry(&report, "good")["samples"], 2 * 200);
+}
+
+#[test]
+fn a_run_that_was_cut_off_between_pilots_agrees_on_the_same() {
+    let names = ["fast", "slow"];
+    let whole = Project::new().with(claiming(names[0], 50)).with(claiming(names[1], 3_000_000));
+    whole.race().set("--budget", "1000").run().exits(0);
+
+    let cut = Project::new()
+        .with(claiming(names[0], 50))
+        .with(claiming(names[1], 3_000_000).fault("meet"));
+    let meeting = cut.meeting("slow");
+    let palio = cut.race().set("--budget", "1000").start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGKILL);
+    palio.finish().dies_of(Signal::SIGKILL);
+    drop(guest);
+    assert!(schedules(&cut.stored()).iter().all(Value::is_null));
+    cut.palio(&["run", "--resume"]).run().exits(0);
+    assert_eq!(schedules(&cut.stored()), schedules(&whole.stored()));
+    let pilots = cut.starts().iter().take_while(|name| **name == "fast").count();
+    assert_eq!(pilots, 1, "the pilot that was stored is not repeated");
+}
+
+#[test]
+fn warm_up_lasts_as_long_as_was_asked_for_and_enters_no_result() {
+    let project = Project::new().with(Fake::new("fake"));
+    let report = project.race().set("--warm-up", "5").run().exits(0).json();
+    assert_eq!(entry(&report, "fake")["samples"], 10);
+    let stored = project.stored();
+    let invocation = &cells(&stored)[0]["invocations"][1];
+    let samples = invocation["samples"].as_array().unwrap();
+    let warm_ups: Vec<_> = samples.iter().filter(|s| s["warm_up"] == true).collect();
+    // The fake takes no time, so that only the limit on their number ends its warm-up, if not the
+    // clock.
+    assert!((2..=65).contains(&warm_ups.len()), "{}", warm_ups.len());
+    let batches: Vec<u64> = warm_ups.iter().map(|s| s["batch"].as_u64().unwrap()).collect();
+    assert!(batches.windows(2).all(|pair| pair[1] <= 2 * pair[0]), "{batches:?}");
+}
+
+#[test]
+fn growth_within_every_process_is_shown() {
+    // Every sample claims 1 ns more than the one before it: little, but in every process.
+    let growing = claiming("growing", 40).fault("count-up");
+    let project = Project::new().with(growing).with(claiming("steady", 40));
+    let report =
+        project.race().set("--blocks", "5").set("--reference", "steady").run().exits(0).json();
+    let drift = |name| entry(&report, name)["drift"]["point"].as_f64().unwrap();
+    assert!(drift("growing") > 1.0 && drift("steady") == 1.0);
+    assert!(entry(&report, "steady")["drift"]["lo"] == 1.0);
+}

@@ -72,7 +72,10 @@ impl Fake {
             self.fault("claim").and_then(|claim| claim.parse().ok()).unwrap_or(CLAIMED_NS);
         // Every sample longer than the last, where a test is about their order.
         let extra_ns = if self.fault("count-up").is_some() { u64::from(number) } else { 0 };
-        let elapsed_ns = times(claimed_ns) + extra_ns;
+        // Every process at another pace, where a test is about noise.
+        let is_moody = self.faults.iter().any(|(fault, _)| fault == "moody");
+        let pace = if is_moody { 1 + u64::from(self.start % 5) } else { 1 };
+        let elapsed_ns = times(claimed_ns) * pace + extra_ns;
         format!(
             "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us=1 sys_us=-",
             self.answer(number)

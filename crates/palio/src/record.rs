@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
-use crate::stats::Statistic;
+use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
 use crate::words::words;
 use crate::workload::{Model, Prediction, Preset, Scope, Settings};
 
@@ -30,6 +30,9 @@ pub struct Header {
     pub blocks: u32,
     pub seed: u64,
     pub limits: Limits,
+    /// Whether races go on beyond their blocks, and how far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_floor: Option<FloorGoal>,
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
@@ -280,7 +283,33 @@ impl RunRecord {
     }
 }
 
+impl RaceRecord {
+    /// The noise floor that the first `blocks` blocks show; `None` if the shadow or its twin takes
+    /// no part any more.
+    pub fn floor_after(&self, blocks: u32) -> Option<NoiseFloor> {
+        let races = |cell: &&CellRecord| matches!(cell.outcome, Outcome::Ok | Outcome::Pending);
+        let shadow = self.cells.iter().filter(races).find(|cell| cell.shadow)?;
+        let twin = self.cells.iter().filter(races).find(|cell| {
+            !cell.shadow && cell.contender == shadow.contender && cell.variant == shadow.variant
+        })?;
+        let times = |cell: &CellRecord| cell.block_times(self.statistic, blocks);
+        Some(NoiseFloor::measure(&times(twin)?, &times(shadow)?))
+    }
+}
+
 impl CellRecord {
+    /// The locations of its invocations in the first `blocks` blocks.
+    pub fn block_times(&self, statistic: Option<Statistic>, blocks: u32) -> Option<BlockTimes> {
+        let mut by_block = vec![Vec::new(); blocks as usize];
+        for (block, sample) in self.measured() {
+            if let Some(values) = by_block.get_mut(block as usize) {
+                values.push(sample.value_ns(statistic)?);
+            }
+        }
+        let times = by_block.iter().map(|values| (!values.is_empty()).then_some(&values[..]));
+        BlockTimes::by(statistic, times).ok()
+    }
+
     /// The name under which a person knows it: `go reader=first`, `tokio-mt (shadow)`.
     pub fn label(&self) -> String {
         let mut label = self.contender.clone();

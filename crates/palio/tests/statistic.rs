@@ -68,6 +68,7 @@ fn run(statistic: Statistic) -> RunRecord {
             blocks: BLOCKS,
             seed: 1,
             limits: Limits { budget_ms: 120, warm_up_ms: 0, timeout_ms: 1000, memory_mib: 100 },
+            until_floor: None,
             started_at: "2026-01-01T00:00:00Z".into(),
             finished_at: Some("2026-01-01T00:00:01Z".into()),
             palio_version: "0".into(),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::project::open_store;
 use super::run::write_file;
 use super::{Places, colour, columns, say};
-use crate::report::{csv, html, json, markdown, summary, terminal};
+use crate::report::{csv, holm, html, json, markdown, summary, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -18,6 +18,10 @@ pub(super) struct Options {
     run: String,
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Take back every verdict that does not stand after Holm's correction for all comparisons of
+    /// the run
+    #[arg(long)]
+    holm: bool,
     /// Write it there instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -40,7 +44,10 @@ enum Format {
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let store = open_store(places)?;
-    let report = summary::report(&store.load(&store.resolve(&options.run)?)?);
+    let mut report = summary::report(&store.load(&store.resolve(&options.run)?)?);
+    if options.holm {
+        holm::correct(&mut report);
+    }
     let to_terminal = options.output.is_none();
     let text = match options.format {
         Format::Terminal => terminal::render(

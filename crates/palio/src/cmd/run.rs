@@ -21,6 +21,7 @@ use crate::report::{html, json, summary, terminal};
 use crate::runner::build::Prober;
 use crate::runner::race::{self, End, timestamp};
 use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
+use crate::stats::{FloorGoal, MIN_FLOOR};
 use crate::store::{Lease, Store};
 use crate::workload::{Preset, Workload};
 
@@ -50,6 +51,13 @@ pub(super) struct Options {
     /// Blocks: processes of every contender in every race [default: 5 for quick, 15 otherwise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: Option<u32>,
+    /// Go on with a race, two blocks at a time, until the reference and its shadow differ by no more
+    /// than this many percent at 95 %, or --blocks-max is reached
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    until_floor: Option<f64>,
+    /// The most blocks of a race with --until-floor [default: four times --blocks]
+    #[arg(long, value_name = "N", requires = "until_floor", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    blocks_max: Option<u32>,
     /// Seed of the order of contenders [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
@@ -71,7 +79,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "seed", "reference", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "seed", "reference", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -82,6 +90,18 @@ pub(super) struct Options {
     /// No progress on standard error
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// `5` or `5%`: a noise floor that can be reached.
+fn percent(text: &str) -> Result<f64, String> {
+    let least = (MIN_FLOOR - 1.0) * 100.0;
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent > least => Ok(percent),
+        _ => Err(format!(
+            "a number of percent above {least:.0} is needed: no smaller floor is ever claimed"
+        )),
+    }
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
@@ -250,6 +270,7 @@ impl<'a> Selection<'a> {
             memory_mib: options.memory,
         };
         let digits: String = started_at.chars().filter(char::is_ascii_digit).collect();
+        let blocks = options.blocks.unwrap_or(if quick { 5 } else { 15 });
         let header = Header {
             id: format!(
                 "{}-{}-{}",
@@ -259,9 +280,13 @@ impl<'a> Selection<'a> {
             ),
             suite: self.suite.clone(),
             preset: self.preset,
-            blocks: options.blocks.unwrap_or(if quick { 5 } else { 15 }),
+            blocks,
             seed,
             limits,
+            until_floor: options.until_floor.map(|percent| FloorGoal {
+                ratio: 1.0 + percent / 100.0,
+                blocks_max: options.blocks_max.unwrap_or(blocks.saturating_mul(4)),
+            }),
             started_at,
             finished_at: None,
             palio_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -287,6 +312,8 @@ impl<'a> Selection<'a> {
             ("-t", threads.into_iter().collect()),
             ("--preset", options.preset.iter().map(Preset::to_string).collect()),
             ("--blocks", options.blocks.iter().map(u32::to_string).collect()),
+            ("--until-floor", options.until_floor.iter().map(f64::to_string).collect()),
+            ("--blocks-max", options.blocks_max.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
             ("--reference", options.reference.iter().cloned().collect()),

@@ -72,6 +72,9 @@ fn totals(out: &mut String, report: &Report) {
         }
         table.write(out);
     }
+    if let Some(told_apart) = &report.told_apart {
+        let _ = writeln!(out, "{}\n", text(&told_apart.text()));
+    }
 }
 
 /// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one

@@ -21,6 +21,9 @@ pub struct Report {
     pub races: Vec<Race>,
     /// A group for each model, best first within it.
     pub totals: Vec<Total>,
+    /// How many verdicts there are; `None` without a comparison.
+    #[serde(default)]
+    pub told_apart: Option<ToldApart>,
     pub predictions: Vec<CheckedPrediction>,
     /// Every contender of the run, those that could not race too.
     pub contenders: Vec<Contender>,
@@ -104,6 +107,25 @@ pub struct Verdict {
     pub lo: Option<f64>,
     pub hi: Option<f64>,
     pub verdict: VerdictWord,
+    /// Two-sided p-value of "no difference"; `None` for the reference itself.
+    #[serde(default)]
+    pub p: Option<f64>,
+    /// The same after Holm's correction for all comparisons of the run.
+    #[serde(default)]
+    pub holm: Option<f64>,
+}
+
+/// The verdicts of a run, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldApart {
+    /// Contenders against their reference, over all races.
+    pub comparisons: u32,
+    /// Those that are faster or slower, each judged by itself.
+    pub plain: u32,
+    /// Those of them that stand after Holm's correction.
+    pub holm: u32,
+    /// Whether verdicts that do not stand have been taken back.
+    pub corrected: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
     Total, Verdict, VerdictWord,
 };
-use crate::report::units;
+use crate::report::{holm, units};
 use crate::stats::{
-    self, BlockTimes, Drift, EquivalenceMargin, Ranking, RatioInterval, Statistic, Summary, Totals,
-    location_ns,
+    self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
+    Statistic, Summary, Totals, location_ns,
 };
 use crate::workload::{Model, Prediction, Relation, settings_text};
 
@@ -24,13 +24,16 @@ const SAMPLES_MIN: u32 = 5;
 pub fn report(run: &RunRecord) -> Report {
     let measured: Vec<MeasuredRace<'_>> = run.races.iter().map(MeasuredRace::of).collect();
     let races: Vec<Race> = measured.iter().map(|race| race.race(run)).collect();
-    Report {
+    let mut report = Report {
         run: header(run),
         totals: totals(&races),
+        told_apart: None,
         predictions: measured.iter().flat_map(MeasuredRace::predictions).collect(),
         contenders: contenders(run),
         races,
-    }
+    };
+    holm::adjust(&mut report);
+    report
 }
 
 fn header(run: &RunRecord) -> Run {
@@ -276,17 +279,32 @@ impl<'a> MeasuredRace<'a> {
                 ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
                 shadow: interval(&shadow),
             }),
-            cautions: self.cautions(),
+            cautions: self.cautions(run),
             entries,
         }
     }
 
     /// What else a reader must know: samples that are too short, too few or not alike, and who
     /// drifts.
-    fn cautions(&self) -> Vec<String> {
+    fn cautions(&self, run: &RunRecord) -> Vec<String> {
         let ok: Vec<&MeasuredCell<'_>> =
             self.chosen.iter().map(|&index| &self.cells[index]).filter(|c| c.is_ok()).collect();
         let mut cautions = Vec::new();
+        let floor = self.floor.ratio();
+        if floor.is_finite() && floor > HEADLINE_FLOOR_MAX {
+            cautions.push(format!(
+                "too noisy for a headline: a noise floor above {}",
+                units::factor(HEADLINE_FLOOR_MAX)
+            ));
+        }
+        let missed = run.header.until_floor.filter(|goal| floor > goal.ratio);
+        if let Some((goal, a_a)) = missed.zip(self.floor.a_a()) {
+            cautions.push(format!(
+                "{} did not bring the noise floor down to {}",
+                units::plural(a_a.blocks, "block"),
+                units::factor(goal.ratio)
+            ));
+        }
         let schedules: Vec<Schedule> = ok.iter().filter_map(|cell| cell.cell.schedule).collect();
         if schedules.windows(2).any(|pair| pair[0] != pair[1]) {
             cautions.push(
@@ -400,11 +418,15 @@ impl<'a> MeasuredRace<'a> {
                 lo: Some(1.0),
                 hi: Some(1.0),
                 verdict: VerdictWord::Reference,
+                p: None,
+                holm: None,
             });
         }
-        let ratio = RatioInterval::between(cell.blocks.as_ref()?, twin.blocks.as_ref()?)?;
+        let (times, reference) = (cell.blocks.as_ref()?, twin.blocks.as_ref()?);
+        let ratio = RatioInterval::between(times, reference)?;
         let Interval { point, lo, hi } = interval(&ratio);
-        Some(Verdict { point, lo, hi, verdict: word(self.verdict(&ratio)) })
+        let p = stats::p_value(times, reference);
+        Some(Verdict { point, lo, hi, verdict: word(self.verdict(&ratio)), p, holm: None })
     }
 
     fn verdict(&self, ratio: &RatioInterval) -> stats::Verdict {

@@ -254,6 +254,10 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
         table.write(out, paper);
         out.push('\n');
     }
+    if let Some(told_apart) = &report.told_apart {
+        paper.prose(out, "", &told_apart.text());
+        out.push('\n');
+    }
 }
 
 fn predictions(out: &mut String, paper: Paper, report: &Report) {

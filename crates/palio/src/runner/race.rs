@@ -148,9 +148,11 @@ impl RaceLoop<'_> {
     }
 
     fn blocks(&mut self) -> Result<End> {
-        let (seed, blocks) = (self.run.header.seed, self.run.header.blocks);
+        let (seed, planned) = (self.run.header.seed, self.run.header.blocks);
         let cells = self.run.races[self.index].cells.len();
-        for block in 0..blocks {
+        let mut block = 0;
+        while self.needs_block(block) {
+            let blocks = planned.max(block + 1);
             for (position, cell) in (0_u32..).zip(block_order(seed, self.index, block, cells)) {
                 let record = &self.run.races[self.index].cells[cell];
                 let raced = record
@@ -183,6 +185,7 @@ impl RaceLoop<'_> {
                     return Ok(End::Interrupted);
                 }
             }
+            block += 1;
         }
         for cell in 0..cells {
             let record = &mut self.run.races[self.index].cells[cell];
@@ -192,6 +195,19 @@ impl RaceLoop<'_> {
             }
         }
         Ok(End::Finished)
+    }
+
+    /// Whether another block follows the first `done`. What is stored of these decides, so that a
+    /// resumed run decides alike.
+    fn needs_block(&self, done: u32) -> bool {
+        let header = &self.run.header;
+        let race = &self.run.races[self.index];
+        if done < header.blocks {
+            return true;
+        }
+        let races = race.cells.iter().any(|cell| cell.outcome == Outcome::Pending);
+        let Some(goal) = header.until_floor.filter(|_| races) else { return false };
+        race.floor_after(done).is_some_and(|floor| goal.needs_block(header.blocks, done, &floor))
     }
 
     /// Stores an invocation, and takes a contender that failed out of the race.

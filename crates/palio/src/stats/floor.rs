@@ -10,6 +10,11 @@ use super::ratio::RatioInterval;
 /// percents with no change in the code that is measured (Mytkowicz et al. 2009).
 pub const MIN_FLOOR: f64 = 1.01;
 
+/// Largest noise floor of a race that may enter a headline: above it the race could not even have
+/// told a quarter more time from none. The bound looks at the reference against itself alone, so
+/// that it favours nobody.
+pub const HEADLINE_FLOOR_MAX: f64 = 1.25;
+
 /// Comparisons closer than this to a threshold count as on it: the logarithms and exponentials
 /// on the way there must not decide a verdict by their last bit.
 const ROUNDING: f64 = 1e-9;
@@ -39,13 +44,16 @@ impl NoiseFloor {
     /// With fewer than [`MIN_BLOCKS`](super::MIN_BLOCKS) blocks in common the floor is infinite.
     #[must_use]
     pub fn measure(reference: &BlockTimes, shadow: &BlockTimes) -> Self {
-        match RatioInterval::between(shadow, reference) {
-            Some(a_a) => Self {
-                ratio: a_a.hi.max(1.0 / a_a.lo).max(MIN_FLOOR),
-                bias: a_a.point.max(1.0 / a_a.point).max(MIN_FLOOR),
-                a_a: Some(a_a),
-            },
-            None => Self::unknown(),
+        RatioInterval::between(shadow, reference).map_or_else(Self::unknown, Self::of)
+    }
+
+    /// The floor that follows from an A/A comparison.
+    #[must_use]
+    pub fn of(a_a: RatioInterval) -> Self {
+        Self {
+            ratio: a_a.hi.max(1.0 / a_a.lo).max(MIN_FLOOR),
+            bias: a_a.point.max(1.0 / a_a.point).max(MIN_FLOOR),
+            a_a: Some(a_a),
         }
     }
 

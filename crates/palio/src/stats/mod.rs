@@ -24,9 +24,12 @@
 mod blocks;
 mod drift;
 mod floor;
+mod goal;
 mod rank;
 mod ratio;
+mod sign;
 mod signed_rank;
+mod significance;
 mod statistic;
 mod summary;
 mod totals;
@@ -34,9 +37,11 @@ mod verdict;
 
 pub use blocks::BlockTimes;
 pub use drift::{DRIFT_MIN, Drift};
-pub use floor::{MIN_FLOOR, NoiseFloor};
+pub use floor::{HEADLINE_FLOOR_MAX, MIN_FLOOR, NoiseFloor};
+pub use goal::FloorGoal;
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
+pub use significance::{holm, p_value};
 pub use statistic::Statistic;
 pub use summary::{InvalidSamples, Summary, location_ns, quantile};
 pub use totals::{InvalidRatios, Total, Totals};

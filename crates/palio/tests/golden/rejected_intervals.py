@@ -1,4 +1,4 @@
-"""Compares the interval that Palio uses with those it does not: the table in docs/methodology.md.
+"""Compares the interval that Palio uses with those it does not: the tables in docs/methodology.md.
 
 Needs NumPy and SciPy:  python3 rejected_intervals.py
 Block log-ratios of two contenders are simulated directly, without samples and without a noise
@@ -20,6 +20,18 @@ def log_times(machine, blocks):
     if machine == "bimodal +10 %":
         noise += (rng.random((RACES, blocks)) < 0.5) * np.log(1.1)
     return noise
+
+
+def unequal(contender, blocks):
+    """Log-ratios of a contender to a reference with 0.5 % noise; the median of both is 0."""
+    quiet, own = 0.005 * rng.standard_normal((2, RACES, blocks))
+    if contender == "15 %":
+        own *= 30
+    if contender == "skewed 15 %":
+        own = 0.15 * (rng.exponential(size=own.shape) - np.log(2))
+    if contender == "×1.5 in 30 %":
+        own += (rng.random(own.shape) < 0.3) * np.log(1.5)
+    return own - quiet
 
 
 def student(d):
@@ -61,13 +73,27 @@ def signed_rank(d, widen=True):
     return point + (lo - point) * factor, point + (hi - point) * factor
 
 
+def sign(d):
+    ordered, n = np.sort(d, axis=1), d.shape[1]
+    heads = stats.binom.cdf(np.arange(n), n, 0.5)
+    cut = max(1, np.searchsorted(heads, LEVEL / 2, side="right"))
+    return ordered[:, cut - 1], ordered[:, -cut]
+
+
+def both(d):
+    (a, b), (c, e) = signed_rank(d), sign(d)
+    return np.minimum(a, c), np.maximum(b, e)
+
+
 METHODS = {
     "percentile bootstrap, mean": percentile,
     "expanded percentile bootstrap, mean": expanded,
     "expanded percentile bootstrap, 20 % trimmed mean": lambda d: expanded(d, 0.2),
     "Student's t": student,
     "signed-rank": lambda d: signed_rank(d, widen=False),
-    "signed-rank, widened (used)": signed_rank,
+    "signed-rank, widened": signed_rank,
+    "sign": sign,
+    "signed-rank, widened, and sign: the outer limits (used)": both,
 }
 
 MACHINES = ("normal 3 %", "8 % slow invocations", "bimodal +10 %")
@@ -84,4 +110,17 @@ for machine in MACHINES:
 print("| interval |", " | ".join(f"{m}, {b}" for m in MACHINES for b in BLOCKS), "|")
 print("|---|" + "---:|" * len(MACHINES) * len(BLOCKS))
 for name, cells in rows.items():
+    print(f"| {name} |", " | ".join(cells), "|")
+
+UNEQUAL = ("15 %", "skewed 15 %", "×1.5 in 30 %")
+COUNTS = (5, 10, 15, 30)
+print("\n| interval |", " | ".join(f"{c}, {b}" for c in UNEQUAL for b in COUNTS), "|")
+print("|---|" + "---:|" * len(UNEQUAL) * len(COUNTS))
+for name in ("Student's t", "signed-rank, widened", "sign", *[n for n in METHODS if "(used)" in n]):
+    cells = []
+    for contender in UNEQUAL:
+        for blocks in COUNTS:
+            lo, hi = METHODS[name](unequal(contender, blocks))
+            # Half a per cent is within what the medians of both are known to.
+            cells.append(f"{100 * np.mean((lo > 0.005) | (hi < -0.005)):.1f}")
     print(f"| {name} |", " | ".join(cells), "|")

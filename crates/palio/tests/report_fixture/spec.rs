@@ -180,6 +180,7 @@ impl Spec {
             run: self.run(),
             races,
             totals: Vec::new(),
+            told_apart: None,
             predictions: Vec::new(),
             contenders: self.contenders.iter().map(|c| c.contender()).collect(),
         };

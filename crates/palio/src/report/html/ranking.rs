@@ -31,6 +31,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
              left.</p>\n",
         );
     }
+    if let Some(told_apart) = &view.report.told_apart {
+        put!(out, "<p class=note>{}</p>\n", esc(&told_apart.text()));
+    }
     out.push_str("</section>\n");
 }
 

@@ -1,0 +1,69 @@
+//! Verdicts of a whole run taken together: how many of them stand after Holm's correction.
+
+use super::model::{Report, ToldApart, Verdict, VerdictWord};
+use super::units;
+use crate::stats;
+
+/// The chance of one false verdict or more that is allowed to all of them together.
+const LEVEL: f64 = 0.05;
+
+impl Verdict {
+    fn tells_apart(&self) -> bool {
+        matches!(self.verdict, VerdictWord::Faster | VerdictWord::Slower)
+    }
+
+    fn stands(&self) -> bool {
+        self.tells_apart() && self.holm.is_some_and(|holm| holm <= LEVEL)
+    }
+}
+
+fn verdicts(report: &mut Report) -> Vec<&mut Verdict> {
+    let entries = report.races.iter_mut().flat_map(|race| &mut race.entries);
+    let verdicts = entries.filter_map(|entry| entry.ratio_to_reference.as_mut());
+    verdicts.filter(|verdict| verdict.p.is_some()).collect()
+}
+
+/// Fills in the adjusted p-values, over all comparisons with a reference, and counts.
+pub(super) fn adjust(report: &mut Report) {
+    let mut all = verdicts(report);
+    let values: Vec<f64> = all.iter().filter_map(|verdict| verdict.p).collect();
+    for (verdict, adjusted) in all.iter_mut().zip(stats::holm(&values)) {
+        verdict.holm = Some(adjusted);
+    }
+    let count = |is: fn(&Verdict) -> bool| {
+        u32::try_from(all.iter().filter(|verdict| is(verdict)).count()).unwrap_or(u32::MAX)
+    };
+    let told_apart = ToldApart {
+        comparisons: count(|_| true),
+        plain: count(Verdict::tells_apart),
+        holm: count(Verdict::stands),
+        corrected: false,
+    };
+    report.told_apart = (told_apart.comparisons > 0).then_some(told_apart);
+}
+
+/// Takes back every `faster` and `slower` that does not stand after Holm's correction. Ranks are
+/// not corrected.
+pub fn correct(report: &mut Report) {
+    for verdict in verdicts(report) {
+        if verdict.tells_apart() && !verdict.stands() {
+            verdict.verdict = VerdictWord::Inconclusive;
+        }
+    }
+    if let Some(told_apart) = &mut report.told_apart {
+        told_apart.corrected = true;
+    }
+}
+
+impl ToldApart {
+    /// `of 40 comparisons with a reference 31 …`.
+    pub(super) fn text(&self) -> String {
+        let of = units::plural(self.comparisons as usize, "comparison");
+        let (plain, holm) = (self.plain, self.holm);
+        let shown = if self.corrected { "; only these are shown as verdicts" } else { "" };
+        format!(
+            "Of {of} with a reference {plain} say faster or slower, each at 95 % by itself; {holm} of them stand together \
+             after Holm's correction{shown}."
+        )
+    }
+}

@@ -1,0 +1,124 @@
+//! How surprising is a difference, alone and among many?
+
+use super::blocks::BlockTimes;
+use super::sign;
+
+/// Largest number of blocks for which the signed-rank distribution is computed exactly.
+const EXACT_MAX: usize = 64;
+
+/// Two-sided p-value of "no difference between `a` and `b`": the larger one of the exact
+/// signed-rank test and the exact sign test on the log-ratios of their blocks, as an interval here
+/// is the outer of both. `None` without a block in common.
+///
+/// It knows no noise floor; a verdict needs both.
+#[must_use]
+pub fn p_value(a: &BlockTimes, b: &BlockTimes) -> Option<f64> {
+    let differences = a.log_ratios(b);
+    (!differences.is_empty()).then(|| signed_rank(&differences).max(sign_test(&differences)))
+}
+
+/// Holm's adjusted p-values, in the order of `p_values`: those of 0.05 or less stand together at
+/// 95 %, however the tests depend on each other (Holm 1979).
+#[must_use]
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut largest = 0.0_f64;
+    for (rank, &index) in order.iter().enumerate() {
+        let left = (p_values.len() - rank) as f64;
+        largest = largest.max(left * p_values[index]).min(1.0);
+        adjusted[index] = largest;
+    }
+    adjusted
+}
+
+/// A difference of 0 counts for the smaller side: against a verdict.
+fn sign_test(differences: &[f64]) -> f64 {
+    let above = differences.iter().filter(|&&d| d > 0.0).count();
+    let below = differences.iter().filter(|&&d| d < 0.0).count();
+    let n = differences.len();
+    (2.0 * sign::tail(n - above.max(below), n)).min(1.0)
+}
+
+/// By the number of pairwise averages on either side of 0, which is the rank sum.
+fn signed_rank(differences: &[f64]) -> f64 {
+    let n = differences.len();
+    let (mut above, mut below) = (0_usize, 0_usize);
+    for (i, a) in differences.iter().enumerate() {
+        for b in &differences[i..] {
+            above += usize::from(a + b > 0.0);
+            below += usize::from(a + b < 0.0);
+        }
+    }
+    let all = n * (n + 1) / 2;
+    let statistic = all - above.max(below);
+    if n > EXACT_MAX {
+        let n = n as f64;
+        let (mean, sd) = (n * (n + 1.0) / 4.0, (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt());
+        return (2.0 * normal_tail((mean - 0.5 - statistic as f64) / sd)).min(1.0);
+    }
+    // `chance[t]`: that a random subset of {1, ..., n} sums to t.
+    let mut chance = vec![0.0; all + 1];
+    chance[0] = 0.5_f64.powi(n as i32);
+    for k in 1..=n {
+        for t in (k..=all).rev() {
+            chance[t] += chance[t - k];
+        }
+    }
+    (2.0 * chance[..=statistic].iter().sum::<f64>()).min(1.0)
+}
+
+/// An upper bound of the normal distribution's tail beyond `z`, tight where it matters.
+fn normal_tail(z: f64) -> f64 {
+    if z <= 0.0 {
+        return 1.0;
+    }
+    // Birnbaum's and Sampford's inequality.
+    let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    (density * 4.0 / (3.0 * z + (z * z + 8.0).sqrt())).min(0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn p(logs: &[f64]) -> f64 {
+        let times = |logs: &[f64]| BlockTimes::new(logs.iter().map(|x| Some(x.exp()))).unwrap();
+        p_value(&times(logs), &times(&vec![0.0; logs.len()])).unwrap()
+    }
+
+    #[test]
+    fn clear_differences_have_the_smallest_possible_value() {
+        for n in [5, 10, 15] {
+            let logs: Vec<f64> = (1..=n).map(|x| 0.01 * f64::from(x)).collect();
+            assert!((p(&logs) - 2.0 * 0.5_f64.powi(n)).abs() < 1e-12);
+        }
+        assert_eq!(p(&[0.0; 15]), 1.0);
+    }
+
+    #[test]
+    fn the_more_cautious_of_two_tests_decides() {
+        // Of ten signs eight are positive: 2 × 56 ÷ 1024. The ranks alone would say less.
+        let logs = [-0.01, -0.02, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+        assert!((p(&logs) - 112.0 / 1024.0).abs() < 1e-12);
+        // Nine of ten signs, but the tenth weighs most: T = 10, of 43 subsets.
+        let logs = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, -1.0];
+        assert!((p(&logs) - 2.0 * 43.0 / 1024.0).abs() < 1e-12, "{}", p(&logs) * 512.0);
+    }
+
+    #[test]
+    fn many_blocks_are_no_problem() {
+        let logs: Vec<f64> = (0..200).map(|x| f64::from(x % 7) - 1.5).collect();
+        assert!((0.0..1e-3).contains(&p(&logs)), "{}", p(&logs));
+    }
+
+    #[test]
+    fn holm_multiplies_by_what_is_left() {
+        let adjusted = holm(&[0.04, 0.01, 0.03, 0.5]);
+        let expected = [0.09, 0.04, 0.09, 0.5];
+        assert!(adjusted.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");
+        assert!(holm(&[]).is_empty());
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    }
+}

@@ -143,30 +143,6 @@ fn help_documents_the_exit_statuses() {
 }
 
 #[test]
-fn a_comparison_with_itself_changes_nothing_and_exits_with_0() {
-    let project = project();
-    project.race().run().exits(0);
-    let compare = ["compare", "latest", "latest", "--fail-above", "0.1"];
-    project.palio(&compare).run().exits(0).prints(&["good", "1.000"]);
-}
-
-#[test]
-fn a_slower_second_run_exits_with_1() {
-    let project = Project::good_and(Fake::new("other"));
-    let eight = || project.race().set("--blocks", "8");
-    let first = eight().run().exits(0).json();
-    let path = "contenders/rust/other/contender.toml";
-    let text = project.read(path);
-    project.write(path, &text.replace("\"--from\"", "\"--fault\", \"claim:4000000\", \"--from\""));
-    eight().run().exits(0);
-    let first = first["run"]["id"].as_str().unwrap();
-    let compare = ["compare", first, "latest", "--fail-above", "10"];
-    let run = project.palio(&compare).run().exits(1);
-    run.prints(&["other", "2.000", "slower"]);
-    project.palio(&["compare", first, "latest", "--fail-above", "150"]).run().exits(0);
-}
-
-#[test]
 fn a_cell_can_be_run_by_hand_as_shown() {
     let project = project();
     project.race().run().exits(0);

@@ -16,9 +16,13 @@ pub(super) struct Options {
     a: String,
     /// The later run
     b: String,
+    /// A contender that raced in both runs and has not changed: all times are divided by its own.
+    /// Without one nothing tells a slower machine from a slower contender
+    #[arg(long, value_name = "CONTENDER")]
+    anchor: Option<String>,
     /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many
     /// percent
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", requires = "anchor")]
     fail_above: Option<f64>,
     /// As JSON
     #[arg(long)]
@@ -29,20 +33,25 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let store = open_store(places)?;
     let a = store.load(&store.resolve(&options.a)?)?;
     let b = store.load(&store.resolve(&options.b)?)?;
-    let comparison = comparison::compare(&a, &b)?;
+    let comparison = comparison::compare(&a, &b, options.anchor.as_deref())?;
     if options.json {
         say(&serde_json::to_string_pretty(&comparison)?)?;
     } else {
         for warning in &comparison.warnings {
             say(&format!("Beware: {warning}"))?;
         }
-        let mut rows = vec![
-            ["workload", "threads", "contender", "B ÷ A", "95 %", "floor", "verdict"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
+        let ratio = match &options.anchor {
+            Some(anchor) => format!("B ÷ A, by {anchor}"),
+            None => "B ÷ A".to_owned(),
+        };
+        let heads = ["workload", "threads", "contender", &ratio, "95 %", "floor", "verdict"];
+        let mut rows = vec![heads.map(str::to_owned).to_vec()];
         rows.extend(comparison.changes.iter().map(row));
         say(&table(&rows))?;
+        if options.anchor.is_none() {
+            say("Without --anchor CONTENDER a slower machine looks like a slower contender.")?;
+        }
+        say(&comparison.tally())?;
     }
     let limit = options.fail_above.map(|percent| 1.0 + percent / 100.0);
     let regressed =

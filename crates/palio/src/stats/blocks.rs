@@ -88,6 +88,14 @@ impl BlockTimes {
         self.ln_ns.iter().flatten().count()
     }
 
+    /// The same in units of `anchor`, in the blocks where both were measured: what a slower machine
+    /// does to both alike is no longer in it.
+    #[must_use]
+    pub fn relative_to(&self, anchor: &Self) -> Self {
+        let pairs = self.ln_ns.iter().zip(&anchor.ln_ns);
+        Self { ln_ns: pairs.map(|(&a, &b)| Some(a? - b?)).collect() }
+    }
+
     /// `ln(self / other)` of every block where both were measured, in block order.
     pub(super) fn log_ratios(&self, other: &Self) -> Vec<f64> {
         let pairs = self.ln_ns.iter().zip(&other.ln_ns);

@@ -1,0 +1,90 @@
+//! Two runs side by side: what the machine did is divided away, or nothing is concluded.
+
+mod support;
+
+use support::{Fake, Project};
+
+const NAMES: [&str; 3] = ["anchor", "other", "third"];
+
+/// A project with a run of 8 blocks, and the id of that run.
+fn raced() -> (Project, String) {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let id = race(&project);
+    (project, id)
+}
+
+fn race(project: &Project) -> String {
+    let race = project.race().set("--blocks", "8").set("--reference", "third");
+    race.run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned()
+}
+
+/// Makes `contender` take so long from now on, instead of 2 ms.
+fn slow_down(project: &Project, contender: &str, ns: u64) {
+    let path = format!("contenders/rust/{contender}/contender.toml");
+    let fault = format!("\"--fault\", \"claim:{ns}\", \"--from\"");
+    project.write(&path, &project.read(&path).replace("\"--from\"", &fault));
+}
+
+#[test]
+fn a_slower_machine_is_no_slower_contender() {
+    let (project, first) = raced();
+    NAMES.into_iter().for_each(|name| slow_down(&project, name, 3_000_000));
+    race(&project);
+
+    let alone = project.palio(&["compare", &first, "latest"]).run().exits(0);
+    let text = alone.prints(&["1.500", "cannot tell machine from contender"]).stdout;
+    assert!(text.trim_end().ends_with("0 slower, 0 faster, 3 inconclusive"), "{text}");
+
+    let args = ["compare", &first, "latest", "--anchor", "anchor", "--fail-above", "0.1"];
+    let anchored = project.palio(&args).run().exits(0);
+    let text = anchored.prints(&["B ÷ A, by anchor", "1.000"]).stdout;
+    assert!(
+        text.trim_end()
+            .ends_with("2 equivalent, 0 not completed in both; 0 slower, 0 faster, 0 inconclusive"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_slower_contender_on_a_faster_machine_is_slower_and_exits_with_1() {
+    let (project, first) = raced();
+    slow_down(&project, "anchor", 1_000_000);
+    slow_down(&project, "other", 2_000_000);
+    slow_down(&project, "third", 500_000);
+    race(&project);
+    let compare = |limit: &str| {
+        let args = ["compare", &first, "latest", "--anchor", "anchor", "--fail-above", limit];
+        project.palio(&args).run()
+    };
+    let text = compare("10").exits(1).prints(&["2.000", "0.500"]).stdout;
+    assert!(text.trim_end().ends_with("1 slower, 1 faster, 0 inconclusive"), "{text}");
+    compare("150").exits(0);
+}
+
+#[test]
+fn an_anchor_is_needed_to_fail_and_must_be_there_and_the_same() {
+    let (project, first) = raced();
+    let bare = ["compare", "latest", "latest", "--fail-above", "5"];
+    project.palio(&bare).run().exits(2).complains(&["--anchor"]);
+    let unknown = ["compare", "latest", "latest", "--anchor", "nobody"];
+    project.palio(&unknown).run().fails_with(&["anchor nobody did not race"]);
+
+    project.write("state/anchor/version", "2.0");
+    race(&project);
+    let args = ["compare", &first, "latest", "--anchor", "anchor"];
+    let beware = "the anchor anchor is not the same in both runs: 1.0 in A, 2.0 in B";
+    project.palio(&args).run().exits(0).prints(&[beware]);
+}
+
+#[test]
+fn where_the_anchor_failed_nothing_is_concluded() {
+    let (project, first) = raced();
+    let path = "contenders/rust/anchor/contender.toml";
+    let fault = "\"--fault\", \"wrong-answer\", \"--from\"";
+    project.write(path, &project.read(path).replace("\"--from\"", fault));
+    race(&project);
+    let args = ["compare", &first, "latest", "--anchor", "anchor"];
+    let run = project.palio(&args).run().exits(0);
+    let text = run.prints(&["no block in common with anchor"]).stdout;
+    assert!(text.contains("2 not completed in both"), "{text}");
+}

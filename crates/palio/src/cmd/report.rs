@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::project::open_store;
 use super::run::write_file;
 use super::{Places, colour, columns, say};
+use crate::report::headline::Headline;
 use crate::report::{csv, holm, html, json, markdown, summary, terminal};
 
 #[derive(Debug, Args)]
@@ -18,6 +19,12 @@ pub(super) struct Options {
     run: String,
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Only this: the contender against the best of all others, over all races of the run
+    #[arg(long, value_name = "CONTENDER", conflicts_with = "format")]
+    headline: Option<String>,
+    /// A contender that is none of the others, such as another variant of the same runtime
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
+    without: Vec<String>,
     /// Take back every verdict that does not stand after Holm's correction for all comparisons of
     /// the run
     #[arg(long)]
@@ -50,6 +57,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     let to_terminal = options.output.is_none();
     let text = match options.format {
+        _ if options.headline.is_some() => {
+            let contender = options.headline.as_deref().unwrap_or_default();
+            Headline::of(&report, contender, &options.without)?.text()
+        }
         Format::Terminal => terminal::render(
             &report,
             terminal::Options { width: columns(), color: to_terminal && colour() },

@@ -203,7 +203,8 @@ fn change(races: [&Race; 2], entries: [&Entry; 2], anchor: Option<&str>) -> Chan
     change
 }
 
-fn blocks(race: &Race, entry: &Entry) -> Option<BlockTimes> {
+/// The locations of an entry's invocations.
+pub(super) fn blocks(race: &Race, entry: &Entry) -> Option<BlockTimes> {
     let count = entry.sample_block.iter().max()? + 1;
     let by_block: Vec<Vec<f64>> = (0..count)
         .map(|block| {

@@ -7,6 +7,7 @@
 
 pub mod comparison;
 pub mod csv;
+pub mod headline;
 pub mod holm;
 pub mod html;
 pub mod json;

@@ -1,0 +1,72 @@
+//! What `palio report --headline` says follows from the races of the run, all of them.
+
+mod support;
+
+use support::{Fake, Project, assert_has};
+
+fn claiming(id: &str, ns: u64) -> Fake {
+    Fake::new(id).fault(&format!("claim:{ns}"))
+}
+
+/// Two workloads: `own` takes half as long as `second` and twice as long as `first` in both.
+fn raced(project: &Project, reference: &str) {
+    let race = project.race().set("--workload", "echo,tally").set("--blocks", "5");
+    race.set("--reference", reference).run().exits(0);
+}
+
+fn three() -> Project {
+    Project::new()
+        .with(claiming("first", 1_000_000))
+        .with(claiming("own", 2_000_000))
+        .with(claiming("second", 4_000_000))
+}
+
+fn headline(project: &Project, more: &[&str]) -> String {
+    let args = [&["report", "latest", "--headline", "own"], more].concat();
+    project.palio(&args).run().exits(0).stdout
+}
+
+#[test]
+fn the_ratio_is_to_the_best_of_all_others_in_every_row() {
+    let project = three();
+    raced(&project, "own");
+    let text = headline(&project, &[]);
+    assert_has(
+        &text,
+        &[
+            "own (1.0",
+            "2.00, the geometric mean of 2 rows",
+            "First in 0, not told apart from the first in 0, behind in 2.",
+            "2.00 of first's time, behind",
+        ],
+    );
+    // Whoever is left out is named.
+    let text = headline(&project, &["--without", "first"]);
+    assert_has(&text, &["left out of these: first", "0.50, the geo", "First in 2"]);
+}
+
+#[test]
+fn a_noisy_race_is_left_out_and_listed() {
+    let project = three().with(Fake::new("moody").fault("moody"));
+    raced(&project, "moody");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["the geometric mean of 0 rows", "2 rows left out", "its noise floor is"]);
+}
+
+#[test]
+fn a_row_in_which_it_failed_is_left_out_and_listed() {
+    let project = Project::new()
+        .with(claiming("first", 1_000_000))
+        .with(Fake::new("own").fault("wrong-answer"));
+    raced(&project, "first");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["2 rows left out", "wrong answer"]);
+}
+
+#[test]
+fn an_unknown_contender_is_refused() {
+    let project = three();
+    raced(&project, "own");
+    let run = project.palio(&["report", "latest", "--headline", "nobody"]).run();
+    run.fails_with(&["nobody is not in the run"]);
+}

@@ -51,8 +51,8 @@ pub(super) struct Options {
     /// Blocks: processes of every contender in every race [default: 5 for quick, 15 otherwise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: Option<u32>,
-    /// Go on with a race, two blocks at a time, until the reference and its shadow differ by no more
-    /// than this many percent at 95 %, or --blocks-max is reached
+    /// Go on with a race, two blocks at a time, until the reference and its shadow differ by no
+    /// more than this many percent at 95 %, or --blocks-max is reached
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     until_floor: Option<f64>,
     /// The most blocks of a race with --until-floor [default: four times --blocks]

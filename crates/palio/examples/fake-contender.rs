@@ -25,8 +25,8 @@ use palio_protocol::harness::{Contender, serve_args};
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
 const OPS: u64 = 10;
-/// What an iteration claims to take. It takes nothing in truth, so that tests are fast and measure
-/// alike.
+/// What an iteration claims to take. It sleeps for as long, since Palio's own clock must see it
+/// pass; what is measured is the claim, so that tests measure alike.
 const CLAIMED_NS: u64 = 2_000_000;
 /// Enough to fill any pipe many times over.
 const FLOOD_BYTES: usize = 4 << 20;
@@ -76,6 +76,10 @@ impl Fake {
         let is_moody = self.faults.iter().any(|(fault, _)| fault == "moody");
         let pace = if is_moody { 1 + u64::from(self.start % 5) } else { 1 };
         let elapsed_ns = times(claimed_ns) * pace + extra_ns;
+        let lie = self.fault("lie").and_then(|percent| percent.parse::<u64>().ok());
+        std::thread::sleep(Duration::from_nanos(elapsed_ns));
+        // In percent of the truth, for the tests of Palio's own clock.
+        let elapsed_ns = elapsed_ns * lie.unwrap_or(100) / 100;
         format!(
             "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us=1 sys_us=-",
             self.answer(number)

@@ -165,6 +165,8 @@ words! {
     "outcome": Outcome {
         Ok = "ok",
         WrongAnswer = "wrong-answer",
+        /// Its samples add up to more time than passed.
+        FalseTime = "false-time",
         Crashed = "crashed",
         TimedOut = "timed-out",
         Unsupported = "unsupported",
@@ -186,7 +188,22 @@ pub struct InvocationRecord {
     pub outcome: Outcome,
     pub detail: Option<String>,
     pub resources: Resources,
+    /// One for each `run` that was answered to its end; empty in runs of an older Palio.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<SpanRecord>,
     pub samples: Vec<SampleRecord>,
+}
+
+/// One `run` command as Palio saw it from outside, from before it was written until `done` was
+/// read. Its samples lie within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpanRecord {
+    pub warm_up: bool,
+    pub samples: u32,
+    pub wall_ns: u64,
+    /// CPU time of the whole process; `None` where the platform cannot tell.
+    pub cpu_ns: Option<u64>,
 }
 
 /// What a process took, from its start to its end; `None` is what could not be read.
@@ -252,7 +269,7 @@ impl Outcome {
 
     /// Whether something went wrong, as opposed to something that was not there to be raced.
     pub fn is_fault(self) -> bool {
-        matches!(self, Self::WrongAnswer | Self::Crashed | Self::TimedOut)
+        matches!(self, Self::WrongAnswer | Self::FalseTime | Self::Crashed | Self::TimedOut)
     }
 }
 
@@ -349,7 +366,7 @@ mod tests {
         fn words<T: ToString>(all: &[T]) -> Vec<String> {
             all.iter().map(ToString::to_string).collect()
         }
-        let outcomes = "ok wrong-answer crashed timed-out unsupported not-built pending";
+        let outcomes = "ok wrong-answer false-time crashed timed-out unsupported not-built pending";
         assert_eq!(words(Outcome::ALL).join(" "), outcomes);
         assert_eq!(words(Kind::ALL).join(" "), "async fork-join green-threads baseline");
         assert_eq!(words(Track::ALL).join(" "), "stock tuned");

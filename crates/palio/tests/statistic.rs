@@ -42,6 +42,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         outcome: Outcome::Ok,
         detail: None,
         resources: Resources::default(),
+        spans: Vec::new(),
         samples: [4_000, 40_000, 4_000]
             .map(|ns| sample(scale * (ns + u64::from(block) * 2)))
             .to_vec(),

@@ -104,6 +104,25 @@ fn a_database_of_a_newer_palio_is_left_alone() {
     assert_eq!(fs::read(project.database()).unwrap(), before);
 }
 
+/// What the steps after schema 2 added is taken away again.
+fn downgrade(database: &Path) {
+    let connection = Connection::open(database).unwrap();
+    connection.execute_batch("DROP TABLE span; PRAGMA user_version = 2").unwrap();
+}
+
+#[test]
+fn a_database_of_an_older_palio_is_read_and_raced_into() {
+    let project = project();
+    let id = project.race().run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned();
+    downgrade(&project.database());
+    let report = project.report(&id);
+    let old = support::entry(&report, "good");
+    assert_eq!((&old["outcome"], &old["samples"]), (&"ok".into(), &6.into()));
+    assert!(old["accounted_percent"].is_null() && old["doubts"].as_array().unwrap().is_empty());
+    let new = project.race().run().exits(0).json();
+    assert!(support::entry(&new, "good")["accounted_percent"].as_f64().unwrap() > 0.0);
+}
+
 #[test]
 fn a_database_of_another_program_is_left_alone() {
     let project = project();

@@ -122,6 +122,16 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             |name| format!("{name} of each sample{unit}"),
         );
         lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
+        for span in &invocation.spans {
+            let mark = if span.warm_up { "~" } else { "" };
+            let cpu = span.cpu_ns.map(|ns| format!(" and {ns} ns of CPU time"));
+            lines.push(format!(
+                "    outside: {mark}{} sample(s) in {} ns{}",
+                span.samples,
+                span.wall_ns,
+                cpu.unwrap_or_default()
+            ));
+        }
     }
     if let Some(schedule) = cell.schedule {
         let command = crate::report::summary::shell_line(&cell.command);

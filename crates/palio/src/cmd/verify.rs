@@ -197,9 +197,14 @@ fn tally(checks: &[Check]) -> Tally {
             }
             (_, Outcome::Ok) => tally.passed += 1,
             (_, Outcome::Unsupported | Outcome::NotBuilt) => tally.skipped += 1,
-            (_, Outcome::WrongAnswer | Outcome::Crashed | Outcome::TimedOut | Outcome::Pending) => {
-                tally.failed += 1;
-            }
+            (
+                _,
+                Outcome::WrongAnswer
+                | Outcome::FalseTime
+                | Outcome::Crashed
+                | Outcome::TimedOut
+                | Outcome::Pending,
+            ) => tally.failed += 1,
         }
     }
     tally
@@ -211,7 +216,11 @@ fn line(check: &Check) -> Option<String> {
         Outcome::Ok => "ok  ",
         Outcome::Unsupported => return None,
         Outcome::NotBuilt => "none",
-        Outcome::WrongAnswer | Outcome::Crashed | Outcome::TimedOut | Outcome::Pending => "FAIL",
+        Outcome::WrongAnswer
+        | Outcome::FalseTime
+        | Outcome::Crashed
+        | Outcome::TimedOut
+        | Outcome::Pending => "FAIL",
     };
     Some(match &check.subject {
         Subject::Contract { sessions, broken: 0 } => {
@@ -270,7 +279,7 @@ fn verify(
     let counted = result.samples.iter().all(|sample| sample.work.is_some());
     let work = match race.work {
         Some(work) if counted => format!("work {work} certified"),
-        _ => "work not counted".to_owned(),
+        _ => "work not certified".to_owned(),
     };
     (Outcome::Ok, format!("answer {}, {work}", race.answer))
 }
@@ -307,7 +316,7 @@ mod tests {
     fn sessions_and_cells_are_counted_by_their_outcome() {
         let mut checks = vec![contract(0), contract(2)];
         checks.extend(Outcome::ALL.iter().copied().map(cell));
-        assert_eq!(tally(&checks), Tally { passed: 5 + 3 + 1, failed: 2 + 4, skipped: 2 });
+        assert_eq!(tally(&checks), Tally { passed: 5 + 3 + 1, failed: 2 + 5, skipped: 2 });
     }
 
     #[test]

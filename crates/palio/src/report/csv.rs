@@ -51,6 +51,10 @@ const ENTRIES: &[&str] = &[
     "event_p99_ns",
     "event_p999_ns",
     "event_max_ns",
+    "accounted_percent",
+    "accounted_cpu_percent",
+    "certified",
+    "doubts",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -150,6 +154,10 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(events.and_then(|d| d.p99_ns));
     out.number(events.and_then(|d| d.p999_ns));
     out.number(events.map(|d| d.max_ns));
+    out.number(entry.accounted_percent);
+    out.number(entry.accounted_cpu_percent);
+    out.number(entry.certified);
+    out.text(&entry.doubts.join("; "));
     out.end();
 }
 

@@ -187,7 +187,8 @@ fn summary_cell(race: &Race, entry: Option<&Entry>) -> String {
         Some(entry) if entry.outcome != Outcome::Ok => format!("*{}*", entry.outcome.words()),
         Some(entry) => {
             let time = entry.value_ns.map_or(NONE.into(), |value| race.number_text(value));
-            if entry.is_first() { format!("**{time}**") } else { time }
+            let time = if entry.is_first() { format!("**{time}**") } else { time };
+            if entry.doubts.is_empty() { time } else { format!("{time} (doubtful)") }
         }
     }
 }
@@ -207,6 +208,9 @@ fn details(out: &mut String, report: &Report, race: &Race) {
     }
     for caveat in race.caveats(report) {
         let _ = writeln!(out, "Caution: {}.", text(&caveat));
+    }
+    for doubt in race.doubts() {
+        let _ = writeln!(out, "**Doubtful:** {}.", text(&doubt));
     }
     out.push('\n');
     let value = race.value_title();

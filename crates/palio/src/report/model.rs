@@ -184,6 +184,20 @@ pub struct Entry {
     pub sys_us: Option<f64>,
     /// CPU time ÷ wall time of the samples, in percent: 200 is two busy cores.
     pub cpu_percent: Option<f64>,
+    /// Time of the measured samples ÷ the time that passed outside while they were taken, in
+    /// percent; `None` in runs that were stored without the latter.
+    #[serde(default)]
+    pub accounted_percent: Option<f64>,
+    /// CPU time of the measured samples ÷ CPU time seen from outside, in percent.
+    #[serde(default)]
+    pub accounted_cpu_percent: Option<f64>,
+    /// Whether every measured sample counted its work; `None` where the catalogue states none.
+    #[serde(default)]
+    pub certified: Option<bool>,
+    /// What a reader must know before believing the numbers, each the end of a sentence about the
+    /// contender; empty is good news.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// Peak resident set over all invocations.
     pub max_rss_kib: Option<u64>,
     /// Context switches per invocation (mean).

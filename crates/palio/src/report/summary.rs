@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
@@ -360,6 +361,7 @@ impl<'a> MeasuredRace<'a> {
             .map(|other| (settings_text(&other.cell.variant), other.order()))
             .collect();
         let cpu = CpuSums::of(cell);
+        let accounted = Accounted::of(cell).filter(|_| measured.is_ok());
         let raced = |of: fn(&crate::record::Resources) -> Option<u64>| {
             let values: Option<Vec<u64>> = cell
                 .invocations
@@ -395,6 +397,11 @@ impl<'a> MeasuredRace<'a> {
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),
             sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
+            accounted_percent: accounted.map(|a| a.time_percent),
+            accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
+            certified: (self.race.work.is_some() && measured.is_ok())
+                .then(|| cell.measured().all(|(_, sample)| sample.work.is_some())),
+            doubts: accounted.and_then(|a| a.doubt()).into_iter().collect(),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
             involuntary_switches: raced(|r| r.involuntary_switches).map(mean),

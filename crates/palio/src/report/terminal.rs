@@ -87,6 +87,9 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
     for caveat in race.caveats(report) {
         paper.prose(out, "caution: ", &caveat);
     }
+    for doubt in race.doubts() {
+        paper.prose(out, "doubtful: ", &doubt);
+    }
     let ranked: Vec<&Entry> =
         race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok).collect();
     if !ranked.is_empty() {

@@ -219,17 +219,41 @@ impl Race {
         ranked.map(|entry| u64::from(entry.samples)).sum()
     }
 
-    /// `every one of 600 samples answered 196418 after 317,810 forks`.
+    /// `all 600 samples answered 196418 after 317,810 forks; not certified: the work of go, which
+    /// does not count it`.
     pub(super) fn certificate(&self) -> Option<String> {
         let samples = self.checked_samples();
+        let ok = || self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        let uncounted: Vec<&str> = ok()
+            .filter(|entry| entry.certified == Some(false))
+            .map(|entry| entry.contender.as_str())
+            .collect();
+        let rest = if ok().all(|entry| entry.certified.is_none()) {
+            "; not certified: the work, of which the catalogue states no amount".to_owned()
+        } else if uncounted.is_empty() {
+            String::new()
+        } else {
+            format!("; not certified: the work of {}, uncounted", uncounted.join(", "))
+        };
         (samples > 0).then(|| {
             format!(
-                "all {} samples answered {} after {}",
+                "all {} samples answered {} after {}{rest}",
                 units::count(samples),
                 printable(&self.answer),
                 units::plural(self.ops as usize, &self.unit)
             )
         })
+    }
+
+    /// What must be known of the ranked before their numbers are believed: `smol accounted for
+    /// 12 % of the time it took`.
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let ranked = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        ranked
+            .flat_map(|entry| {
+                entry.doubts.iter().map(|doubt| format!("{} {doubt}", printable(&marked(entry))))
+            })
+            .collect()
     }
 
     pub(super) fn noise_text(&self) -> String {

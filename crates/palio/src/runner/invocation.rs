@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use palio_protocol::message::{Answer, Command, Sample};
 
-use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule};
+use crate::clock;
+use crate::record::{
+    CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule, SpanRecord,
+};
 use crate::runner::excerpt::shown;
 use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
 use crate::runner::schedule::{BATCH_MAX, SAMPLE_NS_MIN};
@@ -20,6 +23,7 @@ pub struct Finished {
     pub detail: Option<String>,
     pub stderr: Option<String>,
     pub resources: Resources,
+    pub spans: Vec<SpanRecord>,
     pub samples: Vec<SampleRecord>,
 }
 
@@ -27,6 +31,7 @@ pub struct Finished {
 enum Failure {
     Broken(Broken),
     Wrong(String),
+    FalseTime(String),
     Garbage(String),
 }
 
@@ -35,6 +40,7 @@ pub struct Conversation<'a> {
     race: &'a RaceRecord,
     process: Process,
     interrupted: &'a AtomicBool,
+    spans: Vec<SpanRecord>,
     samples: Vec<SampleRecord>,
     failure: Option<Failure>,
 }
@@ -61,13 +67,21 @@ impl<'a> Conversation<'a> {
         match Process::start(&cell.command, timeout, limits.memory_mib) {
             Ok(process) => {
                 started(process.id());
-                Ok(Self { race, process, interrupted, samples: Vec::new(), failure: None })
+                Ok(Self {
+                    race,
+                    process,
+                    interrupted,
+                    spans: Vec::new(),
+                    samples: Vec::new(),
+                    failure: None,
+                })
             }
             Err(error) => Err(Box::new(Finished {
                 outcome: Outcome::Crashed,
                 detail: Some(format!("{} cannot be started: {error}", cell.command[0])),
                 stderr: None,
                 resources: Resources::default(),
+                spans: Vec::new(),
                 samples: Vec::new(),
             })),
         }
@@ -82,8 +96,9 @@ impl<'a> Conversation<'a> {
         let (Some(count), Some(size)) = (NonZeroU32::new(samples), NonZeroU32::new(batch)) else {
             return Some(Vec::new());
         };
-        self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         let mut per_iteration_ns = Vec::with_capacity(samples as usize);
+        let (start, cpu_before_ns) = (Instant::now(), self.process.cpu_ns());
+        self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         for number in 1..=samples + 1 {
             match self.answer() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
@@ -96,7 +111,16 @@ impl<'a> Conversation<'a> {
                         return None;
                     }
                 }
-                Ok(Answer::Done { samples: said }) if number == samples + 1 && said == samples => {}
+                Ok(Answer::Done { samples: said }) if number == samples + 1 && said == samples => {
+                    let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    let cpu_ns = cpu_before_ns.zip(self.process.cpu_ns());
+                    let cpu_ns = cpu_ns.map(|(before, after)| after.saturating_sub(before));
+                    self.failure = self.bracket(samples, wall_ns);
+                    self.spans.push(SpanRecord { warm_up, samples, wall_ns, cpu_ns });
+                    if self.failure.is_some() {
+                        return None;
+                    }
+                }
                 Ok(Answer::Done { samples: said }) => {
                     self.failure = Some(Failure::Garbage(format!(
                         "it said `done {said}` after {} of {samples} samples",
@@ -158,6 +182,22 @@ impl<'a> Conversation<'a> {
         missing_events(race.statistic?, &race.unit, sample)
     }
 
+    /// What is wrong with the last `samples` samples, seen by the clock outside.
+    ///
+    /// This is also what makes [`RaceRecord::elapsed_ns_min`] a bound: each sample must claim as
+    /// much, and their sum must have passed.
+    fn bracket(&self, samples: u32, wall_ns: u64) -> Option<Failure> {
+        let last = self.samples.len() - samples as usize;
+        let claimed_ns =
+            self.samples[last..].iter().fold(0_u64, |sum, s| sum.saturating_add(s.elapsed_ns));
+        (claimed_ns > clock::most_ns(samples, wall_ns)).then(|| {
+            Failure::FalseTime(format!(
+                "it claims more time than passed: {claimed_ns} ns in {samples} sample(s), and \
+                 {wall_ns} ns passed between `run` and `done`"
+            ))
+        })
+    }
+
     /// A sample as it is stored.
     fn record(&self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
         SampleRecord {
@@ -197,6 +237,7 @@ impl<'a> Conversation<'a> {
             detail,
             stderr: (failed && !ending.stderr.is_empty()).then_some(ending.stderr),
             resources: ending.resources,
+            spans: self.spans,
             samples: self.samples,
         }
     }
@@ -231,6 +272,7 @@ fn verdict(
         None if code == Some(0) => return (Outcome::Ok, None),
         None => (Outcome::Crashed, format!("it did its work, but then {}", ending.describe())),
         Some(Failure::Wrong(reason)) => (Outcome::WrongAnswer, reason.clone()),
+        Some(Failure::FalseTime(reason)) => (Outcome::FalseTime, reason.clone()),
         Some(Failure::Garbage(reason)) => {
             (Outcome::Crashed, format!("it does not keep the contract: {reason}"))
         }

@@ -158,6 +158,19 @@ impl Process {
         self.child.id()
     }
 
+    /// CPU time that the whole process has taken so far, in ns; `None` where the platform cannot
+    /// tell.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+        {
+            let id = Pid::from_raw(i32::try_from(self.id()).ok()?);
+            let time = nix::time::clock_getcpuclockid(id).ok()?.now().ok()?;
+            u64::try_from(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).ok()
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+        None
+    }
+
     /// Writes one line. A contender that is gone is noticed at the next
     /// [`read_line`](Self::read_line).
     pub fn write_line(&mut self, line: &str) {

@@ -225,6 +225,7 @@ impl RaceLoop<'_> {
             outcome: result.outcome,
             detail: result.detail.clone(),
             resources: result.resources,
+            spans: result.spans,
             samples: result.samples,
         };
         self.clock.learn(&invocation);

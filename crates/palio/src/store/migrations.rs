@@ -69,6 +69,16 @@ const STEPS: &[&str] = &[
      ALTER TABLE sample ADD COLUMN p99_ns INTEGER;
      ALTER TABLE sample ADD COLUMN p999_ns INTEGER;
      ALTER TABLE sample ADD COLUMN max_ns INTEGER;",
+    // 3: every `run` command by Palio's own clock; runs of before have none.
+    "CREATE TABLE span (
+        invocation    INTEGER NOT NULL REFERENCES invocation (id) ON DELETE CASCADE,
+        position      INTEGER NOT NULL,     -- the order of execution
+        warm_up       INTEGER NOT NULL,
+        samples       INTEGER NOT NULL,
+        wall_ns       INTEGER NOT NULL,
+        cpu_ns        INTEGER,
+        PRIMARY KEY (invocation, position)
+     ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The version that this Palio writes.

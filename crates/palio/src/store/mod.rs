@@ -18,7 +18,7 @@ pub use lease::Lease;
 
 use crate::record::{
     CellRecord, DistributionRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord,
-    SampleRecord, Schedule,
+    SampleRecord, Schedule, SpanRecord,
 };
 use crate::workload::Preset;
 
@@ -390,10 +390,26 @@ impl Store {
                     voluntary_switches: number(10)?,
                     involuntary_switches: number(11)?,
                 },
+                spans: self.load_spans(row.get(0)?)?,
                 samples: self.load_samples(row.get(0)?)?,
             });
         }
         Ok(invocations)
+    }
+
+    fn load_spans(&self, invocation_id: i64) -> Result<Vec<SpanRecord>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT warm_up, samples, wall_ns, cpu_ns FROM span WHERE invocation = ?1 ORDER BY position",
+        )?;
+        let spans = statement.query_map([invocation_id], |row| {
+            Ok(SpanRecord {
+                warm_up: row.get(0)?,
+                samples: row.get(1)?,
+                wall_ns: row.get::<_, i64>(2)?.unsigned_abs(),
+                cpu_ns: row.get::<_, Option<i64>>(3)?.map(i64::unsigned_abs),
+            })
+        })?;
+        Ok(spans.collect::<rusqlite::Result<_>>()?)
     }
 
     fn load_samples(&self, invocation_id: i64) -> Result<Vec<SampleRecord>> {
@@ -517,6 +533,15 @@ fn insert_invocation(
             resources.involuntary_switches.map(signed)
         ])?;
     let invocation_id = transaction.last_insert_rowid();
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO span (invocation, position, warm_up, samples, wall_ns, cpu_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (position, span) in (0_u32..).zip(&invocation.spans) {
+        let SpanRecord { warm_up, samples, wall_ns, cpu_ns } = *span;
+        let (wall_ns, cpu_ns) = (signed(wall_ns), cpu_ns.map(signed));
+        statement.execute(params![invocation_id, position, warm_up, samples, wall_ns, cpu_ns])?;
+    }
     let mut statement = transaction.prepare_cached(
         "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
                              events, p50_ns, p99_ns, p999_ns, max_ns)

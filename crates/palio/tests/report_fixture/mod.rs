@@ -172,6 +172,17 @@ fn break_some(report: &mut Report) {
                     );
                     entry.stderr = Some("worker 3: still polling after 20 s\n".into());
                 }
+                ("onetbb", "fib", _) => entry.certified = Some(false),
+                ("openmp", "fib", _) => {
+                    entry.accounted_percent = Some(12.0);
+                    entry.doubts = vec!["accounted for 12 % of the time it took".into()];
+                }
+                ("go", "skynet", _) => wipe(
+                    entry,
+                    Outcome::FalseTime,
+                    "it claims more time than passed: 9000000 ns in 3 sample(s), and 4100000 ns \
+                     passed between `run` and `done`",
+                ),
                 ("onetbb", "nqueens", _) => {
                     wipe(
                         entry,
@@ -329,5 +340,7 @@ fn wipe(entry: &mut Entry, outcome: Outcome, detail: &str) {
     (entry.min_ns, entry.max_ns) = (None, None);
     (entry.user_us, entry.sys_us, entry.cpu_percent, entry.max_rss_kib) = (None, None, None, None);
     (entry.voluntary_switches, entry.involuntary_switches) = (None, None);
+    (entry.accounted_percent, entry.accounted_cpu_percent) = (None, None);
+    (entry.certified, entry.doubts) = (None, Vec::new());
     (entry.rank, entry.ratio_to_best, entry.ratio_to_reference) = (None, None, None);
 }

@@ -102,6 +102,15 @@ fn facts(out: &mut String, race: &Race, entry: &Entry) {
             format!("{} user, {} system", units::time(user * 1e3), units::time(sys * 1e3))
         }),
     );
+    let accounted = entry.accounted_percent.map(|percent| match entry.accounted_cpu_percent {
+        Some(cpu) => format!("{percent:.0} % of the time outside, {cpu:.0} % of the CPU time"),
+        None => format!("{percent:.0} % of the time outside"),
+    });
+    fact("Accounted", accounted);
+    fact(
+        "Work",
+        entry.certified.map(|yes| if yes { "certified" } else { "not certified" }.to_owned()),
+    );
     let switches = entry.voluntary_switches.zip(entry.involuntary_switches);
     fact("Switches", switches.map(|(own, forced)| format!("{own:.0} own, {forced:.0} forced")));
     fact("Samples", Some(samples(entry)));

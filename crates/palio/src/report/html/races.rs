@@ -99,6 +99,9 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
     for caveat in race.caveats(view.report) {
         put!(out, " <b>Caution:</b> {}.", esc(&caveat));
     }
+    for doubt in race.doubts() {
+        put!(out, " <b class=fault>Doubtful:</b> {}.", esc(&doubt));
+    }
     out.push_str("</p>\n");
 }
 

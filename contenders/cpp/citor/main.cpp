@@ -21,7 +21,7 @@ using Pool = citor::ThreadPool;
 using Hints = citor::HintsDefaults;
 
 palio::fib::Packed fib(Pool& pool, unsigned n) {
-    if (n < 2) return n;
+    if (n < 2) return palio::fib::leaf(n);
     palio::fib::Packed x, y;
     pool.forkJoin<Hints>([&] { x = fib(pool, n - 1); }, [&] { y = fib(pool, n - 2); });
     return palio::fib::join(x, y);

@@ -15,7 +15,7 @@
 namespace {
 
 constexpr auto fib = [](auto self, unsigned n) -> lf::task<palio::fib::Packed> {
-    if (n < 2) co_return n;
+    if (n < 2) co_return palio::fib::leaf(n);
     palio::fib::Packed x, y;
     co_await lf::fork[&x, self](n - 1);
     co_await lf::call[&y, self](n - 2);

@@ -20,7 +20,7 @@
 namespace {
 
 palio::fib::Packed fib(unsigned n) {
-    if (n < 2) return n;
+    if (n < 2) return palio::fib::leaf(n);
     palio::fib::Packed x, y;
     tbb::parallel_invoke([&] { x = fib(n - 1); }, [&] { y = fib(n - 2); });
     return palio::fib::join(x, y);

@@ -16,7 +16,7 @@
 namespace {
 
 palio::fib::Packed fib(unsigned n) {
-    if (n < 2) return n;
+    if (n < 2) return palio::fib::leaf(n);
     palio::fib::Packed x, y;
 #pragma omp task shared(x)
     x = fib(n - 1);

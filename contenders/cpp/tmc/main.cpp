@@ -27,7 +27,7 @@
 namespace {
 
 tmc::task<palio::fib::Packed> fib(unsigned n) {
-    if (n < 2) co_return n;
+    if (n < 2) co_return palio::fib::leaf(n);
     const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
     co_return palio::fib::join(x, y);
 }

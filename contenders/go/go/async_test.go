@@ -19,7 +19,7 @@ func TestSpawning(t *testing.T) {
 		for _, tasks := range []uint64{1, 2, 1000} {
 			expect(t, "spawnMany", spawnMany(int(tasks)), each(tasks, tasks))
 			expect(t, "spawnManyLocal", spawnManyLocal(int64(tasks)), tasks)
-			expect(t, "spawnManyRemote", spawnManyRemote(7, int(tasks)), 7*tasks)
+			expect(t, "spawnManyRemote", spawnManyRemote(7, int(tasks)), each(7*tasks, 7*tasks))
 			expect(t, "spawnYieldJoin", spawnYieldJoin(int(tasks)), each(2*tasks, tasks))
 			expect(t, "spawnStorm", spawnStorm(3, int(tasks)), each(tasks, tasks))
 			expect(t, "chainedSpawn", chainedSpawn(tasks), tasks)
@@ -51,18 +51,41 @@ func TestChannels(t *testing.T) {
 	})
 }
 
+func TestTheSaltEntersEveryValue(t *testing.T) {
+	with := uint64(1<<63 + 11)
+	defer seasoned(with)()
+	onThreads(t, func(t *testing.T) {
+		for _, n := range []uint64{1, 10, 100} {
+			numbers := each(n*(n-1)/2+n*with, n)
+			expect(t, "spawnManyRemote", spawnManyRemote(1, int(n)), each(n*(1+with), n))
+			expect(t, "spawnYieldJoin", spawnYieldJoin(int(n)), each(n*(2+with), n))
+			expect(t, "pingPongOneshot", pingPongOneshot(n), numbers)
+			expect(t, "pingPong", pingPong(int(n)), harness.Iteration{Answer: numbers.Answer, Ops: n, Work: 2 * n})
+			expect(t, "requestReply", requestReply(n), each(numbers.Answer+n, n))
+			expect(t, "mpscContention", mpscContention(1, n), numbers)
+			expect(t, "uncontendedChannel", uncontendedChannel(n), numbers)
+			expect(t, "sendThenReceive", sendThenReceive(n), numbers)
+			expect(t, "fanInReaderFirst", fanInReaderFirst(int(n), 2), numbers)
+			expect(t, "fanInReaderLast", fanInReaderLast(int(n), 2), numbers)
+			expect(t, "chainedSpawn", chainedSpawn(n), n+with)
+			expect(t, "descend", descend(n), n+with)
+		}
+		expect(t, "panics", panics(5), each(3_000_002+3*with, 5))
+	})
+}
+
 func TestPrimes(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
 		for _, limit := range []uint64{0, 1, 2, 3, 4, 5, 10, 26, 1000} {
-			var count uint64
+			var weighed uint64
 			for n := range limit {
 				// Exact for numbers of 64 bits.
 				if new(big.Int).SetUint64(n).ProbablyPrime(0) {
-					count++
+					weighed += harness.Mix(salt, n)
 				}
 			}
 			for _, tasks := range []int{1, 3, 64} {
-				expect(t, "primes", primes(limit, tasks), each(count, uint64(tasks)))
+				expect(t, "primes", primes(limit, tasks), each(weighed, uint64(tasks)))
 			}
 		}
 	})

@@ -8,23 +8,25 @@ func prepareChainedSpawn(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, err
 	}
 	return harness.Plain(func() harness.Iteration {
-		links := onGoroutine(func() uint64 { return chainedSpawn(depth) })
-		return harness.Iteration{Answer: links, Ops: links, Work: links}
+		count := onGoroutine(func() uint64 { return chainedSpawn(depth) })
+		links := count - salt
+		return harness.Iteration{Answer: count, Ops: links, Work: links}
 	}), startScheduler(request)
 }
 
+// chainedSpawn counts from the salt.
 func chainedSpawn(depth uint64) uint64 {
 	end := make(chan uint64, 1)
-	go link(end, 0, depth)
+	go link(end, salt, salt+depth)
 	return <-end
 }
 
 // link adds itself to the count so far, then either goes on or ends the chain.
-func link(end chan<- uint64, before, depth uint64) {
+func link(end chan<- uint64, before, last uint64) {
 	count := before + 1
-	if count == depth {
+	if count == last {
 		end <- count
 		return
 	}
-	go link(end, count, depth)
+	go link(end, count, last)
 }

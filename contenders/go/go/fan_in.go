@@ -40,7 +40,7 @@ func fanInReaderLast(senders, buffer int) harness.Iteration {
 
 func spawnSenders(values chan<- uint64, senders int) {
 	for i := range senders {
-		go func() { values <- uint64(i) }()
+		go func() { values <- salt + uint64(i) }()
 	}
 }
 

@@ -9,22 +9,41 @@ import (
 // oneFork is one fork in the high half of what a call returns.
 const oneFork = 1 << 32
 
+// leafSalt is what the salt adds to every leaf: even, so that the forks can be told from it.
+var leafSalt uint64
+
 func prepareFib(request *harness.Request) (harness.Work, error) {
 	// fib(47) has more forks than the high half can hold.
 	n, err := request.Between("n", 0, 46)
 	if err != nil {
 		return harness.Work{}, err
 	}
+	leafSalt = (request.Salt & 0xFFFF_FFFE) * oneFork
 	return harness.Plain(func() harness.Iteration {
 		result := fib(n)
-		return harness.Iteration{Answer: result & (oneFork - 1), Ops: result / oneFork, Work: result / oneFork}
+		done := uint64(forks(uint32(result/oneFork), uint32(leafSalt/oneFork)))
+		return harness.Iteration{Answer: result, Ops: done, Work: done}
 	}), startScheduler(request)
 }
 
-// fib returns the value in the low half and the forks below it in the high half.
+// forks returns f out of f + salt*(f+1) modulo 2^32: the salt came once from each leaf, of which
+// there is one more than forks.
+func forks(upper, salt uint32) uint32 {
+	factor := salt + 1
+	// Newton's iteration for the inverse of an odd number, which has 3 right bits to begin with and
+	// twice as many after each step.
+	inverse := factor
+	for bits := 3; bits < 32; bits *= 2 {
+		inverse *= 2 - factor*inverse
+	}
+	return (upper - salt) * inverse
+}
+
+// fib returns the value in the low half and the forks below it in the high half, to which each leaf
+// adds the salt.
 func fib(n uint64) uint64 {
 	if n < 2 {
-		return n
+		return n + leafSalt
 	}
 	// One struct, because it moves to the heap whole: two variables would be two allocations.
 	var forked struct {

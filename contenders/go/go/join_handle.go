@@ -9,6 +9,7 @@ import (
 // joinHandle is what Go lacks: one task's end and its result.
 type joinHandle struct {
 	done   sync.WaitGroup
+	ended  bool
 	result uint64
 }
 
@@ -19,7 +20,7 @@ func spawnAll(tasks int, task func() uint64) []joinHandle {
 		handle := &handles[i]
 		handle.done.Add(1)
 		go func() {
-			handle.result = task()
+			handle.result, handle.ended = task(), true
 			handle.done.Done()
 		}()
 	}
@@ -27,15 +28,14 @@ func spawnAll(tasks int, task func() uint64) []joinHandle {
 }
 
 // joinAll waits for one after the other; the answer is the sum of what they returned, the work is
-// those that returned anything but 0.
+// those that returned.
 func joinAll(handles []joinHandle) harness.Iteration {
 	var all harness.Iteration
 	for i := range handles {
 		handle := &handles[i]
 		handle.done.Wait()
 		all.Answer += handle.result
-		// A result of 0 is what a task leaves that never ran.
-		if handle.result > 0 {
+		if handle.ended {
 			all.Work++
 		}
 	}

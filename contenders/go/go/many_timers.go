@@ -23,7 +23,7 @@ func manyTimers(sleepers int) harness.Iteration {
 	done.Add(sleepers)
 	for i := range slept {
 		go func() {
-			milliseconds := 1 + splitmix64(uint64(i))%10
+			milliseconds := 1 + harness.Mix(salt, uint64(i))%10
 			time.Sleep(time.Duration(milliseconds) * time.Millisecond)
 			slept[i] = milliseconds
 			done.Done()
@@ -40,11 +40,4 @@ func manyTimers(sleepers int) harness.Iteration {
 	}
 	all.Ops = all.Work
 	return all
-}
-
-func splitmix64(i uint64) uint64 {
-	x := i + 0x9E37_79B9_7F4A_7C15
-	x = (x ^ x>>30) * 0xBF58_476D_1CE4_E5B9
-	x = (x ^ x>>27) * 0x94D0_49BB_1331_11EB
-	return x ^ x>>31
 }

@@ -17,7 +17,7 @@ func prepareMatmul(request *harness.Request) (harness.Work, error) {
 	if n&(n-1) != 0 {
 		return harness.Work{}, harness.Misuse("--set n=%d is not a power of two", n)
 	}
-	return harness.Staged(newMultiplication(int(n))), startScheduler(request)
+	return harness.Staged(newMultiplication(int(n), request.Salt)), startScheduler(request)
 }
 
 // multiplication is C += A * B, with C cleared before every iteration.
@@ -27,13 +27,15 @@ type multiplication struct {
 	bases   uint64
 }
 
-func newMultiplication(n int) *multiplication {
+func newMultiplication(n int, salt uint64) *multiplication {
 	newMatrix := func() block { return block{elements: make([]float32, n*n), stride: n} }
 	m := &multiplication{n: n, a: newMatrix(), b: newMatrix(), c: newMatrix()}
 	for i := range n {
 		for j := range n {
-			m.a.elements[i*n+j] = float32((i + 2*j) % 5)
-			m.b.elements[i*n+j] = float32((3*i + j) % 7)
+			at := i*n + j
+			m.a.elements[at] = float32(harness.Mix(salt, uint64(at)) % 5)
+			// Its elements are numbered on from those of a.
+			m.b.elements[at] = float32(harness.Mix(salt, uint64(n*n+at)) % 7)
 		}
 	}
 	return m

@@ -13,8 +13,8 @@ const rowsMax = 16
 // board holds the column of the queen in each row.
 type board [rowsMax]byte
 
-// placements is what a task returns: the solutions below it and the placements made, its own
-// included.
+// placements is what a task returns: the weights of the solutions below it and the placements made,
+// its own included.
 type placements struct{ solutions, made uint64 }
 
 func prepareNqueens(request *harness.Request) (harness.Work, error) {
@@ -34,7 +34,8 @@ func prepareNqueens(request *harness.Request) (harness.Work, error) {
 // place is a task: the last queen on the board was put into the row above this one.
 func place(queens board, row, n int) placements {
 	if row == n {
-		return placements{solutions: 1, made: 1}
+		// A solution counts what the column of its last queen is mixed to.
+		return placements{solutions: harness.Mix(salt, uint64(queens[row-1])), made: 1}
 	}
 	below := tryRow(queens, row, n)
 	below.made++

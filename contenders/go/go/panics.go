@@ -6,13 +6,14 @@ import (
 	"palio/contenders/go/harness"
 )
 
-// end is how a task ended; 0 is a task that did not.
-type end uint64
+// end is how a task ended, if it did: what it returned, or 1 if it panicked.
+type end struct {
+	ended bool
+	value uint64
+}
 
-const (
-	returned end = iota + 1
-	panicked
-)
+// returned is what a task returns, beside the salt.
+const returned = 1_000_000
 
 func preparePanics(request *harness.Request) (harness.Work, error) {
 	tasks, err := request.Between("tasks", 0, countMax)
@@ -37,12 +38,8 @@ func panics(tasks int) harness.Iteration {
 	done.Wait()
 	var all harness.Iteration
 	for _, how := range ends {
-		switch how {
-		case returned:
-			all.Answer += 1_000_000
-			all.Work++
-		case panicked:
-			all.Answer++
+		if how.ended {
+			all.Answer += how.value
 			all.Work++
 		}
 	}
@@ -55,16 +52,16 @@ func panics(tasks int) harness.Iteration {
 func caught(i int) (how end) {
 	defer func() {
 		if recover() != nil {
-			how = panicked
+			how = end{ended: true, value: 1}
 		}
 	}()
-	panicIfOdd(i)
-	return returned
+	return end{ended: true, value: panicIfOdd(i)}
 }
 
 //go:noinline
-func panicIfOdd(i int) {
+func panicIfOdd(i int) uint64 {
 	if i%2 == 1 {
 		panic("odd")
 	}
+	return returned + salt
 }

@@ -25,7 +25,7 @@ func pingPong(pairs int) harness.Iteration {
 	done.Add(pairs)
 	for i := range pongs {
 		go func() {
-			back, echoes := ping(uint64(i))
+			back, echoes := ping(salt + uint64(i))
 			// This task and its echo.
 			pongs[i] = pong{value: back, tasks: 1 + echoes}
 			done.Done()
@@ -65,7 +65,7 @@ func preparePingPongOneshot(request *harness.Request) (harness.Work, error) {
 func pingPongOneshot(rounds uint64) harness.Iteration {
 	var all harness.Iteration
 	for round := range rounds {
-		back, echoes := ping(round)
+		back, echoes := ping(salt + round)
 		all.Answer += back
 		all.Work += echoes
 	}

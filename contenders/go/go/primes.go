@@ -21,7 +21,7 @@ func preparePrimes(request *harness.Request) (harness.Work, error) {
 	}), startScheduler(request)
 }
 
-// counted is what a task found, and the task itself.
+// counted is what a task found, each prime with its weight, and the task itself.
 type counted struct{ primes, tasks uint64 }
 
 func primes(limit uint64, tasks int) harness.Iteration {
@@ -48,7 +48,7 @@ func countPrimes(first, limit, step uint64) counted {
 	all := counted{tasks: 1}
 	for n := first; n < limit; n += step {
 		if isPrime(n) {
-			all.primes++
+			all.primes += harness.Mix(salt, n)
 		}
 	}
 	return all

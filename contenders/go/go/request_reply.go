@@ -32,7 +32,7 @@ func requestReply(requests uint64) harness.Iteration {
 	var all harness.Iteration
 	for number := range requests {
 		answer := make(chan uint64, 1)
-		questions <- question{number, answer}
+		questions <- question{salt + number, answer}
 		all.Answer += <-answer
 		all.Work++
 	}

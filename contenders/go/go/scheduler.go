@@ -20,8 +20,13 @@ const gogcDefault = "100"
 // countMax bounds the parameters that say how many tasks to make: an index of a slice must hold it.
 const countMax = math.MaxInt32
 
-// startScheduler sets what can be set of a runtime that the process was born with.
+// salt enters the work as the definitions say. It is read where it is needed and not passed down to
+// it: an argument more in every goroutine would be a cost that the work does not have.
+var salt uint64
+
+// startScheduler sets what can be set of a runtime that the process was born with, and the salt.
 func startScheduler(request *harness.Request) error {
+	salt = request.Salt
 	text, turned := request.Knob("gogc")
 	if !turned {
 		text = gogcDefault

@@ -17,7 +17,7 @@ func prepareSkynet(request *harness.Request) (harness.Work, error) {
 		}
 	}
 	return harness.Plain(func() harness.Iteration {
-		whole := onGoroutine(func() subtree { return skynet(0, leaves) })
+		whole := onGoroutine(func() subtree { return skynet(salt, leaves) })
 		return harness.Iteration{Answer: whole.sum, Ops: whole.tasks, Work: whole.tasks}
 	}), startScheduler(request)
 }

@@ -82,7 +82,7 @@ func busyAndTasks(request *harness.Request) (busy, tasks int, err error) {
 // spawnMany spawns tasks that do nothing, keeps their handles, and joins them.
 func spawnMany(tasks int) harness.Iteration { return joinAll(spawnAll(tasks, one)) }
 
-// one is an empty task, except for a result that tells that it ran.
+// one is an empty task, except for a result.
 func one() uint64 { return 1 }
 
 // spawnStorm starts and stops its own company.

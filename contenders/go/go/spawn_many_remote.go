@@ -1,6 +1,10 @@
 package main
 
-import "palio/contenders/go/harness"
+import (
+	"sync"
+
+	"palio/contenders/go/harness"
+)
 
 func prepareSpawnManyRemote(request *harness.Request) (harness.Work, error) {
 	spawners, err := request.Between("spawners", 1, countMax)
@@ -15,13 +19,28 @@ func prepareSpawnManyRemote(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, harness.Misuse("--set tasks=%d is no multiple of spawners=%d", tasks, spawners)
 	}
 	return harness.Plain(func() harness.Iteration {
-		returned := spawnManyRemote(int(spawners), int(tasks/spawners))
-		return harness.Iteration{Answer: returned, Ops: returned, Work: returned}
+		return spawnManyRemote(int(spawners), int(tasks/spawners))
 	}), startScheduler(request)
 }
 
-// spawnManyRemote runs on the harness's own goroutine; only the tasks that return 1 count, not
-// their spawners.
-func spawnManyRemote(spawners, tasksEach int) uint64 {
-	return joinAll(spawnAll(spawners, func() uint64 { return spawnMany(tasksEach).Answer })).Answer
+// spawnManyRemote runs on the harness's own goroutine; only the tasks that return something count,
+// not their spawners.
+func spawnManyRemote(spawners, tasksEach int) harness.Iteration {
+	var done sync.WaitGroup
+	joined := make([]harness.Iteration, spawners)
+	done.Add(spawners)
+	for i := range joined {
+		go func() {
+			joined[i] = joinAll(spawnAll(tasksEach, func() uint64 { return 1 + salt }))
+			done.Done()
+		}()
+	}
+	done.Wait()
+	var all harness.Iteration
+	for _, part := range joined {
+		all.Answer += part.Answer
+		all.Work += part.Work
+	}
+	all.Ops = all.Work
+	return all
 }

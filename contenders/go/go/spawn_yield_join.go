@@ -19,6 +19,6 @@ func prepareSpawnYieldJoin(request *harness.Request) (harness.Work, error) {
 func spawnYieldJoin(tasks int) harness.Iteration {
 	return joinAll(spawnAll(tasks, func() uint64 {
 		runtime.Gosched()
-		return 2
+		return 2 + salt
 	}))
 }

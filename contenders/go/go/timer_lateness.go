@@ -37,7 +37,7 @@ func sleepAll(sleepers, sleeps int) []time.Duration {
 	for i := range sleepers {
 		go func() {
 			for k := range sleeps {
-				length := time.Duration(1+splitmix64(uint64(i)<<32|uint64(k))%4) * time.Millisecond
+				length := time.Duration(1+harness.Mix(0, uint64(i)<<32|uint64(k))%4) * time.Millisecond
 				start := time.Now()
 				time.Sleep(length)
 				late[i*sleeps+k] = max(time.Since(start)-length, 0)

@@ -33,7 +33,7 @@ func mpscContention(producers, messages uint64) harness.Iteration {
 	for producer := range producers {
 		go func() {
 			for message := range messages {
-				values <- producer*messages + message
+				values <- salt + producer*messages + message
 			}
 			sending.Done()
 		}()
@@ -61,7 +61,7 @@ func uncontendedChannel(messages uint64) harness.Iteration {
 	values := make(chan uint64, messages)
 	go func() {
 		for message := range messages {
-			values <- message
+			values <- salt + message
 		}
 		close(values)
 	}()
@@ -83,7 +83,7 @@ func prepareSendThenReceive(request *harness.Request) (harness.Work, error) {
 func sendThenReceive(messages uint64) harness.Iteration {
 	values := make(chan uint64, messages)
 	for message := range messages {
-		values <- message
+		values <- salt + message
 	}
 	return receive(values, int(messages))
 }

@@ -19,6 +19,13 @@ func onThreads(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
+// seasoned sets the salt, and returns what takes it back.
+func seasoned(with uint64) func() {
+	before := salt
+	salt = with
+	return func() { salt = before }
+}
+
 func expect[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -28,11 +35,16 @@ func expect[T comparable](t *testing.T, what string, got, want T) {
 
 func TestFib(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
-		// Value and value of n+1: there is one fork fewer than the latter.
-		value, next := uint64(0), uint64(1)
-		for n := range uint64(17) {
-			expect(t, fmt.Sprint("fib ", n), fib(n), value+(next-1)*oneFork)
-			value, next = next, value+next
+		for _, salt := range []uint64{0, 2, 0xFFFF_FFFE} {
+			leafSalt = salt * oneFork
+			// Value and value of n+1: there is one fork fewer than the latter, and one leaf more.
+			value, next := uint64(0), uint64(1)
+			for n := range uint64(17) {
+				result := fib(n)
+				expect(t, fmt.Sprint("fib ", n), result, value+(next-1)*oneFork+next*leafSalt)
+				expect(t, fmt.Sprint("forks of ", n), forks(uint32(result/oneFork), uint32(salt)), uint32(next-1))
+				value, next = next, value+next
+			}
 		}
 	})
 }
@@ -42,28 +54,32 @@ func TestSkynet(t *testing.T) {
 		tasks := uint64(0)
 		for leaves := uint64(1); leaves <= 1000; leaves *= 10 {
 			tasks += leaves
-			expect(t, fmt.Sprint("skynet ", leaves), skynet(0, leaves), subtree{leaves * (leaves - 1) / 2, tasks})
+			for _, salt := range []uint64{0, 1<<64 - 5} {
+				sum := leaves*(leaves-1)/2 + leaves*salt
+				expect(t, fmt.Sprint("skynet ", leaves), skynet(salt, leaves), subtree{sum, tasks})
+			}
 		}
 	})
 }
 
 func TestNqueens(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
+		defer seasoned(7)()
 		for n := 1; n <= 7; n++ {
-			expect(t, fmt.Sprint("nqueens ", n), tryRow(board{}, 0, n), placeBySets(0, n, 0, 0, 0))
+			expect(t, fmt.Sprint("nqueens ", n), tryRow(board{}, 0, n), placeBySets(0, n, 0, 0, 0, 0))
 		}
 	})
 }
 
 // placeBySets counts the same by other means: columns and diagonals under attack are bits.
-func placeBySets(row, n int, columns, rising, falling uint64) (all placements) {
+func placeBySets(row, n, last int, columns, rising, falling uint64) (all placements) {
 	if row == n {
-		return placements{solutions: 1}
+		return placements{solutions: harness.Mix(salt, uint64(last))}
 	}
 	for column := range n {
 		c, r, f := uint64(1)<<column, uint64(1)<<(row+column), uint64(1)<<(row-column+n)
 		if columns&c == 0 && rising&r == 0 && falling&f == 0 {
-			below := placeBySets(row+1, n, columns|c, rising|r, falling|f)
+			below := placeBySets(row+1, n, column, columns|c, rising|r, falling|f)
 			all.solutions += below.solutions
 			all.made += below.made + 1
 		}
@@ -74,16 +90,19 @@ func placeBySets(row, n int, columns, rising, falling uint64) (all placements) {
 func TestMatmul(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
 		for _, n := range []int{32, 64, 128} {
+			const salt = 7
+			at := func(i, j int) uint64 { return uint64(i*n + j) }
 			var sum uint64
 			for i := range n {
 				for j := range n {
 					for k := range n {
-						sum += uint64((i+2*k)%5) * uint64((3*k+j)%7) * uint64(1+(i+3*j)%11)
+						a, b := harness.Mix(salt, at(i, k))%5, harness.Mix(salt, at(n, 0)+at(k, j))%7
+						sum += a * b * uint64(1+(i+3*j)%11)
 					}
 				}
 			}
 			bases := uint64(n / 32 * n / 32 * n / 32)
-			m := newMultiplication(n)
+			m := newMultiplication(n, salt)
 			for _, matrix := range []block{m.a, m.b, m.c} {
 				// Go's allocator sees to it by its size classes; the definition demands it.
 				if start := uintptr(unsafe.Pointer(&matrix.elements[0])); start%64 != 0 {

@@ -21,7 +21,7 @@ import (
 )
 
 // ProtocolVersion is the version of the contract that this harness speaks.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Contender says who takes part and what it can run.
 type Contender struct {
@@ -91,6 +91,9 @@ func (c *Contender) prepare(request *Request) (Work, error) {
 func (c *Contender) find(request *Request) (Prepare, error) {
 	if request.Workload == "conformance" || request.Workload == conformanceEvents {
 		return conformance, nil
+	}
+	if request.Workload == conformanceSalt {
+		return prepareConformanceSalt, nil
 	}
 	for _, workload := range c.Workloads {
 		if workload.Name != request.Workload {

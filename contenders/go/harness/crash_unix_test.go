@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if reason == "" {
 		os.Exit(m.Run())
 	}
-	os.Args = append(os.Args[:1], "--workload", "crash", "--threads", "1")
+	os.Args = append(os.Args[:1], "--workload", "crash", "--threads", "1", "--salt", "0")
 	os.Exit(Serve(Contender{ID: "test", Workloads: []Workload{{"crash", func(*Request) (Work, error) {
 		return Plain(func() Iteration {
 			go func() { panic(reason) }()

@@ -12,6 +12,8 @@ import (
 type Request struct {
 	Workload string
 	Threads  int
+	// Salt is fresh for every process, and to be mixed into the work as its definition says.
+	Salt     uint64
 	settings map[string]string
 }
 
@@ -22,7 +24,7 @@ func parseRequest(args []string) (*Request, error) {
 	seen := map[string]bool{}
 	for ; len(args) > 0; args = args[2:] {
 		option := args[0]
-		if option != "--workload" && option != "--threads" && option != "--set" {
+		if option != "--workload" && option != "--threads" && option != "--salt" && option != "--set" {
 			return nil, Misuse("unknown argument %q", option)
 		}
 		if len(args) < 2 {
@@ -36,7 +38,7 @@ func parseRequest(args []string) (*Request, error) {
 			return nil, err
 		}
 	}
-	for _, option := range []string{"--workload", "--threads"} {
+	for _, option := range []string{"--workload", "--threads", "--salt"} {
 		if !seen[option] {
 			return nil, Misuse("%s is missing", option)
 		}
@@ -54,6 +56,12 @@ func (r *Request) take(option, value string) error {
 			return Misuse("--threads %q is not an integer of at least 1", value)
 		}
 		r.Threads = int(count)
+	case "--salt":
+		salt, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return Misuse("--salt %q is not a whole number of 64 bits", value)
+		}
+		r.Salt = salt
 	case "--set":
 		key, text, found := strings.Cut(value, "=")
 		if !found || key == "" || text == "" {

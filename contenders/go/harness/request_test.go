@@ -9,7 +9,7 @@ import (
 
 func mustRequest(t *testing.T, settings ...string) *Request {
 	t.Helper()
-	args := []string{"--threads", "2", "--workload", "w"}
+	args := []string{"--threads", "2", "--workload", "w", "--salt", "3"}
 	for _, setting := range settings {
 		args = append(args, "--set", setting)
 	}
@@ -75,7 +75,7 @@ func TestArgumentsThatMakeNoSenseNameTheOffender(t *testing.T) {
 			t.Errorf("%q gave %v", c.args, err)
 		}
 	}
-	if _, err := parseRequest([]string{"--threads", "1", "--workload", "w", "--set", "k=a b"}); err == nil {
+	if _, err := parseRequest([]string{"--threads", "1", "--workload", "w", "--salt", "3", "--set", "k=a b"}); err == nil {
 		t.Error("a value with white space was taken")
 	}
 }

@@ -22,7 +22,7 @@ func TestTheDescriptionSaysEverythingOnce(t *testing.T) {
 	if status := serve(describer(), []string{"--describe"}, strings.NewReader(""), &out, &out); status != 0 {
 		t.Errorf("the status is %d", status)
 	}
-	want := "protocol 1\nid x\nruntime y 1.2 z\ntoolchain gc\nflags -\nworkload fib\nknob k 7\n"
+	want := "protocol 2\nid x\nruntime y 1.2 z\ntoolchain gc\nflags -\nworkload fib\nknob k 7\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
@@ -42,11 +42,11 @@ func TestWhatIsNotSupportedIsToldFromMisuse(t *testing.T) {
 		status int
 		reason string
 	}{
-		{"--workload fib --threads 3 --set n=1", exitUnsupported, "3"},
-		{"--workload skynet --threads 1", exitUnsupported, `"skynet"`},
-		{"--workload fib --threads 1 --set n=10", exitMisuse, "n=10"},
-		{"--workload fib --threads 1 --set n=1 --set m=1", exitMisuse, `"m"`},
-		{"--workload conformance --threads 99 --set answer=1 --set ops=1 --set work=1", 0, ""},
+		{"--workload fib --threads 3 --salt 0 --set n=1", exitUnsupported, "3"},
+		{"--workload skynet --threads 1 --salt 0", exitUnsupported, `"skynet"`},
+		{"--workload fib --threads 1 --salt 0 --set n=10", exitMisuse, "n=10"},
+		{"--workload fib --threads 1 --salt 0 --set n=1 --set m=1", exitMisuse, `"m"`},
+		{"--workload conformance --threads 99 --salt 0 --set answer=1 --set ops=1 --set work=1", 0, ""},
 	}
 	for _, c := range cases {
 		var stdout, stderr bytes.Buffer
@@ -59,7 +59,7 @@ func TestWhatIsNotSupportedIsToldFromMisuse(t *testing.T) {
 
 func TestInputThatIsNotTextIsRefused(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := strings.Fields("--workload fib --threads 1 --set n=1")
+	args := strings.Fields("--workload fib --threads 1 --salt 0 --set n=1")
 	if status := serve(describer(), args, strings.NewReader("\xff\n"), &stdout, &stderr); status != exitMisuse {
 		t.Errorf("the status is %d", status)
 	}
@@ -75,7 +75,7 @@ func (w *writes) Write(bytes []byte) (int, error) {
 
 func TestEveryLineLeavesAtOnce(t *testing.T) {
 	var stdout writes
-	args := strings.Fields("--workload fib --threads 1 --set n=1")
+	args := strings.Fields("--workload fib --threads 1 --salt 0 --set n=1")
 	// The last line has no end, and counts all the same.
 	serve(describer(), args, strings.NewReader("run 2\r\nrun 1"), &stdout, &stdout)
 	if len(stdout) != 5 {
@@ -98,7 +98,7 @@ func TestWorkIsStoppedOnceAfterItsLastSample(t *testing.T) {
 			}).StoppedBy(func() { calls = append(calls, "stop") }), nil
 		}}}}
 		var out bytes.Buffer
-		serve(contender, strings.Fields("--workload w --threads 1"), strings.NewReader(input), &out, &out)
+		serve(contender, strings.Fields("--workload w --threads 1 --salt 0"), strings.NewReader(input), &out, &out)
 		if got := strings.Join(calls, " "); got != "sample sample stop" {
 			t.Errorf("%q gave %s", input, got)
 		}

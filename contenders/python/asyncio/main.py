@@ -14,12 +14,27 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
 
-from palio_harness import Contender, Iteration, Outcome, Parse, Workload, main, one_of, positive
+from palio_harness import NUMBER_MAX, Contender, Iteration, Outcome, Parse, Workload, main, mix, one_of, positive
 
 WORKLOADS: dict[str, Workload] = {}
 
 # What puts a receiver's end to a queue: asyncio.Queue cannot be closed before Python 3.13.
 HUNG_UP = None
+
+
+# The salt, which enters the work as the definitions say; read where it is needed, and not passed
+# down to it.
+SALT = 0
+
+
+def season(salt: int) -> None:
+    global SALT
+    SALT = salt
+
+
+def wrapped(total: int) -> int:
+    """A sum as the definitions want it, modulo 2^64."""
+    return total & NUMBER_MAX
 
 
 # Ways to run the work
@@ -36,7 +51,8 @@ def cold(name: str, **parameters: Parse) -> Callable[[Root], Root]:
 
     def register(root: Root) -> Root:
         @contextmanager
-        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+        def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:
+            season(salt)
             yield lambda: asyncio.run(root(**settings))
 
         WORKLOADS[name] = Workload(parameters, open_workload)
@@ -53,7 +69,8 @@ def steady(name: str, background: Background | None = None, **parameters: Parse)
 
     def register(root: Root) -> Root:
         @contextmanager
-        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+        def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:
+            season(salt)
             with asyncio.Runner() as runner:
                 if background is not None:
                     kept = runner.run(background(**settings))  # asyncio itself refers to a task but weakly
@@ -73,7 +90,8 @@ def outside(name: str, background: Background | None = None, **parameters: Parse
 
     def register(work: Outside) -> Outside:
         @contextmanager
-        def open_workload(threads: int, **settings: object) -> Iterator[Iteration]:
+        def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:
+            season(salt)
             with asyncio.Runner() as runner:
                 loop = runner.get_loop()
                 if background is not None:
@@ -177,27 +195,33 @@ def spawn_detached_from_outside(loop: asyncio.AbstractEventLoop, tasks: int) -> 
 
 
 async def one() -> int:
-    return 1
+    return 1 + SALT
 
 
-async def spawn_ones(tasks: int) -> int:
+async def spawn_ones(tasks: int) -> tuple[int, int]:
+    """The sum of what they returned, and how many did."""
     handles = [asyncio.create_task(one()) for _ in range(tasks)]
-    total = 0
+    total = joined = 0
     for handle in handles:
         total += await handle
-    return total
+        joined += 1
+    return total, joined
 
 
 @outside("rt_multi_threaded/spawn_many_remote", spawners=positive, tasks=positive)
 def spawn_from_inside(loop: asyncio.AbstractEventLoop, spawners: int, tasks: int) -> Outcome:
     handles = [asyncio.run_coroutine_threadsafe(spawn_ones(tasks // spawners), loop) for _ in range(spawners)]
-    total = sum(handle.result() for handle in handles)
-    return Outcome(total, total, total)
+    total = joined = 0
+    for handle in handles:
+        part_total, part_joined = handle.result()
+        total += part_total
+        joined += part_joined
+    return Outcome(wrapped(total), joined, joined)
 
 
 async def yield_and_return_2() -> int:
     await asyncio.sleep(0)
-    return 2
+    return 2 + SALT
 
 
 @steady("spawn/basic_scheduler_spawn", tasks=positive)
@@ -207,7 +231,7 @@ async def basic_scheduler_spawn(tasks: int) -> Outcome:
     for handle in handles:
         total += await handle
         joined += 1
-    return Outcome(total, joined, joined)
+    return Outcome(wrapped(total), joined, joined)
 
 
 @cold("spawn_storm_busy", busy=positive, tasks=positive)
@@ -233,29 +257,30 @@ async def chained_spawn(depth: int) -> Outcome:
 
     async def link(before: int) -> None:
         links = before + 1
-        if links == depth:
+        if links == last:
             end.set_result(links)
         else:
             asyncio.create_task(link(links))
 
-    asyncio.create_task(link(0))
-    links = await end
-    return Outcome(links, links, links)
+    first, last = SALT, SALT + depth
+    asyncio.create_task(link(first))
+    count = await end
+    links = count - first
+    return Outcome(wrapped(count), links, links)
 
 
 @cold("catch_unwind_panics", tasks=positive)
 async def catch_unwind_panics(tasks: int) -> Outcome:
-    async def raise_if_odd(index: int) -> None:
+    async def raise_if_odd(index: int) -> int:
         if index % 2 == 1:
             raise RuntimeError(index)
+        return 1_000_000 + SALT
 
-    returned = raised = 0
+    total = ended = 0
     for result in await asyncio.gather(*(raise_if_odd(index) for index in range(tasks)), return_exceptions=True):
-        if isinstance(result, RuntimeError):
-            raised += 1
-        else:
-            returned += 1
-    return Outcome(returned * 1_000_000 + raised, returned + raised, returned + raised)
+        total += 1 if isinstance(result, RuntimeError) else result
+        ended += 1
+    return Outcome(wrapped(total), ended, ended)
 
 
 # Python raises RecursionError beyond 1,000 frames unless told otherwise; the frames that are not
@@ -268,10 +293,11 @@ async def deep_recursion(depth: int) -> Outcome:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), depth + FRAMES_TO_SPARE))
 
     async def descend(level: int) -> int:
-        return level if level == depth else await descend(level + 1)
+        return SALT + level if level == depth else await descend(level + 1)
 
     reached = await asyncio.create_task(descend(1))
-    return Outcome(reached, reached, reached)
+    calls = reached - SALT
+    return Outcome(wrapped(reached), calls, calls)
 
 
 # Yielding
@@ -315,7 +341,7 @@ async def round_trip(number: int) -> tuple[int, int]:
 @steady("rt_multi_threaded/ping_pong", pairs=positive)
 async def ping_pong(pairs: int) -> Outcome:
     async with asyncio.TaskGroup() as group:
-        handles = [group.create_task(round_trip(number)) for number in range(pairs)]
+        handles = [group.create_task(round_trip(SALT + number)) for number in range(pairs)]
     total = returned = 0
     spawned = len(handles)
     for handle in handles:
@@ -323,18 +349,18 @@ async def ping_pong(pairs: int) -> Outcome:
         total += number
         returned += 1
         spawned += echoes
-    return Outcome(total, returned, spawned)
+    return Outcome(wrapped(total), returned, spawned)
 
 
 @cold("ping_pong_oneshot", rounds=positive)
 async def ping_pong_oneshot(rounds: int) -> Outcome:
     total = returned = spawned = 0
     for round_number in range(rounds):
-        number, echoes = await round_trip(round_number)
+        number, echoes = await round_trip(SALT + round_number)
         total += number
         returned += 1
         spawned += echoes
-    return Outcome(total, returned, spawned)
+    return Outcome(wrapped(total), returned, spawned)
 
 
 # Queues
@@ -355,9 +381,9 @@ async def fan_in(senders: int, buffer: int, reader: str) -> Outcome:
         receiver = asyncio.create_task(receive())
     # The handles are kept for as long as the tasks run, which is what asyncio asks for; nothing
     # awaits them.
-    handles = [asyncio.create_task(channel.put(index)) for index in range(senders)]
+    handles = [asyncio.create_task(channel.put(SALT + index)) for index in range(senders)]
     total, received = await (receiver if reader == "first" else receive())
-    return Outcome(total, received, received)
+    return Outcome(wrapped(total), received, received)
 
 
 async def produce(channel: asyncio.Queue[int | None], first: int, messages: int) -> None:
@@ -385,31 +411,31 @@ async def mpsc_contention(producers: int, messages: int) -> Outcome:
     channel: asyncio.Queue[int | None] = asyncio.Queue()
     async with asyncio.TaskGroup() as group:
         for producer in range(producers):
-            group.create_task(produce(channel, producer * messages, messages))
+            group.create_task(produce(channel, SALT + producer * messages, messages))
         total, received = await consume(channel, producers)
-    return Outcome(total, received, received)
+    return Outcome(wrapped(total), received, received)
 
 
 @steady("sync_mpsc/uncontended", messages=positive)
 async def mpsc_uncontended(messages: int) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue()
     for number in range(messages):
-        channel.put_nowait(number)
+        channel.put_nowait(SALT + number)
     total = received = 0
     while received < messages:
         total += await channel.get()
         received += 1
-    return Outcome(total, received, received)
+    return Outcome(wrapped(total), received, received)
 
 
 @cold("uncontended_channel", messages=positive)
 async def uncontended_channel(messages: int) -> Outcome:
     channel: asyncio.Queue[int | None] = asyncio.Queue()
     async with asyncio.TaskGroup() as group:
-        group.create_task(produce(channel, 0, messages))
+        group.create_task(produce(channel, SALT, messages))
         receiver = group.create_task(consume(channel, 1))
     total, received = receiver.result()
-    return Outcome(total, received, received)
+    return Outcome(wrapped(total), received, received)
 
 
 @steady("sync_mpsc_oneshot/request_reply", requests=positive)
@@ -427,11 +453,11 @@ async def request_reply(requests: int) -> Outcome:
         total = answers = 0
         for number in range(requests):
             reply: asyncio.Future[int] = loop.create_future()
-            await channel.put((number, reply))
+            await channel.put((SALT + number, reply))
             total += await reply
             answers += 1
         await channel.put(HUNG_UP)
-    return Outcome(total, answers, answers)
+    return Outcome(wrapped(total), answers, answers)
 
 
 # Semaphores
@@ -474,20 +500,11 @@ async def semaphore_contention(tasks: int, permits: int, rounds: int) -> Outcome
 
 # Timers
 
-U64 = 2**64 - 1
-
-
-def splitmix64(index: int) -> int:
-    x = (index + 0x9E3779B97F4A7C15) & U64
-    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & U64
-    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & U64
-    return x ^ x >> 31
-
 
 @cold("many_timers", sleepers=positive)
 async def many_timers(sleepers: int) -> Outcome:
     async def sleep(index: int) -> int:
-        milliseconds = 1 + splitmix64(index) % 10
+        milliseconds = 1 + mix(SALT, index) % 10
         await asyncio.sleep(milliseconds / 1000)
         return milliseconds
 
@@ -520,7 +537,7 @@ async def timer_timeout(tasks: int, timers: int) -> Outcome:
 
 
 def block() -> int:
-    return 0
+    return SALT
 
 
 async def hand_over_batches(batches: int, closures: int) -> tuple[int, int]:
@@ -543,7 +560,7 @@ def blocking_concurrency(loop: asyncio.AbstractEventLoop, tasks: int, batches: i
         task_total, task_awaited = handle.result()
         total += task_total
         awaited += task_awaited
-    return Outcome(total + awaited, awaited, awaited)
+    return Outcome(wrapped(total + awaited), awaited, awaited)
 
 
 if __name__ == "__main__":

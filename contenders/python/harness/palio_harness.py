@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows has no getrusage.
     resource = None
 
-PROTOCOL = 1
+PROTOCOL = 2
 NUMBER_MAX = 2**64 - 1
 
 
@@ -64,7 +64,7 @@ Parse = Callable[[str], Any]
 class Workload:
     """A workload that this contender can run.
 
-    `open` gets the number of threads and the settings (each parameter, and each knob turned or not) as keyword
+    `open` gets the number of threads, the salt and the settings (each parameter, and each knob turned or not) as keyword
     arguments. It starts the runtime on entry, where the scope is steady, and stops it on exit; what it yields is run
     once an iteration.
     """
@@ -127,6 +127,17 @@ def one_of(*choices: str) -> Parse:
     return parse
 
 
+# The salt
+
+
+def mix(salt: int, index: int) -> int:
+    """One output of splitmix64, from the state salt + index."""
+    x = (salt + index + 0x9E3779B97F4A7C15) & NUMBER_MAX
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & NUMBER_MAX
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & NUMBER_MAX
+    return x ^ x >> 31
+
+
 # The workloads that check a harness: they use no runtime and take any number of threads
 
 
@@ -135,7 +146,7 @@ def _work_or_uncounted(text: str) -> int | None:
 
 
 @contextmanager
-def _conformance(threads: int, answer: str, ops: int, work: int | None) -> Iterator[Iteration]:
+def _conformance(threads: int, salt: int, answer: str, ops: int, work: int | None) -> Iterator[Iteration]:
     yield lambda: Outcome(answer, ops, work)
 
 
@@ -145,15 +156,21 @@ def _whole_numbers(text: str) -> list[int]:
 
 @contextmanager
 def _conformance_events(
-    threads: int, answer: str, ops: int, work: int | None, events: list[int]
+    threads: int, salt: int, answer: str, ops: int, work: int | None, events: list[int]
 ) -> Iterator[Iteration]:
     yield lambda: Outcome(answer, ops, work, events)
+
+
+@contextmanager
+def _conformance_salt(threads: int, salt: int, index: int) -> Iterator[Iteration]:
+    yield lambda: Outcome(mix(salt, index), 1, 1)
 
 
 _GIVEN: dict[str, Parse] = {"answer": str, "ops": whole, "work": _work_or_uncounted}
 CONFORMANCE = {
     "conformance": Workload(_GIVEN, _conformance),
     "conformance/events": Workload({**_GIVEN, "events": _whole_numbers}, _conformance_events),
+    "conformance/salt": Workload({"index": whole}, _conformance_salt),
 }
 
 
@@ -164,19 +181,21 @@ CONFORMANCE = {
 class _Arguments:
     workload: str
     threads: int
+    salt: int
     settings: dict[str, str]
 
 
 def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
     workload: str | None = None
     threads: int | None = None
+    salt: int | None = None
     settings: dict[str, str] = {}
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):  # Python's stand-in for a stray byte
             raise Misunderstood(f"{argument!r} is not UTF-8")
     rest = iter(arguments)
     for option in rest:
-        if option not in ("--workload", "--threads", "--set"):
+        if option not in ("--workload", "--threads", "--salt", "--set"):
             raise Misunderstood(f"unknown option '{option}'")
         value = next(rest, None)
         if value is None:
@@ -192,6 +211,13 @@ def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
                 threads = positive(value)
             except ValueError as error:
                 raise Misunderstood(f"--threads: {error}") from None
+        elif option == "--salt":
+            if salt is not None:
+                raise Misunderstood("--salt is given twice")
+            try:
+                salt = whole(value)
+            except ValueError as error:
+                raise Misunderstood(f"--salt: {error}") from None
         else:
             key, equals, text = value.partition("=")
             if not (key and equals):
@@ -205,7 +231,9 @@ def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
         raise Misunderstood("--workload is missing")
     if threads is None:
         raise Misunderstood("--threads is missing")
-    return _Arguments(workload, threads, settings)
+    if salt is None:
+        raise Misunderstood("--salt is missing")
+    return _Arguments(workload, threads, salt, settings)
 
 
 def _find_workload(contender: Contender, arguments: _Arguments) -> tuple[Workload, dict[str, Any]]:
@@ -401,7 +429,7 @@ def serve(
             return 0
         parsed = _parse_arguments(arguments)
         workload, values = _find_workload(contender, parsed)
-        with workload.open(threads=parsed.threads, **values) as iteration:
+        with workload.open(threads=parsed.threads, salt=parsed.salt, **values) as iteration:
             _obey(iteration, commands, answers)
         return 0
     except Misunderstood as refusal:

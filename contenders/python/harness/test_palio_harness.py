@@ -40,24 +40,24 @@ class Recorder:
         )
 
     @contextmanager
-    def count(self, threads: int, n: int, spin: int) -> Iterator[Iteration]:
-        self.events.append(f"start threads={threads} n={n} spin={spin}")
+    def count(self, threads: int, salt: int, n: int, spin: int) -> Iterator[Iteration]:
+        self.events.append(f"start threads={threads} salt={salt} n={n} spin={spin}")
         try:
             yield lambda: Outcome(n, n, 2 * n)
         finally:
             self.events.append("stop")
 
     @contextmanager
-    def pick(self, threads: int, reader: str, spin: int) -> Iterator[Iteration]:
+    def pick(self, threads: int, salt: int, reader: str, spin: int) -> Iterator[Iteration]:
         yield lambda: Outcome(reader, 1, 1)
 
     @contextmanager
-    def change(self, threads: int, spin: int) -> Iterator[Iteration]:
+    def change(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
         answers = iter([5, 5, 6, 7])
         yield lambda: Outcome(next(answers), 1, 1)
 
     @contextmanager
-    def prepare(self, threads: int, spin: int) -> Iterator[Iteration]:
+    def prepare(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
         def happen(event: str, duration_ns: int) -> str:
             self.events.append(event)
             self.now_ns += duration_ns
@@ -70,7 +70,7 @@ class Recorder:
         yield Prepared(lambda: happen("prepare", 1_000), lambda prepared: happen("work", 7), conclude)
 
     @contextmanager
-    def uncounted(self, threads: int, spin: int) -> Iterator[Iteration]:
+    def uncounted(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
         works = iter([1, None, 1])
         yield lambda: Outcome("a", 1, next(works))
 
@@ -81,7 +81,7 @@ class Recorder:
 
 
 def arguments_for(workload: str, *settings: str, threads: int = 1) -> list[str]:
-    arguments = ["--workload", workload, "--threads", str(threads)]
+    arguments = ["--workload", workload, "--threads", str(threads), "--salt", "7"]
     for setting in settings:
         arguments += ["--set", setting]
     return arguments
@@ -114,7 +114,7 @@ class DescriptionTest(unittest.TestCase):
         self.assertEqual(
             lines,
             [
-                "protocol 1",
+                "protocol 2",
                 "id recorder",
                 "runtime none 1.2 three",
                 "toolchain cc 9",
@@ -166,7 +166,7 @@ class ArgumentsTest(unittest.TestCase):
         for settings, spin in ((["n=1"], 61), (["n=1", "spin=7"], 7)):
             recorder = Recorder()
             recorder.play(arguments_for("count", *settings))
-            self.assertEqual(recorder.events, [f"start threads=1 n=1 spin={spin}", "stop"])
+            self.assertEqual(recorder.events, [f"start threads=1 salt=7 n=1 spin={spin}", "stop"])
         self.refused(2, "spin=fast", arguments_for("count", "n=1", "spin=fast"))
 
 
@@ -175,7 +175,7 @@ class CommandsTest(unittest.TestCase):
         recorder = Recorder()
         status, lines, _ = recorder.play(arguments_for("count", "n=3", threads=2), b"run 1\r\nrun 1 2\nquit\nrun 1\n")
         self.assertEqual((status, len(lines)), (0, 4))
-        self.assertEqual(recorder.events, ["start threads=2 n=3 spin=61", "stop"])
+        self.assertEqual(recorder.events, ["start threads=2 salt=7 n=3 spin=61", "stop"])
         self.assertIn(" ops=6 answer=3 work=12 ", lines[2])
 
     def test_the_runtime_stops_when_a_command_is_refused(self) -> None:

@@ -38,6 +38,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::distribution::Distribution;
 use crate::message::{Answer, Command, Description, Knob, Sample, decimal};
+use crate::salt::{self, mix};
 
 /// Exit status for arguments or commands that cannot be understood.
 const EXIT_MISUSE: u8 = 2;
@@ -144,12 +145,15 @@ impl std::error::Error for Refusal {}
 pub struct Request {
     pub workload: String,
     pub threads: usize,
+    /// Fresh for every process, and to be mixed into the work as its definition says.
+    pub salt: u64,
     settings: BTreeMap<String, String>,
 }
 
 impl Request {
     fn parse(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
-        let (mut workload, mut threads, mut settings) = (None, None, BTreeMap::new());
+        let (mut workload, mut threads, mut salt) = (None, None, None);
+        let mut settings = BTreeMap::new();
         let mut args = args;
         while let Some(option) = args.next() {
             let mut value =
@@ -169,6 +173,15 @@ impl Request {
                     })?;
                     if threads.replace(count).is_some() {
                         return Err(Refusal::Misuse("--threads is given twice".into()));
+                    }
+                }
+                "--salt" => {
+                    let text = value()?;
+                    let number = decimal::<u64>(&text).ok_or_else(|| {
+                        Refusal::Misuse(format!("--salt {text:?} is not a whole number of 64 bits"))
+                    })?;
+                    if salt.replace(number).is_some() {
+                        return Err(Refusal::Misuse("--salt is given twice".into()));
                     }
                 }
                 "--set" => {
@@ -192,6 +205,7 @@ impl Request {
         Ok(Self {
             workload: workload.ok_or_else(|| Refusal::Misuse("--workload is missing".into()))?,
             threads: threads.ok_or_else(|| Refusal::Misuse("--threads is missing".into()))?,
+            salt: salt.ok_or_else(|| Refusal::Misuse("--salt is missing".into()))?,
             settings,
         })
     }
@@ -246,6 +260,14 @@ impl Request {
 
 /// The workload that checks how a harness summarises events.
 const CONFORMANCE_EVENTS: &str = "conformance/events";
+/// The workload that checks how a harness hands on and mixes the salt.
+const CONFORMANCE_SALT: &str = "conformance/salt";
+
+/// One unit of no work, whose answer is the salt mixed with an index.
+fn conformance_salt(request: &mut Request) -> Result<Work, Refusal> {
+    let (salt, index) = (request.salt, request.param("index")?);
+    Ok(Work::new(move || Iteration { answer: mix(salt, index), ops: 1, work: Some(1) }))
+}
 
 /// The workloads that check a harness rather than a runtime.
 fn conformance(request: &mut Request) -> Result<Work, Refusal> {
@@ -295,6 +317,8 @@ impl Contender<'_> {
     fn prepare(&self, mut request: Request) -> Result<Work, Refusal> {
         let prepare = if ["conformance", CONFORMANCE_EVENTS].contains(&&*request.workload) {
             conformance
+        } else if request.workload == CONFORMANCE_SALT {
+            conformance_salt
         } else {
             let found = self.workloads.iter().find(|(name, _)| *name == request.workload);
             let (_, prepare) = found.ok_or_else(|| {
@@ -481,6 +505,7 @@ pub fn converse(
     output: impl Write,
 ) -> Result<(), Refusal> {
     let request = Request::parse(args)?;
+    salt::set_of_process(request.salt);
     let mut work = contender.prepare(request)?;
     obey(&mut work, input, output)
 }
@@ -496,16 +521,27 @@ mod tests {
     #[test]
     fn a_value_may_contain_an_equals_sign() {
         let mut request =
-            request(&["--threads", "2", "--workload", "w", "--set", "k=a=b"]).unwrap();
+            request(&["--salt", "3", "--threads", "2", "--workload", "w", "--set", "k=a=b"])
+                .unwrap();
         assert_eq!(request.param::<String>("k").unwrap(), "a=b");
-        assert_eq!(request.threads, 2);
+        assert_eq!((request.threads, request.salt), (2, 3));
     }
 
     #[test]
     fn a_parameter_nobody_took_is_refused() {
-        let mut request =
-            request(&["--threads", "1", "--workload", "w", "--set", "n=1", "--set", "m=2"])
-                .unwrap();
+        let mut request = request(&[
+            "--threads",
+            "1",
+            "--workload",
+            "w",
+            "--salt",
+            "0",
+            "--set",
+            "n=1",
+            "--set",
+            "m=2",
+        ])
+        .unwrap();
         request.param::<u32>("n").unwrap();
         assert!(request.refuse_what_is_left().unwrap_err().to_string().contains("\"m\""));
     }

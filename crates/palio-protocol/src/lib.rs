@@ -2,6 +2,7 @@
 //!
 //! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share
 //!   it, so the two sides cannot drift apart.
+//! - [`salt`] mixes the salt of a process into its work.
 //! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and
 //!   printing, written once. A contender brings only its workloads.
 #![forbid(unsafe_code)]
@@ -9,9 +10,10 @@
 pub mod distribution;
 pub mod harness;
 pub mod message;
+pub mod salt;
 
 /// The version of the contract that this crate speaks.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// The sessions that every harness must pass, as TOML; `palio verify` plays them.
 pub const VECTORS: &str = include_str!("../vectors/conformance.toml");

@@ -268,15 +268,21 @@ impl FromStr for Description {
         match first.strip_prefix("protocol ").map(str::parse::<u32>) {
             Some(Ok(PROTOCOL_VERSION)) => {}
             Some(Ok(other)) => {
+                let old = if other < 2 { "; it does not know `--salt` yet" } else { "" };
                 return Err(Malformed::new(
                     first,
-                    format!("protocol {other} is not spoken here, only {PROTOCOL_VERSION}"),
+                    format!(
+                        "protocol {other} is not spoken here, only {PROTOCOL_VERSION}{old} \
+                         (docs/protocol.md says what changed)"
+                    ),
                 ));
             }
             _ => {
                 return Err(Malformed::new(
                     first,
-                    "a description starts with `protocol 1`, which is missing",
+                    format!(
+                        "a description starts with `protocol {PROTOCOL_VERSION}`, which is missing"
+                    ),
                 ));
             }
         }
@@ -404,26 +410,27 @@ mod tests {
 
     #[test]
     fn descriptions_survive_the_round_trip() {
-        let text = "protocol 1\nid tokio-mt\nruntime tokio 1.54.1\ntoolchain rustc 1.95.0\nflags -\n\
+        let text = "protocol 2\nid tokio-mt\nruntime tokio 1.54.1\ntoolchain rustc 1.95.0\nflags -\n\
                     workload fib\nworkload skynet\nknob event_interval 61\n";
         assert_eq!(text.parse::<Description>().unwrap().to_string(), text);
     }
 
     #[test]
     fn an_unknown_version_is_none() {
-        let text = "protocol 1\nid x\nruntime x unknown\ntoolchain y\nflags -\n";
+        let text = "protocol 2\nid x\nruntime x unknown\ntoolchain y\nflags -\n";
         assert_eq!(text.parse::<Description>().unwrap().version, None);
     }
 
     #[test]
     fn descriptions_that_are_none_say_why() {
         let cases = [
-            ("", "protocol 1"),
-            ("protocol 2\n", "not spoken"),
-            ("protocol 1\nid a\nid b\n", "twice"),
-            ("protocol 1\nid a\n", "`runtime` is missing"),
-            ("protocol 1\ncolour red\n", "unknown key"),
-            ("protocol 1\nid\n", "a key and a value"),
+            ("", "protocol 2"),
+            ("protocol 3\n", "not spoken"),
+            ("protocol 1\n", "does not know `--salt`"),
+            ("protocol 2\nid a\nid b\n", "twice"),
+            ("protocol 2\nid a\n", "`runtime` is missing"),
+            ("protocol 2\ncolour red\n", "unknown key"),
+            ("protocol 2\nid\n", "a key and a value"),
         ];
         for (text, reason) in cases {
             let error = text.parse::<Description>().unwrap_err().to_string();

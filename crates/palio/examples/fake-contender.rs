@@ -25,6 +25,8 @@ use palio_protocol::harness::{Contender, serve_args};
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
 const OPS: u64 = 10;
+/// The workload whose answer hangs on the salt.
+const SALTED: &str = "raise";
 /// What an iteration claims to take. It sleeps for as long, since Palio's own clock must see it
 /// pass; what is measured is the claim, so that tests measure alike.
 const CLAIMED_NS: u64 = 2_000_000;
@@ -39,6 +41,9 @@ struct Fake {
     state: PathBuf,
     faults: Vec<(String, String)>,
     from: u32,
+    /// What `--workload` and `--salt` say.
+    workload: String,
+    salt: u64,
     /// Which start for a workload this is, from 1; 0 for `--describe`.
     start: u32,
 }
@@ -60,7 +65,40 @@ impl Fake {
         if let Some(answer) = self.fault("answer") {
             return answer.replace("ESC", "\u{1b}");
         }
-        if self.at("wrong-answer", number) { "41".to_owned() } else { ANSWER.to_owned() }
+        if self.at("wrong-answer", number) {
+            "41".to_owned()
+        } else if self.workload == SALTED {
+            self.salted()
+        } else {
+            ANSWER.to_owned()
+        }
+    }
+
+    /// The answer of the salted workload, in which each unit's value is raised by the salt, and the
+    /// ways to it that do less than the work.
+    fn salted(&self) -> String {
+        let plain: u64 = ANSWER.parse().expect("a number");
+        let with = |units: u64, salt: u64| plain.wrapping_add(units.wrapping_mul(salt)).to_string();
+        if self.fault("constant").is_some() {
+            return with(0, 0);
+        }
+        if self.fault("replay").is_some() {
+            // What the process before knew, if there was one; and what this one knows, for the
+            // next.
+            let path = self.state.join("answer");
+            let old = fs::read_to_string(&path);
+            if self.start > self.from {
+                return old.expect("the process before wrote it");
+            }
+            let answer = with(OPS, self.salt);
+            fs::write(&path, &answer).expect("the state folder takes files");
+            return answer;
+        }
+        if self.fault("skip").is_some() {
+            // Half of the units, and all of them claimed.
+            return with(OPS / 2, self.salt);
+        }
+        with(OPS, self.salt)
     }
 
     fn sample(&self, number: u32, batch: u64) -> String {
@@ -128,7 +166,7 @@ impl Fake {
         if self.fault("describe-garbage").is_some() {
             return say("Usage: fake [OPTIONS]");
         }
-        let protocol = self.fault("describe-protocol").unwrap_or("1");
+        let protocol = self.fault("describe-protocol").unwrap_or("2");
         let id = self.fault("describe-id").unwrap_or(&self.id);
         // A test changes the version between two starts of Palio by writing this file.
         let version = fs::read_to_string(self.state.join("version"));
@@ -142,6 +180,7 @@ impl Fake {
             self.fault("describe-workload").unwrap_or("echo")
         ));
         say("workload tally");
+        say(&format!("workload {SALTED}"));
     }
 
     fn serve(&self) {
@@ -415,8 +454,10 @@ fn main() -> ExitCode {
     // The vectors of the contract are not what it lies about: those it plays with the real harness.
     let workload = rest.iter().position(|option| option == "--workload");
     let workload = workload.and_then(|at| rest.get(at + 1)).map(String::as_str);
-    let is_vector =
-        matches!(workload, None | Some("conformance" | "conformance/events" | "no/such_workload"));
+    let is_vector = matches!(
+        workload,
+        None | Some("conformance" | "conformance/events" | "conformance/salt" | "no/such_workload")
+    );
     if describe {
         fake.describe();
     } else if is_vector {
@@ -432,6 +473,9 @@ fn main() -> ExitCode {
         };
         return serve_args(honest, rest.into_iter());
     } else {
+        let salt = rest.iter().position(|option| option == "--salt").map(|at| rest[at + 1].parse());
+        fake.salt = salt.expect("the contract demands --salt").expect("a number");
+        fake.workload = workload.unwrap_or_default().to_owned();
         fake.start = count_start(&fake.state);
         fake.sign();
         fake.serve();

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use palio_protocol::message::Description;
+use palio_protocol::salt::mix;
 
 use crate::contender::Contender;
 use crate::record::{CellRecord, Outcome, RaceRecord};
@@ -135,6 +136,7 @@ impl Plan<'_> {
             params: instance.set.clone(),
             threads,
             answer: instance.answer.clone(),
+            salt: workload.salt,
             ops: instance.ops,
             work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,
@@ -214,6 +216,13 @@ pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usiz
     order
 }
 
+/// The salt of one process: of cell `cell` of race `race` in block `block`, or in its pilot.
+/// Another one for each, so that no process can know the answer of another.
+pub fn salt(seed: u64, race: usize, cell: usize, block: Option<u32>) -> u64 {
+    let stage = block.map_or(0, |block| u64::from(block) + 1);
+    [race as u64, cell as u64, stage].into_iter().fold(mix(seed, 0), mix)
+}
+
 /// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a
 /// crate's version.
 struct SplitMix64(u64);
@@ -235,6 +244,8 @@ impl SplitMix64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -257,6 +268,17 @@ mod tests {
         assert_ne!(block_order(7, 1, 0, 12), base);
         assert_ne!(block_order(7, 0, 2, 12), base);
         assert_eq!(block_order(7, 0, 0, 12), base);
+    }
+
+    #[test]
+    fn no_two_processes_of_a_run_share_a_salt_and_a_run_can_be_repeated() {
+        let mut salts = BTreeSet::new();
+        for (seed, race, cell, block) in (0..2).flat_map(|s| {
+            (0..8).flat_map(move |r| (0..8).flat_map(move |c| (0..8).map(move |b| (s, r, c, b))))
+        }) {
+            assert!(salts.insert(salt(seed, race, cell, Some(block).filter(|&b| b > 0))));
+        }
+        assert_eq!(salt(7, 1, 2, Some(3)), salt(7, 1, 2, Some(3)));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
+use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
 use crate::words::words;
 use crate::workload::{Model, Prediction, Preset, Scope, Settings};
@@ -117,7 +118,11 @@ pub struct RaceRecord {
     pub unit: String,
     pub params: Settings,
     pub threads: u32,
+    /// What every sample must answer; under the salt 0, if the workload is salted.
     pub answer: String,
+    /// Where the salt enters, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt: Option<Rule>,
     pub ops: u64,
     pub work: Option<u64>,
     pub elapsed_ns_min: Option<u64>,
@@ -185,6 +190,9 @@ pub struct InvocationRecord {
     /// Place in the order of the block, from 0.
     pub position: u32,
     pub started_at: String,
+    /// What `--salt` gave it; `None` in runs of an older Palio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt: Option<u64>,
     pub outcome: Outcome,
     pub detail: Option<String>,
     pub resources: Resources,
@@ -312,9 +320,24 @@ impl RaceRecord {
         let times = |cell: &CellRecord| cell.block_times(self.statistic, blocks);
         Some(NoiseFloor::measure(&times(twin)?, &times(shadow)?))
     }
+
+    /// What every sample of a process with this salt must answer.
+    ///
+    /// # Errors
+    /// The race lacks what its rule needs; no race does whose workload was read from a catalogue.
+    pub fn answer_under(&self, salt: u64) -> anyhow::Result<String> {
+        let plain = Plain { set: &self.params, ops: self.ops, answer: &self.answer };
+        self.salt.map_or_else(|| Ok(self.answer.clone()), |rule| rule.answer(plain, salt))
+    }
 }
 
 impl CellRecord {
+    /// The command of a process with this salt.
+    pub fn command_with(&self, salt: Option<u64>) -> Vec<String> {
+        let salt = salt.map(|salt| ["--salt".to_owned(), salt.to_string()]);
+        self.command.iter().cloned().chain(salt.into_iter().flatten()).collect()
+    }
+
     /// The locations of its invocations in the first `blocks` blocks.
     pub fn block_times(&self, statistic: Option<Statistic>, blocks: u32) -> Option<BlockTimes> {
         let mut by_block = vec![Vec::new(); blocks as usize];
@@ -373,6 +396,8 @@ mod tests {
         assert_eq!(words(Model::ALL).join(" "), "async fork-join");
         assert_eq!(words(Scope::ALL).join(" "), "steady cold");
         assert_eq!(words(Preset::ALL).join(" "), "quick native published");
+        let rules = "start each fib skynet nqueens matmul sleepers primes returns";
+        assert_eq!(words(Rule::ALL).join(" "), rules);
         assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max max polls");
     }
 

@@ -7,12 +7,12 @@
 mod file;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use anyhow::{Context, Result};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::prediction::{Order, Prediction, Relation};
+use crate::salt::Rule;
 use crate::stats::Statistic;
 use crate::suggest::nearest;
 use crate::words::words;
@@ -105,72 +105,6 @@ words! {
     }
 }
 
-/// A prediction of the catalogue about two contenders, which every run checks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Prediction {
-    /// Written `a < b` (a is faster) or `a ~ b` (they are close).
-    #[serde(rename = "expect")]
-    #[schemars(with = "String")]
-    pub order: Order,
-    pub because: String,
-    /// For `~`: the largest ratio that still counts as close.
-    #[serde(default = "close")]
-    pub within: f64,
-}
-
-fn close() -> f64 {
-    1.25
-}
-
-/// The two sides of a [`Prediction`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Order {
-    pub left: String,
-    pub relation: Relation,
-    pub right: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    Faster,
-    Close,
-}
-
-impl TryFrom<String> for Order {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let (left, relation, right) = match text.split_whitespace().collect::<Vec<_>>()[..] {
-            [left, "<", right] => (left, Relation::Faster, right),
-            [left, "~", right] => (left, Relation::Close, right),
-            _ => {
-                return Err(format!(
-                    "{text:?} is no prediction: write `a < b` (a is faster) or `a ~ b` (they are close)"
-                ));
-            }
-        };
-        Ok(Self { left: left.to_owned(), relation, right: right.to_owned() })
-    }
-}
-
-impl From<Order> for String {
-    fn from(order: Order) -> Self {
-        order.to_string()
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = match self.relation {
-            Relation::Faster => '<',
-            Relation::Close => '~',
-        };
-        write!(f, "{} {sign} {}", self.left, self.right)
-    }
-}
-
 /// A workload of one size: what it means under one preset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Instance {
@@ -202,6 +136,11 @@ pub struct Workload {
     /// one.
     pub variants: Vec<Settings>,
     pub predictions: Vec<Prediction>,
+    /// Where the salt of a process enters the work; `None` if it does not, and then there is a
+    /// reason.
+    pub salt: Option<Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsalted: Option<String>,
     /// No honest sample can be shorter.
     pub elapsed_ns_min: Option<u64>,
     /// What is ranked instead of the time of an iteration: a number of the distribution of its
@@ -280,17 +219,5 @@ pub(crate) fn unknown<'a>(
             format!("there is no {what} {name:?}; did you mean {near:?}? `{list}` shows them all")
         }
         None => format!("there is no {what} {name:?}; `{list}` shows them all"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn predictions_parse() {
-        let order = Order::try_from("a < b".to_owned()).unwrap();
-        assert_eq!((order.relation, order.to_string().as_str()), (Relation::Faster, "a < b"));
-        assert!(Order::try_from("a > b".to_owned()).is_err());
     }
 }

@@ -462,9 +462,18 @@ mod describing {
     #[test]
     fn another_protocol() {
         race(
-            Fake::new("bad").fault("describe-protocol:2"),
+            Fake::new("bad").fault("describe-protocol:3"),
             "not-built",
-            &["protocol 2 is not spoken here"],
+            &["protocol 3 is not spoken here"],
+        );
+    }
+
+    #[test]
+    fn a_protocol_without_a_salt() {
+        race(
+            Fake::new("bad").fault("describe-protocol:1"),
+            "not-built",
+            &["protocol 1 is not spoken here", "does not know `--salt` yet", "docs/protocol.md"],
         );
     }
 

@@ -264,7 +264,7 @@ fn verify_finds_a_wrong_answer_and_exits_with_1() {
     let run = project.palio(&["verify", "-t", "1"]).run().exits(1);
     run.prints(&["FAIL bad", "it answered 41", "keeps the contract"]);
     let run = project.palio(&["verify", "-t", "1", "-c", "good", "--json"]).run().exits(0);
-    assert_eq!(run.json().as_array().unwrap().len(), 3);
+    assert_eq!(run.json().as_array().unwrap().len(), 4);
 }
 
 #[test]

@@ -55,3 +55,72 @@ fn work_that_nobody_counted_is_not_certified() {
         assert!(text.replace('\n', " ").contains("not certified: the work of bad"), "{format}");
     }
 }
+
+/// Races `bad` on the salted workload, and checks that its answers are found out.
+#[track_caller]
+fn is_found_out(bad: Fake) {
+    let project = Project::good_and(bad);
+    let race = project.race().set("--workload", "raise").set("--reference", "good");
+    let report = race.run().exits(0).json();
+    assert_eq!(report["races"][0]["salted"], true);
+    assert_eq!(entry(&report, "good")["outcome"], "ok", "{report:#}");
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "wrong-answer", "{bad:#}");
+    assert!(bad["rank"].is_null());
+}
+
+#[test]
+fn the_constant_of_the_catalogue_is_no_answer() {
+    is_found_out(Fake::new("bad").fault("constant").fault("claim:1000"));
+}
+
+#[test]
+fn the_answer_of_the_process_before_is_no_answer() {
+    is_found_out(Fake::new("bad").fault("replay"));
+}
+
+#[test]
+fn the_answer_of_half_of_the_work_is_no_answer() {
+    is_found_out(Fake::new("bad").fault("skip"));
+}
+
+#[test]
+fn a_replay_is_found_out_against_the_shadow_too() {
+    // Nothing but the reference and its shadow: whoever starts second knows the first answer.
+    let project = Project::new().with(Fake::new("bad").fault("replay"));
+    let report = project.race().set("--workload", "raise").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "wrong-answer");
+}
+
+#[test]
+fn every_process_has_a_salt_of_its_own_and_a_seed_repeats_them() {
+    let salts = |seed: &str| {
+        let project = Project::good_and(Fake::new("other"));
+        project.race().set("--seed", seed).run().exits(0);
+        let stored = project.stored();
+        let cells = support::cells(&stored).into_iter();
+        let invocations = cells.flat_map(|cell| cell["invocations"].as_array().unwrap());
+        invocations.map(|i| i["salt"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let first = salts("1");
+    // Two pilots, and two blocks of two contenders and a shadow.
+    assert_eq!(first.len(), 8);
+    let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+    assert_eq!(distinct.len(), first.len());
+    assert_eq!(salts("1"), first);
+    assert!(salts("2").iter().all(|salt| !first.contains(salt)));
+}
+
+/// What no salt and no clock can find out; `docs/bias.md` says so. Should this test fail, it can,
+/// and the document is to be mended.
+#[test]
+fn an_answer_that_is_computed_without_the_work_is_believed() {
+    // It knows the formula, sleeps a hundredth of the time, and says so.
+    let project = Project::good_and(Fake::new("bad").fault("claim:20000"));
+    let race = project.race().set("--workload", "raise").set("--reference", "good");
+    let report = race.run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "ok");
+    assert!(
+        entry(&report, "bad")["value_ns"].as_f64() < entry(&report, "good")["value_ns"].as_f64()
+    );
+}

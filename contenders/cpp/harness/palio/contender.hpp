@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "request.hpp"
+#include "salt.hpp"
 #include "work.hpp"
 
 #ifndef PALIO_FLAGS
@@ -46,7 +47,7 @@ struct Contender {
     std::string flags = PALIO_FLAGS;
 
     std::string describe() const {
-        std::string text = "protocol 1\nid " + id + "\nruntime " + runtime + " " + version + "\ntoolchain " +
+        std::string text = "protocol 2\nid " + id + "\nruntime " + runtime + " " + version + "\ntoolchain " +
                            toolchain + "\nflags " + flags + "\n";
         for (const auto& [name, prepare] : workloads) text += "workload " + name + "\n";
         for (const auto& [name, value] : knobs) text += "knob " + name + " " + value + "\n";
@@ -54,8 +55,7 @@ struct Contender {
     }
 
     Work prepare(Request request) const {
-        const bool given = request.workload() == "conformance" || request.workload() == conformance_events;
-        Work work = given ? conformance(request) : find(request)(request);
+        Work work = is_conformance(request) ? conformance(request) : find(request)(request);
         request.refuse_what_is_left();
         return work;
     }
@@ -76,8 +76,20 @@ private:
     // A name of its own, so that a harness without events can refuse it as any other workload.
     static constexpr const char* conformance_events = "conformance/events";
 
+    // One unit of no work, whose answer is the salt mixed with an index.
+    static constexpr const char* conformance_salt = "conformance/salt";
+
+    static bool is_conformance(const Request& request) {
+        const std::string& name = request.workload();
+        return name == "conformance" || name == conformance_events || name == conformance_salt;
+    }
+
     // The workloads that check a harness rather than a runtime.
     static Work conformance(Request& request) {
+        if (request.workload() == conformance_salt) {
+            const auto mixed = mix(request.salt(), request.param<std::uint64_t>("index"));
+            return Work::plain([=] { return Iteration{.answer = mixed, .ops = 1, .work = 1}; });
+        }
         auto answer = request.param<std::string>("answer");
         const auto ops = request.param<std::uint64_t>("ops");
         const auto text = request.param<std::string>("work");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ public:
     static Request parse(const std::vector<std::string>& args) {
         std::optional<std::string> workload;
         std::optional<std::size_t> threads;
+        std::optional<std::uint64_t> salt;
         Request request;
         for (auto arg = args.begin(); arg != args.end();) {
             const std::string& option = *arg++;
@@ -35,6 +37,13 @@ public:
                     throw Refusal::misuse("--threads " + palio::quoted(text) + " is not an integer of at least 1");
                 }
                 set_once(threads, *count, option);
+            } else if (option == "--salt") {
+                const std::string& text = value();
+                const auto number = palio::parse<std::uint64_t>(text);
+                if (!number) {
+                    throw Refusal::misuse("--salt " + palio::quoted(text) + " is not a whole number of 64 bits");
+                }
+                set_once(salt, *number, option);
             } else if (option == "--set") {
                 request.set(value());
             } else {
@@ -43,13 +52,17 @@ public:
         }
         if (!workload) throw Refusal::misuse("--workload is missing");
         if (!threads) throw Refusal::misuse("--threads is missing");
+        if (!salt) throw Refusal::misuse("--salt is missing");
         request.workload_ = *std::move(workload);
         request.threads_ = *threads;
+        request.salt_ = *salt;
         return request;
     }
 
     const std::string& workload() const { return workload_; }
     std::size_t threads() const { return threads_; }
+    // Fresh for every process, and to be mixed into the work as its definition says.
+    std::uint64_t salt() const { return salt_; }
 
     // Takes the workload's parameter `key`, which must be there.
     template <class T>
@@ -98,6 +111,7 @@ private:
 
     std::string workload_;
     std::size_t threads_ = 0;
+    std::uint64_t salt_ = 0;
     std::map<std::string, std::string> settings_;
 };
 

@@ -7,12 +7,32 @@
 
 namespace palio::fib {
 
-// A call returns its value in the low 32 bits and the forks below it in the high ones.
+// A call returns its value in the low 32 bits and the forks below it in the high ones, to which
+// each leaf adds the salt.
 using Packed = std::uint64_t;
+
+// What the salt adds to every leaf: even, so that the forks can be told from it. Read where a leaf
+// is and not passed down to it, since a number more in every frame would be a cost that the
+// workload does not have.
+inline Packed salt = 0;
+
+// What a call returns that forks no more.
+inline Packed leaf(unsigned n) { return n + salt; }
 
 // Joins two calls: both halves add without a carry between them, and the fork of these two is one
 // more.
 constexpr Packed join(Packed x, Packed y) { return x + y + (Packed{1} << 32); }
+
+// The forks f out of f + salt * (f + 1) modulo 2^32: the salt came once from each leaf, of which
+// there is one more than forks.
+constexpr std::uint32_t forks(std::uint32_t upper, std::uint32_t salt) {
+    const std::uint32_t factor = salt + 1;
+    // Newton's iteration for the inverse of an odd number, which has 3 right bits to begin with and
+    // twice as many after each step.
+    std::uint32_t inverse = factor;
+    for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - factor * inverse;
+    return (upper - salt) * inverse;
+}
 
 // `root(n)` computes a Packed inside the runtime.
 template <class Root>
@@ -24,10 +44,11 @@ Work prepare(Request& request, Root root) {
         throw Refusal::misuse("--set n=" + std::to_string(n) + ": fib counts its forks in 32 bits, so n is at most " +
                               std::to_string(n_max));
     }
+    salt = (request.salt() & 0xffff'fffe) << 32;
     return Work::plain([=] {
         const Packed packed = root(n);
-        const std::uint64_t forks = packed >> 32;
-        return Iteration{.answer = packed & 0xffff'ffff, .ops = forks, .work = forks};
+        const std::uint64_t done = forks(static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(salt >> 32));
+        return Iteration{.answer = packed, .ops = done, .work = done};
     });
 }
 

@@ -86,11 +86,12 @@ private:
 template <class Root>
 class Stages final : public Staged {
 public:
-    Stages(std::size_t n, Root root) : root_(std::move(root)), n_(n), a_(n), b_(n), c_(n) {
+    Stages(std::size_t n, std::uint64_t salt, Root root) : root_(std::move(root)), n_(n), a_(n), b_(n), c_(n) {
         for (std::size_t i = 0; i < n; ++i) {
             for (std::size_t j = 0; j < n; ++j) {
-                a_.at(i, j) = static_cast<float>((i + 2 * j) % 5);
-                b_.at(i, j) = static_cast<float>((3 * i + j) % 7);
+                a_.at(i, j) = static_cast<float>(mix(salt, i * n + j) % 5);
+                // Its cells are numbered on from those of A.
+                b_.at(i, j) = static_cast<float>(mix(salt, n * n + i * n + j) % 7);
             }
         }
     }
@@ -126,7 +127,7 @@ Work prepare(Request& request, Root root) {
     if (n < base_size || n > n_max || !std::has_single_bit(n)) {
         throw Refusal::misuse("--set n=" + std::to_string(n) + " is not a power of two from 32 to 16384");
     }
-    return Work::staged(std::make_unique<Stages<Root>>(n, std::move(root)));
+    return Work::staged(std::make_unique<Stages<Root>>(n, request.salt(), std::move(root)));
 }
 
 }  // namespace palio::matmul

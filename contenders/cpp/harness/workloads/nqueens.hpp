@@ -14,8 +14,12 @@ namespace palio::nqueens {
 // the compiler unroll what others loop over.
 constexpr std::size_t n_max = 16;
 
+// The salt. Read at a solution and not passed down to it: it would make every placement larger.
+inline std::uint64_t salt = 0;
+
 // What a task found.
 struct Below {
+    // The sum of their weights.
     std::uint64_t solutions;
     std::uint64_t placements;
 
@@ -36,7 +40,10 @@ struct Placement {
     bool is_full() const { return rows == n; }
 
     // What this placement adds to what its children find; the empty board is none.
-    Below own() const { return {.solutions = is_full(), .placements = rows > 0}; }
+    Below own() const { return {.solutions = is_full() ? weight() : 0, .placements = rows > 0}; }
+
+    // What a solution counts: the column of its last queen, mixed with the salt.
+    std::uint64_t weight() const { return mix(salt, board[rows - 1]); }
 
     // Whether a queen in the next row is attacked by none of the rows above.
     bool is_legal(std::uint8_t column) const {
@@ -64,6 +71,7 @@ Work prepare(Request& request, Root root) {
     if (n == 0 || n > n_max) {
         throw Refusal::misuse("--set n=" + std::to_string(n) + " is not in 1..=" + std::to_string(n_max));
     }
+    salt = request.salt();
     const Placement empty{.board = {}, .rows = 0, .n = static_cast<std::uint8_t>(n)};
     return Work::plain([=] {
         const Below all = root(empty);

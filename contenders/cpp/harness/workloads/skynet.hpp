@@ -21,15 +21,16 @@ struct Below {
     }
 };
 
-// `root(first, size)` runs the root task inside the runtime and gives its Below.
+// `root(first, size)` runs the root task, whose indices start from the salt, inside the runtime and
+// gives its Below.
 template <class Root>
 Work prepare(Request& request, Root root) {
     const auto leaves = request.param<std::uint64_t>("leaves");
     auto rest = leaves;
     while (rest != 0 && rest % children == 0) rest /= children;
     if (rest != 1) throw Refusal::misuse("--set leaves=" + std::to_string(leaves) + " is not a power of ten");
-    return Work::plain([=] {
-        const Below all = root(std::uint64_t{0}, leaves);
+    return Work::plain([=, salt = request.salt()] {
+        const Below all = root(salt, leaves);
         return Iteration{.answer = all.sum, .ops = all.tasks, .work = all.tasks};
     });
 }

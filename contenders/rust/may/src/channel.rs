@@ -9,6 +9,7 @@ use may::go;
 use may::sync::Semphore;
 use may::sync::mpsc::{Receiver, channel};
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::scheduler::{join, one_thread, run, start, start_later};
 
@@ -30,11 +31,12 @@ fn pair(i: u64) -> u64 {
 pub(crate) fn ping_pong(request: &mut Request) -> Result<Work, Refusal> {
     let pairs: u64 = request.param("pairs")?;
     start(request)?;
+    let salt = request.salt;
     let root = move || {
-        let handles: Vec<_> = (0..pairs).map(|i| go!(move || pair(i))).collect();
-        let (mut answer, mut ops, mut work) = (0, 0, 0);
+        let handles: Vec<_> = (0..pairs).map(|i| go!(move || pair(salt.wrapping_add(i)))).collect();
+        let (mut answer, mut ops, mut work) = (0_u64, 0, 0);
         for handle in handles {
-            answer += join(handle);
+            answer = answer.wrapping_add(join(handle));
             ops += 1;
             work += PAIR;
         }
@@ -47,7 +49,9 @@ pub(crate) fn ping_pong_oneshot(request: &mut Request) -> Result<Work, Refusal> 
     let rounds: u64 = request.param("rounds")?;
     start_later(request)?;
     // One echo has been spawned when its number is back.
-    let root = move || (0..rounds).map(|i| Tally { answer: pair(i), work: 1 }).sum::<Tally>();
+    let salt = request.salt;
+    let round = move |i| Tally { answer: pair(salt.wrapping_add(i)), work: 1 };
+    let root = move || (0..rounds).map(round).sum::<Tally>();
     Ok(Work::new(move || run(root).into()))
 }
 
@@ -68,6 +72,7 @@ fn contention(request: &mut Request) -> Result<Work, Refusal> {
             let sender = sender.clone();
             go!(move || {
                 for number in producer * messages..(producer + 1) * messages {
+                    let number = salt::of_process().wrapping_add(number);
                     sender.send(number).expect("the consumer receives until the end");
                 }
             });
@@ -95,7 +100,7 @@ pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal>
     let root = move || {
         let (sender, receiver) = channel();
         for number in 0..messages {
-            sender.send(number).expect("this task receives");
+            sender.send(salt::of_process().wrapping_add(number)).expect("this task receives");
         }
         let receive = |_| receiver.recv().expect("this task has sent");
         (0..messages).map(receive).map(|answer| Tally { answer, work: 1 }).sum::<Tally>()
@@ -112,6 +117,7 @@ pub(crate) fn uncontended_cold(request: &mut Request) -> Result<Work, Refusal> {
         let (sender, receiver) = channel();
         let producer = go!(move || {
             for number in 0..messages {
+                let number = salt::of_process().wrapping_add(number);
                 sender.send(number).expect("the consumer receives until the end");
             }
         });

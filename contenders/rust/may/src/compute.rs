@@ -7,6 +7,7 @@ use fork_join_workloads::Tally;
 use may::coroutine::{Builder, sleep};
 use may::go;
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+use palio_protocol::salt;
 use task_work::{planned_panic, primes_of, silence_planned_panics, sleeper_ms};
 
 use crate::scheduler::{join, run, start_later};
@@ -15,7 +16,7 @@ pub(crate) fn primes(request: &mut Request) -> Result<Work, Refusal> {
     let (limit, tasks): (u64, u64) = (request.param("limit")?, request.param("tasks")?);
     start_later(request)?;
     let root = move || {
-        let spawn = |task| go!(move || primes_of(task, tasks, limit));
+        let spawn = |task| go!(move || primes_of(task, tasks, limit, salt::of_process()));
         let handles: Vec<_> = (0..tasks).map(spawn).collect();
         handles.into_iter().map(|handle| Tally { answer: join(handle), work: 1 }).sum::<Tally>()
     };
@@ -27,7 +28,7 @@ pub(crate) fn many_timers(request: &mut Request) -> Result<Work, Refusal> {
     start_later(request)?;
     let sleeper = |i| {
         go!(move || {
-            let ms = sleeper_ms(i);
+            let ms = sleeper_ms(salt::of_process(), i);
             sleep(Duration::from_millis(ms));
             ms
         })
@@ -47,11 +48,12 @@ const fn stack_words(depth: usize) -> usize {
     depth * WORDS_PER_CALL + WORDS_BESIDE
 }
 
-/// Calls itself until it is `depth` deep, and counts the calls on the way back. What comes back
+/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. What comes back
 /// passes through `black_box`, or the compiler would make a loop of it.
 #[inline(never)]
 fn recurse(depth: usize) -> u64 {
-    if depth == 1 { 1 } else { black_box(recurse(depth - 1)) + 1 }
+    let below = if depth == 1 { salt::of_process() } else { black_box(recurse(depth - 1)) };
+    below.wrapping_add(1)
 }
 
 pub(crate) fn deep_recursion(request: &mut Request) -> Result<Work, Refusal> {
@@ -65,13 +67,14 @@ pub(crate) fn deep_recursion(request: &mut Request) -> Result<Work, Refusal> {
     start_later(request)?;
     let root = move || {
         let task = Builder::new().stack_size(stack_words(depth));
-        let calls = join(go!(task, move || recurse(depth)).expect("there is memory for a stack"));
-        Tally { answer: calls, work: calls }
+        let count = join(go!(task, move || recurse(depth)).expect("there is memory for a stack"));
+        Tally { answer: count, work: count.wrapping_sub(salt::of_process()) }
     };
     Ok(Work::new(move || run(root).into()))
 }
 
-/// What one task that returned adds to the answer of catch_unwind_panics; one that panicked adds 1.
+/// What a task of catch_unwind_panics returns, beside the salt; one that panicked adds 1 to the
+/// answer.
 const RETURNED: u64 = 1_000_000;
 
 pub(crate) fn catch_unwind_panics(request: &mut Request) -> Result<Work, Refusal> {
@@ -83,13 +86,14 @@ pub(crate) fn catch_unwind_panics(request: &mut Request) -> Result<Work, Refusal
             if i % 2 == 1 {
                 planned_panic();
             }
+            salt::of_process().wrapping_add(RETURNED)
         })
     };
     let root = move || {
         let handles: Vec<_> = (0..tasks).map(task).collect();
-        let (mut answer, mut joined) = (0, 0);
+        let (mut answer, mut joined) = (0_u64, 0);
         for handle in handles {
-            answer += if handle.join().is_ok() { RETURNED } else { 1 };
+            answer = answer.wrapping_add(handle.join().unwrap_or(1));
             joined += 1;
         }
         Iteration { answer, ops: joined, work: Some(joined) }

@@ -9,6 +9,7 @@ use may::coroutine::{JoinHandle, yield_now};
 use may::go;
 use may::sync::mpsc::{Sender, channel};
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::background::{Background, busy_chain, chain};
 use crate::scheduler::{join, one_thread, run, start, start_later};
@@ -103,7 +104,8 @@ pub(crate) fn many_remote(request: &mut Request) -> Result<Work, Refusal> {
     }
     start(request)?;
     let each = tasks / spawners;
-    let spawner = move || sum((0..each).map(|_| go!(|| 1)).collect());
+    let spawner =
+        move || sum((0..each).map(|_| go!(|| salt::of_process().wrapping_add(1))).collect());
     Ok(Work::new(move || {
         let handles: Vec<_> = (0..spawners).map(|_| go!(spawner)).collect();
         handles.into_iter().map(join).sum::<Tally>().into()
@@ -115,7 +117,7 @@ pub(crate) fn yield_once(request: &mut Request) -> Result<Work, Refusal> {
     start(request)?;
     let two = || {
         yield_now();
-        2
+        salt::of_process().wrapping_add(2)
     };
     Ok(Work::new(move || run(move || sum((0..tasks).map(|_| go!(two)).collect())).into()))
 }
@@ -158,26 +160,27 @@ pub(crate) fn yield_in_hot_loop(request: &mut Request) -> Result<Work, Refusal> 
     yield_many_cold(request)
 }
 
-fn spawn_link(links: u64, depth: u64, done: Sender<u64>) {
+/// The link that counts to `count` of a chain that ends at `last`.
+fn spawn_link(count: u64, last: u64, done: Sender<u64>) {
     go!(move || {
-        if links == depth {
-            done.send(links).expect("the root waits");
+        if count == last {
+            done.send(count).expect("the root waits");
         } else {
-            spawn_link(links + 1, depth, done);
+            spawn_link(count.wrapping_add(1), last, done);
         }
     });
 }
 
 fn chained_spawn(request: &mut Request) -> Result<Work, Refusal> {
-    let depth = request.param("depth")?;
+    let (salt, depth): (u64, u64) = (request.salt, request.param("depth")?);
     if depth == 0 {
         return Err(Refusal::Misuse("--set depth=0: a chain has at least one link".into()));
     }
     let root = move || {
         let (done, ended) = channel();
-        spawn_link(1, depth, done);
-        let links = ended.recv().expect("the last link sends");
-        Tally { answer: links, work: links }
+        spawn_link(salt.wrapping_add(1), salt.wrapping_add(depth), done);
+        let count = ended.recv().expect("the last link sends");
+        Tally { answer: count, work: count.wrapping_sub(salt) }
     };
     Ok(Work::new(move || run(root).into()))
 }

@@ -105,8 +105,10 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             Err(_) => "no measured sample".to_owned(),
         };
         lines.push(format!(
-            "  {stage} at {} ({}): {summary}",
-            invocation.started_at, invocation.outcome
+            "  {stage} at {} ({}){}: {summary}",
+            invocation.started_at,
+            invocation.outcome,
+            invocation.salt.map_or_else(String::new, |salt| format!(" --salt {salt}"))
         ));
         let each: Vec<String> = invocation
             .samples
@@ -134,7 +136,8 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         }
     }
     if let Some(schedule) = cell.schedule {
-        let command = crate::report::summary::shell_line(&cell.command);
+        let salt = cell.invocations.last().and_then(|invocation| invocation.salt);
+        let command = crate::report::summary::shell_line(&cell.command_with(salt));
         let input = format!("printf 'run {} {}\\nquit\\n'", schedule.samples, schedule.batch);
         lines.push(format!("  by hand:    {input} | {command}"));
         lines.push(format!("  under perf: {input} | perf record -g -- {command}"));

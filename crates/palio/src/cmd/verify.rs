@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use palio_protocol::salt::mix;
 
 use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
@@ -262,7 +264,9 @@ fn verify(
     if cell.outcome != Outcome::Pending {
         return (cell.outcome, cell.detail.clone().unwrap_or_default());
     }
-    let mut conversation = match Conversation::start(race, cell, limits, interrupted, &mut |_| ()) {
+    let salt = fresh_salt();
+    let started = Conversation::start(race, cell, salt, limits, interrupted, &mut |_| ());
+    let mut conversation = match started {
         Ok(conversation) => conversation,
         Err(result) => return (result.outcome, result.detail.unwrap_or_default()),
     };
@@ -274,14 +278,23 @@ fn verify(
     let result = conversation.finish();
     if result.outcome != Outcome::Ok {
         let stderr = result.stderr.map(|text| format!("\n{text}")).unwrap_or_default();
-        return (result.outcome, result.detail.unwrap_or_default() + &stderr);
+        let detail = result.detail.unwrap_or_default();
+        return (result.outcome, format!("{detail} (--salt {salt}){stderr}"));
     }
     let counted = result.samples.iter().all(|sample| sample.work.is_some());
     let work = match race.work {
         Some(work) if counted => format!("work {work} certified"),
         _ => "work not certified".to_owned(),
     };
-    (Outcome::Ok, format!("answer {}, {work}", race.answer))
+    let answer = race.answer_under(salt).unwrap_or_default();
+    let salted = if race.salt.is_some() { format!(" for the salt {salt}") } else { String::new() };
+    (Outcome::Ok, format!("answer {answer}{salted}, {work}"))
+}
+
+/// Another one every time: an answer that was right yesterday must not pass for today's.
+fn fresh_salt() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    mix(now.as_secs(), u64::from(now.subsec_nanos()))
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ const ENTRIES: &[&str] = &[
     "accounted_cpu_percent",
     "certified",
     "doubts",
+    "salted",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -158,6 +159,7 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(entry.accounted_cpu_percent);
     out.number(entry.certified);
     out.text(&entry.doubts.join("; "));
+    out.number(Some(race.salted));
     out.end();
 }
 

@@ -64,8 +64,11 @@ pub struct Race {
     /// What `ops` counts, in the singular.
     pub unit: String,
     pub scope: Scope,
-    /// The answer that every sample had to give.
+    /// The answer that every sample had to give; where the race is salted, under the salt 0.
     pub answer: String,
+    /// Whether each process had to give another answer, which its salt demands.
+    #[serde(default)]
+    pub salted: bool,
     /// Units in one iteration.
     pub ops: u64,
     /// What is ranked of its events, which are its units; `null` for the time of an iteration.

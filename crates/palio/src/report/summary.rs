@@ -273,6 +273,7 @@ impl<'a> MeasuredRace<'a> {
             unit: race.unit.clone(),
             scope: race.scope,
             answer: race.answer.clone(),
+            salted: race.salt.is_some(),
             ops: race.ops,
             statistic: race.statistic,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
@@ -529,7 +530,9 @@ fn interval(ratio: &RatioInterval) -> Interval {
 
 /// The command that runs a cell by hand, for a shell.
 fn by_hand(cell: &CellRecord, samples: u32, batch: u32) -> String {
-    format!("printf 'run {samples} {batch}\\nquit\\n' | {}", shell_line(&cell.command))
+    let salt = cell.invocations.last().and_then(|invocation| invocation.salt);
+    let command = cell.command_with(salt);
+    format!("printf 'run {samples} {batch}\\nquit\\n' | {}", shell_line(&command))
 }
 
 /// A command as it is typed into a shell.

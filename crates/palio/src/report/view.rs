@@ -239,7 +239,11 @@ impl Race {
             format!(
                 "all {} samples answered {} after {}{rest}",
                 units::count(samples),
-                printable(&self.answer),
+                if self.salted {
+                    "what the salt of their process demands".to_owned()
+                } else {
+                    format!("{} (unsalted: the same everywhere)", printable(&self.answer))
+                },
                 units::plural(self.ops as usize, &self.unit)
             )
         })

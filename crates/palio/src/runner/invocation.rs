@@ -38,6 +38,8 @@ enum Failure {
 /// A conversation in progress.
 pub struct Conversation<'a> {
     race: &'a RaceRecord,
+    /// The answer that this process's salt demands.
+    expected: String,
     process: Process,
     interrupted: &'a AtomicBool,
     spans: Vec<SpanRecord>,
@@ -52,23 +54,33 @@ impl std::fmt::Debug for Conversation<'_> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Starts the contender of `cell`, and tells `started` its process id before anything else.
+    /// Starts the contender of `cell` with this salt, and tells `started` its process id before
+    /// anything else.
     ///
     /// # Errors
     /// It cannot be started at all.
     pub fn start(
         race: &'a RaceRecord,
         cell: &CellRecord,
+        salt: u64,
         limits: &Limits,
         interrupted: &'a AtomicBool,
         started: &mut dyn FnMut(u32),
     ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
-        match Process::start(&cell.command, timeout, limits.memory_mib) {
-            Ok(process) => {
+        // Before it starts, since nothing may compute while a contender does.
+        let started_with = race.answer_under(salt).map_err(|error| format!("{error:#}"));
+        let process = started_with.and_then(|expected| {
+            Process::start(&cell.command_with(Some(salt)), timeout, limits.memory_mib)
+                .map(|process| (expected, process))
+                .map_err(|error| format!("{} cannot be started: {error}", cell.command[0]))
+        });
+        match process {
+            Ok((expected, process)) => {
                 started(process.id());
                 Ok(Self {
                     race,
+                    expected,
                     process,
                     interrupted,
                     spans: Vec::new(),
@@ -76,9 +88,9 @@ impl<'a> Conversation<'a> {
                     failure: None,
                 })
             }
-            Err(error) => Err(Box::new(Finished {
+            Err(reason) => Err(Box::new(Finished {
                 outcome: Outcome::Crashed,
-                detail: Some(format!("{} cannot be started: {error}", cell.command[0])),
+                detail: Some(reason),
                 stderr: None,
                 resources: Resources::default(),
                 spans: Vec::new(),
@@ -153,11 +165,11 @@ impl<'a> Conversation<'a> {
     fn check(&self, sample: &Sample, batch: u32) -> Option<String> {
         let race = self.race;
         let times = u64::from(batch);
-        if sample.answer != race.answer {
+        if sample.answer != self.expected {
             return Some(format!(
                 "it answered {}, and {} is right",
                 shown(&sample.answer),
-                race.answer
+                self.expected
             ));
         }
         // A contender counts in 64 bits too, so what does not fit can only be wrong.
@@ -205,7 +217,7 @@ impl<'a> Conversation<'a> {
             batch,
             elapsed_ns: sample.elapsed_ns,
             ops: sample.ops,
-            answer: (sample.answer != self.race.answer).then_some(sample.answer),
+            answer: (sample.answer != self.expected).then_some(sample.answer),
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
@@ -359,12 +371,14 @@ impl Conversation<'_> {
 pub fn measure(
     race: &RaceRecord,
     cell: &CellRecord,
+    salt: u64,
     schedule: Schedule,
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
 ) -> Finished {
-    let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
+    let mut conversation = match Conversation::start(race, cell, salt, limits, interrupted, started)
+    {
         Ok(conversation) => conversation,
         Err(result) => return *result,
     };
@@ -389,11 +403,13 @@ const LONG_NS_MIN: f64 = 1e9;
 pub fn pilot(
     race: &RaceRecord,
     cell: &CellRecord,
+    salt: u64,
     limits: &Limits,
     interrupted: &AtomicBool,
     started: &mut dyn FnMut(u32),
 ) -> Finished {
-    let mut conversation = match Conversation::start(race, cell, limits, interrupted, started) {
+    let mut conversation = match Conversation::start(race, cell, salt, limits, interrupted, started)
+    {
         Ok(conversation) => conversation,
         Err(result) => return *result,
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 
-use crate::plan::block_order;
+use crate::plan::{self, block_order};
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
 use crate::runner::{invocation, schedule};
 use crate::store::{Lease, Store};
@@ -92,10 +92,12 @@ impl RaceLoop<'_> {
             }
             self.announce(cell, None);
             let race = &self.run.races[self.index];
+            let salt = plan::salt(self.run.header.seed, self.index, cell, None);
             let mut lease_error = None;
             let result = invocation::pilot(
                 race,
                 &race.cells[cell],
+                salt,
                 &self.run.header.limits,
                 self.interrupted,
                 &mut |id| lease_error = self.lease.note_child(id).err(),
@@ -103,7 +105,7 @@ impl RaceLoop<'_> {
             if let Some(error) = lease_error {
                 return Err(error);
             }
-            if self.keep(cell, None, 0, result)? == End::Interrupted {
+            if self.keep(cell, salt, (None, 0), result)? == End::Interrupted {
                 return Ok(End::Interrupted);
             }
         }
@@ -169,10 +171,12 @@ impl RaceLoop<'_> {
                 }
                 self.announce(cell, Some((block + 1, blocks)));
                 let race = &self.run.races[self.index];
+                let salt = plan::salt(seed, self.index, cell, Some(block));
                 let mut lease_error = None;
                 let result = invocation::measure(
                     race,
                     &race.cells[cell],
+                    salt,
                     schedule,
                     &self.run.header.limits,
                     self.interrupted,
@@ -181,7 +185,7 @@ impl RaceLoop<'_> {
                 if let Some(error) = lease_error {
                     return Err(error);
                 }
-                if self.keep(cell, Some(block), position, result)? == End::Interrupted {
+                if self.keep(cell, salt, (Some(block), position), result)? == End::Interrupted {
                     return Ok(End::Interrupted);
                 }
             }
@@ -214,14 +218,15 @@ impl RaceLoop<'_> {
     fn keep(
         &mut self,
         cell: usize,
-        block: Option<u32>,
-        position: u32,
+        salt: u64,
+        (block, position): (Option<u32>, u32),
         result: invocation::Finished,
     ) -> Result<End> {
         let invocation = InvocationRecord {
             block,
             position,
             started_at: timestamp(),
+            salt: Some(salt),
             outcome: result.outcome,
             detail: result.detail.clone(),
             resources: result.resources,

@@ -79,6 +79,8 @@ const STEPS: &[&str] = &[
         cpu_ns        INTEGER,
         PRIMARY KEY (invocation, position)
      ) STRICT, WITHOUT ROWID;",
+    // 4: what `--salt` gave a process, as the signed number of the same bits.
+    "ALTER TABLE invocation ADD COLUMN salt INTEGER;",
 ];
 
 /// The version that this Palio writes.

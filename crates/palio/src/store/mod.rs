@@ -367,7 +367,7 @@ impl Store {
     fn load_invocations(&self, cell_id: i64) -> Result<Vec<InvocationRecord>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, block, position, started_at, outcome, detail, wall_us, user_us, sys_us, max_rss_kib,
-                    voluntary_switches, involuntary_switches
+                    voluntary_switches, involuntary_switches, salt
              FROM invocation WHERE cell = ?1 ORDER BY id",
         )?;
         let mut rows = statement.query([cell_id])?;
@@ -380,6 +380,7 @@ impl Store {
                 block: row.get(1)?,
                 position: row.get(2)?,
                 started_at: row.get(3)?,
+                salt: row.get::<_, Option<i64>>(12)?.map(i64::cast_unsigned),
                 outcome: word(&row.get::<_, String>(4)?)?,
                 detail: row.get(5)?,
                 resources: Resources {
@@ -515,8 +516,8 @@ fn insert_invocation(
     transaction
         .prepare_cached(
             "INSERT INTO invocation (cell, block, position, started_at, outcome, detail, wall_us, user_us, sys_us,
-                                     max_rss_kib, voluntary_switches, involuntary_switches)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                                     max_rss_kib, voluntary_switches, involuntary_switches, salt)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             cell_id,
@@ -530,7 +531,8 @@ fn insert_invocation(
             resources.sys_us.map(signed),
             resources.max_rss_kib.map(signed),
             resources.voluntary_switches.map(signed),
-            resources.involuntary_switches.map(signed)
+            resources.involuntary_switches.map(signed),
+            invocation.salt.map(u64::cast_signed)
         ])?;
     let invocation_id = transaction.last_insert_rowid();
     let mut statement = transaction.prepare_cached(

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::{
     Catalogue, Instance, Model, Prediction, Preset, Scope, Settings, Suite, Threads, Workload,
 };
+use crate::salt::{Plain, Rule};
 use crate::stats::Statistic;
 
 #[derive(Deserialize)]
@@ -28,6 +29,9 @@ struct FamilyFile {
     variants: Vec<BTreeMap<String, Scalar>>,
     #[serde(default)]
     predictions: Vec<Prediction>,
+    salt: Option<Rule>,
+    /// Why there is no `salt`.
+    unsalted: Option<String>,
     elapsed_ns_min: Option<u64>,
     statistic: Option<Statistic>,
     case: Vec<CaseFile>,
@@ -84,6 +88,18 @@ fn settings(raw: &BTreeMap<String, Scalar>) -> Settings {
         .collect()
 }
 
+impl Instance {
+    /// Whether the stated answer is that of the salt 0.
+    fn check(&self, rule: Rule) -> Result<()> {
+        let plain = Plain { set: &self.set, ops: self.ops, answer: &self.answer };
+        let computed = rule.answer(plain, 0)?;
+        if computed != self.answer {
+            bail!("the answer for the salt 0 is {computed}, not {}", self.answer);
+        }
+        Ok(())
+    }
+}
+
 impl CaseFile {
     fn of(&self, preset: Preset) -> &InstanceFile {
         match preset {
@@ -135,6 +151,12 @@ impl FamilyFile {
         if self.case.is_empty() {
             bail!("there is no [[case]]");
         }
+        if self.salt.is_some() == self.unsalted.is_some() {
+            bail!(
+                "either `salt` names the rule by which the salt enters the work, or `unsalted` \
+                 gives the reason why it does not"
+            );
+        }
         let variants = match &self.variants[..] {
             [] => vec![Settings::new()],
             variants => variants.iter().map(settings).collect(),
@@ -153,6 +175,16 @@ impl FamilyFile {
                         .map(|preset| Ok((preset, case.instance(preset, &mut Vec::new())?)))
                         .collect::<Result<_>>()
                         .with_context(|| format!("in the case {id}"))?;
+                // The others would delay every command by what it takes to compute them; a test
+                // checks those of the project.
+                let cheap = |rule: &Rule| !matches!(rule, Rule::Nqueens | Rule::Matmul);
+                if let Some(rule) = self.salt.filter(cheap) {
+                    for (preset, instance) in &presets {
+                        instance
+                            .check(rule)
+                            .with_context(|| format!("in the case {id}, preset {preset}"))?;
+                    }
+                }
                 if let Some(statistic) = statistic
                     && let Some((preset, _)) =
                         presets.iter().find(|(_, instance)| instance.ops < statistic.events_min())
@@ -174,6 +206,8 @@ impl FamilyFile {
                     definition: self.definition.trim().to_owned(),
                     variants: variants.clone(),
                     predictions: case.predictions.as_ref().unwrap_or(&self.predictions).clone(),
+                    salt: self.salt,
+                    unsalted: self.unsalted.clone(),
                     elapsed_ns_min: self.elapsed_ns_min,
                     statistic,
                     presets,
@@ -258,6 +292,7 @@ mod tests {
         unit = "echo"
         source = "test"
         definition = "…"
+        unsalted = "a test"
         [[case]]
         name = "small"
         published = { set = { n = 10, how = "fast" }, threads = [4], answer = "10", ops = 10, work = 20 }
@@ -309,6 +344,17 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_is_salted_or_says_why_not() {
+        let with = |lines: &str| family(&FAMILY.replace("unsalted = \"a test\"", lines));
+        assert_eq!(with("salt = \"each\"").unwrap()[0].salt, Some(Rule::Each));
+        for lines in ["", "salt = \"each\"\nunsalted = \"no\""] {
+            assert!(format!("{:#}", with(lines).unwrap_err()).contains("`unsalted`"));
+        }
+        let error = format!("{:#}", with("salt = \"skynet\"").unwrap_err());
+        assert!(error.contains("\"leaves\""), "{error}");
+    }
+
+    #[test]
     fn zero_threads_are_refused() {
         let zero = FAMILY.replace("threads = [4]", "threads = [0]");
         assert!(
@@ -321,6 +367,12 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
         let catalogue = Catalogue::load(&folder).unwrap();
         assert!(catalogue.suite("quick").is_ok());
+        for workload in &catalogue.workloads {
+            for (preset, instance) in &workload.presets {
+                let checked = workload.salt.map_or(Ok(()), |rule| instance.check(rule));
+                checked.with_context(|| format!("{} {preset}", workload.id)).unwrap();
+            }
+        }
         let error = catalogue.workload("fibb").unwrap_err().to_string();
         assert!(error.contains("did you mean \"fib\""), "{error}");
     }

@@ -29,6 +29,7 @@ scope = "steady"
 unit = "echo"
 source = "the tests"
 definition = "Answers 42."
+unsalted = "the answer is the one thing that the tests need to know"
 
 [[case]]
 published = { set = { n = 10 }, threads = [1], answer = "42", ops = 10, work = 10 }
@@ -97,6 +98,9 @@ impl Project {
         let project = Self { folder: tempfile::tempdir().unwrap() };
         project.write("workloads/echo.toml", ECHO);
         project.write("workloads/tally.toml", &ECHO.replace("echo", "tally"));
+        let salted = ECHO.replace("id = \"echo\"", "id = \"raise\"");
+        let salted = salted.replace("unsalted = \"", "salt = \"each\" # \"");
+        project.write("workloads/raise.toml", &salted);
         project.write("workloads/suites.toml", SUITES);
         fs::create_dir(project.path("contenders")).unwrap();
         project
@@ -125,7 +129,7 @@ impl Project {
             &format!("contenders/rust/{id}/contender.toml"),
             &format!(
                 "id = \"{id}\"\nname = \"Fake {id}\"\nlanguage = \"Rust\"\nkind = \"async\"\n\
-                 homepage = \"-\"\nlicence = \"-\"\nworkloads = [\"echo\", \"tally\"]\n\
+                 homepage = \"-\"\nlicence = \"-\"\nworkloads = [\"echo\", \"tally\", \"raise\"]\n\
                  [run]\ncommand = {command:?}\n{extra}"
             ),
         );

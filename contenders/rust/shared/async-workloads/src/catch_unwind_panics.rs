@@ -1,12 +1,13 @@
 //! Many tasks, every second one panics.
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+use palio_protocol::salt;
 use task_work::{planned_panic, silence_planned_panics};
 
 use crate::AsyncRuntime;
 use crate::row::cold;
 
-/// What one task that returned adds to the answer; one that panicked adds 1.
+/// What a task returns, beside the salt; one that panicked adds 1 to the answer.
 const RETURNED: u64 = 1_000_000;
 
 async fn root<R: AsyncRuntime>(tasks: u64) -> Iteration {
@@ -15,12 +16,13 @@ async fn root<R: AsyncRuntime>(tasks: u64) -> Iteration {
             if i % 2 == 1 {
                 planned_panic();
             }
+            salt::of_process().wrapping_add(RETURNED)
         })
     };
     let joins: Vec<_> = (0..tasks).map(spawn).collect();
-    let (mut answer, mut joined) = (0, 0);
+    let (mut answer, mut joined) = (0_u64, 0);
     for join in joins {
-        answer += if R::join_caught(join).await.is_some() { RETURNED } else { 1 };
+        answer = answer.wrapping_add(R::join_caught(join).await.unwrap_or(1));
         joined += 1;
     }
     Iteration { answer, ops: joined, work: Some(joined) }

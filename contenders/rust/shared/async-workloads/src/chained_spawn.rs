@@ -3,27 +3,30 @@
 use fork_join_workloads::Tally;
 use futures_channel::oneshot;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::{cold, steady};
 
-/// Spawns link number `links` of `depth`, and returns without waiting for it. (A plain function
+/// Spawns the link that counts to `count` of a chain that ends at `last`, and returns without
+/// waiting for it. (A plain function
 /// around the task, so that the task's type does not contain itself and nothing need be boxed.)
-fn spawn_link<R: AsyncRuntime>(links: u64, depth: u64, done: oneshot::Sender<u64>) {
+fn spawn_link<R: AsyncRuntime>(count: u64, last: u64, done: oneshot::Sender<u64>) {
     R::spawn_detached(async move {
-        if links == depth {
-            done.send(links).expect("the root waits");
+        if count == last {
+            done.send(count).expect("the root waits");
         } else {
-            spawn_link::<R>(links + 1, depth, done);
+            spawn_link::<R>(count.wrapping_add(1), last, done);
         }
     });
 }
 
 async fn root<R: AsyncRuntime>(depth: u64) -> Tally {
     let (done, ended) = oneshot::channel();
-    spawn_link::<R>(1, depth, done);
-    let links = ended.await.expect("the last link sends");
-    Tally { answer: links, work: links }
+    let salt = salt::of_process();
+    spawn_link::<R>(salt.wrapping_add(1), salt.wrapping_add(depth), done);
+    let count = ended.await.expect("the last link sends");
+    Tally { answer: count, work: count.wrapping_sub(salt) }
 }
 
 fn depth(request: &mut Request) -> Result<u64, Refusal> {

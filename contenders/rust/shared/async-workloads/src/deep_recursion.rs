@@ -2,19 +2,21 @@
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::cold;
 
-/// Calls itself until it is `depth` deep, and counts the calls on the way back. Boxed at each
+/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. Boxed at each
 /// level: a future cannot contain itself.
 async fn recurse(depth: u64) -> u64 {
-    if depth == 1 { 1 } else { Box::pin(recurse(depth - 1)).await + 1 }
+    let below = if depth == 1 { salt::of_process() } else { Box::pin(recurse(depth - 1)).await };
+    below.wrapping_add(1)
 }
 
 async fn root<R: AsyncRuntime>(depth: u64) -> Tally {
-    let calls = R::spawn(recurse(depth)).await;
-    Tally { answer: calls, work: calls }
+    let count = R::spawn(recurse(depth)).await;
+    Tally { answer: count, work: count.wrapping_sub(salt::of_process()) }
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::row::steady;
 use crate::{AsyncRuntime, Channels};
@@ -40,8 +41,8 @@ async fn receive_all<C: Channels>(mut receiver: C::Receiver<u64>, senders: u64) 
 
 fn spawn_senders<R: AsyncRuntime, C: Channels>(sender: &C::Sender<u64>, senders: u64) {
     for index in 0..senders {
-        let sender = sender.clone();
-        R::spawn_detached(async move { C::send(&sender, index).await });
+        let (sender, value) = (sender.clone(), salt::of_process().wrapping_add(index));
+        R::spawn_detached(async move { C::send(&sender, value).await });
     }
 }
 

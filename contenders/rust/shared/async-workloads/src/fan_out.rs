@@ -32,7 +32,7 @@ impl Receipts {
     /// One receiver has received `number`, and done its work.
     pub(crate) fn sign(&self, number: u64) {
         // Relaxed: published by the addition below.
-        self.sum.fetch_add(number + 1, Ordering::Relaxed);
+        self.sum.fetch_add(number.wrapping_add(1), Ordering::Relaxed);
         // AcqRel: pairs with the load in `all_of` directly, or through the additions of those who
         // come later.
         let received = self.received.fetch_add(1, Ordering::AcqRel) + 1;
@@ -56,9 +56,10 @@ impl Receipts {
 }
 
 /// The work of one receive: `buffer` is the receiver's own, and keeps its memory.
-pub(crate) fn format_numbers(receiver: u64, send: u64, buffer: &mut String) {
+pub(crate) fn format_numbers(receiver: u64, number: u64, buffer: &mut String) {
     for i in 0..NUMBERS {
-        let bits = splitmix64(receiver * 1000 + send * 10 + i) >> 11;
+        let seed = number.wrapping_mul(10).wrapping_add(receiver * 1000 + i);
+        let bits = splitmix64(seed) >> 11;
         let number = bits as f64 / (1_u64 << 53) as f64;
         buffer.clear();
         // The shortest decimal that reads back as the same number.
@@ -90,8 +91,8 @@ mod tests {
     #[test]
     fn the_formatted_numbers_lie_between_0_and_1() {
         let mut buffer = String::new();
-        for (receiver, send) in [(0, 0), (7, 99), (999, 99)] {
-            format_numbers(receiver, send, &mut buffer);
+        for (receiver, number) in [(0, 0), (7, 99), (999, u64::MAX)] {
+            format_numbers(receiver, number, &mut buffer);
             let number: f64 = buffer.parse().unwrap();
             assert!((0.0..1.0).contains(&number), "{buffer}");
         }

@@ -4,7 +4,7 @@
 //! many as the forks. A future cannot contain itself, so the branch in place is boxed: one
 //! allocation beside the task's own.
 
-use fork_join_workloads::fib::{n, unpack};
+use fork_join_workloads::fib::{join, leaf, n, unpack};
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
@@ -18,11 +18,11 @@ fn fork<R: AsyncRuntime>(n: u32) -> R::Join<u64> {
 
 async fn fib<R: AsyncRuntime>(n: u32) -> u64 {
     if n < 2 {
-        return n.into();
+        return leaf(n);
     }
     let left = fork::<R>(n - 1);
     let right = Box::pin(fib::<R>(n - 2)).await;
-    left.await + right + fork_join_workloads::fib::FORK
+    join(left.await, right)
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
@@ -38,6 +38,6 @@ mod tests {
     #[test]
     fn value_and_forks() {
         let done = unpack(TestRuntime::start(2).run(fib::<TestRuntime>(12)));
-        assert_eq!((done.answer, done.work), (144, Some(232)));
+        assert_eq!((done.answer, done.work), (232 << 32 | 144, Some(232)));
     }
 }

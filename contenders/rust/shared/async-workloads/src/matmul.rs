@@ -65,11 +65,11 @@ struct Stages<R> {
 }
 
 impl<R: AsyncRuntime> Stages<R> {
-    fn new(threads: usize, n: usize) -> Self {
+    fn new(threads: usize, n: usize, salt: u64) -> Self {
         Self {
             runtime: R::start(threads),
-            a: Block::of(Arc::new(Matrix::a(n))),
-            b: Block::of(Arc::new(Matrix::b(n))),
+            a: Block::of(Arc::new(Matrix::a(n, salt))),
+            b: Block::of(Arc::new(Matrix::b(n, salt))),
             c: Some(BlockMut::zero(n)),
             blocks: 0,
         }
@@ -100,23 +100,26 @@ impl<R: AsyncRuntime> Staged for Stages<R> {
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
-    Ok(Work::staged(Stages::<R>::new(request.threads, n)))
+    Ok(Work::staged(Stages::<R>::new(request.threads, n, request.salt)))
 }
 
 #[cfg(test)]
 mod tests {
+    use palio_protocol::salt::mix;
+
     use super::*;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn the_checksum_is_that_of_a_plain_loop() {
-        let n = 128;
-        let cell =
-            |i: u64, j: u64| (0..n).map(|k| (i + 2 * k) % 5 * ((3 * k + j) % 7)).sum::<u64>();
+        let (n, salt) = (128, 7);
+        let a = |i: u64, k: u64| mix(salt, i * n + k) % 5;
+        let b = |k: u64, j: u64| mix(salt, n * n + k * n + j) % 7;
+        let cell = |i: u64, j: u64| (0..n).map(|k| a(i, k) * b(k, j)).sum::<u64>();
         let row = |i: u64| (0..n).map(|j| cell(i, j) * (1 + (i + 3 * j) % 11)).sum::<u64>();
         let expected: u64 = (0..n).map(row).sum();
 
-        let mut stages = Stages::<TestRuntime>::new(2, n as usize);
+        let mut stages = Stages::<TestRuntime>::new(2, n as usize, salt);
         for _ in 0..2 {
             stages.prepare();
             stages.run();

@@ -27,13 +27,17 @@ pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Re
 
 #[cfg(test)]
 mod tests {
+    use palio_protocol::salt::mix;
+
     use super::*;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn solutions_and_placements() {
         let runtime = TestRuntime::start(2);
-        assert_eq!(runtime.run(solve::<TestRuntime>(Placement::empty(6))).answer, 4);
+        // Their last queens stand in the columns 1 to 4; the salt is 0.
+        let weighed = (1..=4).map(|column| mix(0, column)).fold(0, u64::wrapping_add);
+        assert_eq!(runtime.run(solve::<TestRuntime>(Placement::empty(6))).answer, weighed);
         assert_eq!(runtime.run(solve::<TestRuntime>(Placement::empty(3))).work, 5);
     }
 }

@@ -2,6 +2,7 @@
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::row::{cold, one_thread};
 use crate::{AsyncRuntime, Channels};
@@ -20,7 +21,7 @@ async fn contention<R: AsyncRuntime, C: Channels>(producers: u64, messages: u64)
         let sender = sender.clone();
         R::spawn_detached(async move {
             for number in producer * messages..(producer + 1) * messages {
-                C::send_unbounded(&sender, number);
+                C::send_unbounded(&sender, salt::of_process().wrapping_add(number));
             }
         });
     }
@@ -32,7 +33,7 @@ async fn uncontended<R: AsyncRuntime, C: Channels>(messages: u64) -> Tally {
     let (sender, receiver) = C::unbounded();
     let producer = R::spawn(async move {
         for number in 0..messages {
-            C::send_unbounded(&sender, number);
+            C::send_unbounded(&sender, salt::of_process().wrapping_add(number));
         }
     });
     let tally = R::spawn(receive_all::<C>(receiver)).await;

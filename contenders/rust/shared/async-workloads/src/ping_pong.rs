@@ -4,6 +4,7 @@
 
 use futures_channel::oneshot;
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::steady;
@@ -24,10 +25,12 @@ pub(crate) async fn pair<R: AsyncRuntime>(i: u64) -> u64 {
 }
 
 async fn root<R: AsyncRuntime>(pairs: u64) -> Iteration {
-    let joins: Vec<_> = (0..pairs).map(|i| R::spawn(pair::<R>(i))).collect();
-    let (mut answer, mut ops, mut work) = (0, 0, 0);
+    let salt = salt::of_process();
+    let spawn = |i| R::spawn(pair::<R>(salt.wrapping_add(i)));
+    let joins: Vec<_> = (0..pairs).map(spawn).collect();
+    let (mut answer, mut ops, mut work) = (0_u64, 0, 0);
     for join in joins {
-        answer += join.await;
+        answer = join.await.wrapping_add(answer);
         ops += 1;
         work += TASKS;
     }

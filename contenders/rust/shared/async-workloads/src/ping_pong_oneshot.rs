@@ -2,6 +2,7 @@
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::ping_pong::pair;
@@ -11,7 +12,8 @@ async fn root<R: AsyncRuntime>(rounds: u64) -> Tally {
     let mut tally = Tally::default();
     for round in 0..rounds {
         // One echo has been spawned when its number is back.
-        tally += Tally { answer: pair::<R>(round).await, work: 1 };
+        let number = salt::of_process().wrapping_add(round);
+        tally += Tally { answer: pair::<R>(number).await, work: 1 };
     }
     tally
 }

@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use fork_join_workloads::Tally;
 use futures_channel::{mpsc, oneshot};
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::steady;
@@ -20,7 +21,7 @@ struct Question {
 
 async fn server(mut questions: mpsc::Receiver<Question>) {
     while let Ok(Question { number, reply }) = questions.recv().await {
-        reply.send(number + 1).expect("the client waits");
+        reply.send(number.wrapping_add(1)).expect("the client waits");
     }
 }
 
@@ -28,7 +29,8 @@ async fn client<R: AsyncRuntime>(requests: u64) -> Tally {
     let (mut sender, questions) = mpsc::channel(ROOM);
     let server = R::spawn(server(questions));
     let mut tally = Tally::default();
-    for number in 0..requests {
+    for request in 0..requests {
+        let number = salt::of_process().wrapping_add(request);
         let (reply, replied) = oneshot::channel();
         // What `SinkExt::send` does, without the crate that has it.
         poll_fn(|cx| sender.poll_ready(cx)).await.expect("the server receives until the end");

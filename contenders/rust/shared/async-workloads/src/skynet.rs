@@ -28,7 +28,8 @@ async fn skynet<R: AsyncRuntime>(span: Span) -> Tally {
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let leaves = leaves(request)?;
-    Ok(steady::<R, _, _>(request.threads, move || skynet::<R>(Span::whole(leaves))))
+    let salt = request.salt;
+    Ok(steady::<R, _, _>(request.threads, move || skynet::<R>(Span::whole(leaves, salt))))
 }
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_tree_is_full() {
-        let tally = TestRuntime::start(2).run(skynet::<TestRuntime>(Span::whole(1000)));
+        let tally = TestRuntime::start(2).run(skynet::<TestRuntime>(Span::whole(1000, 0)));
         assert_eq!(tally, Tally { answer: 499_500, work: 1111 });
     }
 }

@@ -2,13 +2,15 @@
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::{one_thread, run_on_one, steady};
 
+/// Returns 2 and the salt.
 async fn two<R: AsyncRuntime>() -> u64 {
     R::yield_now().await;
-    2
+    salt::of_process().wrapping_add(2)
 }
 
 async fn root<R: AsyncRuntime>(tasks: usize) -> Tally {

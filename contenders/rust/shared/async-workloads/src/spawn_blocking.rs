@@ -4,15 +4,17 @@ use std::hint::black_box;
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 
 async fn batches<R: AsyncRuntime>(batches: usize, closures: usize) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..batches {
-        let joins: Vec<_> = (0..closures).map(|_| R::spawn_blocking(|| black_box(0_u64))).collect();
+        let spawn = |_| R::spawn_blocking(|| black_box(salt::of_process()));
+        let joins: Vec<_> = (0..closures).map(spawn).collect();
         for join in joins {
-            tally += Tally { answer: join.await + 1, work: 1 };
+            tally += Tally { answer: join.await.wrapping_add(1), work: 1 };
         }
     }
     tally

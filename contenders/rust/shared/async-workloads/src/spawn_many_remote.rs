@@ -2,11 +2,13 @@
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 
 async fn spawner<R: AsyncRuntime>(tasks: usize) -> Tally {
-    let joins: Vec<_> = (0..tasks).map(|_| R::spawn(async { 1 })).collect();
+    let spawn = |_| R::spawn(async { salt::of_process().wrapping_add(1) });
+    let joins: Vec<_> = (0..tasks).map(spawn).collect();
     let mut tally = Tally::default();
     for join in joins {
         tally += Tally { answer: join.await, work: 1 };

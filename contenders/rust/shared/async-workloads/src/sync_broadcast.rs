@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
@@ -28,9 +29,9 @@ async fn receiver(index: u64, mut numbers: Receiver<u64>, receipts: Arc<Receipts
 }
 
 async fn root(sends: u64, sender: Sender<u64>, receipts: Arc<Receipts>) -> Tally {
-    for number in 0..sends {
-        sender.send(number).expect("the receivers live on");
-        receipts.all_of(number + 1).await;
+    for send in 0..sends {
+        sender.send(salt::of_process().wrapping_add(send)).expect("the receivers live on");
+        receipts.all_of(send + 1).await;
     }
     receipts.take()
 }

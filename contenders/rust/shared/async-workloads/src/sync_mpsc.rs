@@ -4,6 +4,7 @@
 use fork_join_workloads::Tally;
 use futures_channel::mpsc::unbounded;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 
 use crate::AsyncRuntime;
 use crate::row::steady;
@@ -14,6 +15,7 @@ async fn contention<R: AsyncRuntime>(producers: u64, messages: u64) -> Tally {
         let sender = sender.clone();
         R::spawn_detached(async move {
             for number in producer * messages..(producer + 1) * messages {
+                let number = salt::of_process().wrapping_add(number);
                 sender.unbounded_send(number).expect("the consumer receives until the end");
             }
         });
@@ -29,6 +31,7 @@ async fn contention<R: AsyncRuntime>(producers: u64, messages: u64) -> Tally {
 async fn uncontended(messages: u64) -> Tally {
     let (sender, mut receiver) = unbounded();
     for number in 0..messages {
+        let number = salt::of_process().wrapping_add(number);
         sender.unbounded_send(number).expect("this task receives");
     }
     let mut tally = Tally::default();

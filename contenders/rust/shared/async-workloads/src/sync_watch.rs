@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::AsyncRuntime;
@@ -19,9 +20,9 @@ async fn watcher(index: u64, mut number: Receiver<u64>, receipts: Arc<Receipts>)
 }
 
 async fn root(sends: u64, sender: Arc<Sender<u64>>, receipts: Arc<Receipts>) -> Tally {
-    for number in 0..sends {
-        sender.send(number).expect("the watchers live on");
-        receipts.all_of(number + 1).await;
+    for send in 0..sends {
+        sender.send(salt::of_process().wrapping_add(send)).expect("the watchers live on");
+        receipts.all_of(send + 1).await;
     }
     receipts.take()
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::salt;
 use task_work::{sleeper_ms, splitmix64};
 
 use crate::AsyncRuntime;
@@ -129,7 +130,8 @@ async fn join_all<R: AsyncRuntime>(joins: Vec<R::Join<u64>>) -> Tally {
 }
 
 async fn many_timers<R: AsyncRuntime>(sleepers: u64) -> Tally {
-    let sleeper = |i| R::spawn_timed(TimedTask(Kind::Sleeper { ms: sleeper_ms(i) }));
+    let sleeper =
+        |i| R::spawn_timed(TimedTask(Kind::Sleeper { ms: sleeper_ms(salt::of_process(), i) }));
     join_all::<R>((0..sleepers).map(sleeper).collect()).await
 }
 

@@ -1,18 +1,23 @@
 //! Recursive Fibonacci, forked without cut-off.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 
 use crate::ForkJoin;
 
 /// One fork, in the half of the returned number that counts them.
-pub const FORK: u64 = 1 << 32;
+const FORK: u64 = 1 << 32;
 
 /// Beyond this the forks overflow their 32 bits.
 const N_MAX: u32 = 46;
 
-/// Takes the parameter `n`.
+/// What the salt adds to every leaf. Read where a leaf is and not passed down to it: a number more
+/// in every job or future would be a cost that the workload does not have.
+static SALT: AtomicU64 = AtomicU64::new(0);
+
+/// Takes the parameter `n`, and the salt.
 ///
 /// # Errors
 /// It is missing, no number, or too large to be counted.
@@ -23,21 +28,50 @@ pub fn n(request: &mut Request) -> Result<u32, Refusal> {
             "--set n={n}: fib counts its forks in 32 bits, so n is at most {N_MAX}"
         )));
     }
+    // Even, so that `unpack` can tell the forks from it; in the half of the forks, where it can be
+    // as large as it likes. Relaxed: the runtime's own hand-over of the root orders it.
+    SALT.store((request.salt & 0xFFFF_FFFE) << 32, Ordering::Relaxed);
     Ok(n)
 }
 
-/// Value and forks, out of the number that the outermost call returned.
+/// What a call returns that forks no more.
+pub fn leaf(n: u32) -> u64 {
+    u64::from(n).wrapping_add(SALT.load(Ordering::Relaxed))
+}
+
+/// What a call returns that forked these two.
+pub const fn join(left: u64, right: u64) -> u64 {
+    left.wrapping_add(right).wrapping_add(FORK)
+}
+
+/// Answer and forks, out of the number that the outermost call returned.
 pub fn unpack(packed: u64) -> Iteration {
-    let (value, forks) = (packed & (FORK - 1), packed >> 32);
-    Iteration { answer: value, ops: forks, work: Some(forks) }
+    let forks =
+        u64::from(forks((packed >> 32) as u32, (SALT.load(Ordering::Relaxed) >> 32) as u32));
+    Iteration { answer: packed, ops: forks, work: Some(forks) }
+}
+
+/// The forks f out of f + salt * (f + 1) modulo 2^32: the salt came once from each leaf, of which
+/// there is one more than forks.
+const fn forks(upper: u32, salt: u32) -> u32 {
+    let factor = salt.wrapping_add(1);
+    // Newton's iteration for the inverse of an odd number, which has 3 right bits to begin with
+    // and twice as many after each step.
+    let mut inverse = factor;
+    let mut bits = 3;
+    while bits < u32::BITS {
+        inverse = inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)));
+        bits *= 2;
+    }
+    upper.wrapping_sub(salt).wrapping_mul(inverse)
 }
 
 fn fib<J: ForkJoin>(frame: &mut J::Frame<'_>, n: u32) -> u64 {
     if n < 2 {
-        return n.into();
+        return leaf(n);
     }
     let (left, right) = J::join(frame, move |f| fib::<J>(f, n - 1), move |f| fib::<J>(f, n - 2));
-    left + right + FORK
+    join(left, right)
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
@@ -57,8 +91,18 @@ mod tests {
         let (mut value, mut next) = (0, 1);
         for n in 0..25 {
             let done = unpack(fib::<PlainCalls>(&mut (), n));
-            assert_eq!((done.answer, done.work), (value, Some(next - 1)), "n = {n}");
+            assert_eq!((done.answer % FORK, done.work), (value, Some(next - 1)), "n = {n}");
             (value, next) = (next, value + next);
+        }
+    }
+
+    #[test]
+    fn forks_are_told_from_any_salt() {
+        for salt in [0, 2, 0x1234_5678, u32::MAX - 1] {
+            for count in [0, 1, 376, 165_580_140, u32::MAX] {
+                let upper = salt.wrapping_mul(count.wrapping_add(1)).wrapping_add(count);
+                assert_eq!(forks(upper, salt), count, "{salt}");
+            }
         }
     }
 

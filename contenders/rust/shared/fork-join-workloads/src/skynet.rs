@@ -17,9 +17,9 @@ pub struct Span {
 }
 
 impl Span {
-    /// The root's.
-    pub const fn whole(leaves: u64) -> Self {
-        Self { first: 0, size: leaves }
+    /// The root's, whose indices start from the salt.
+    pub const fn whole(leaves: u64, salt: u64) -> Self {
+        Self { first: salt, size: leaves }
     }
 
     /// What a leaf returns; `None` for an inner task.
@@ -35,7 +35,7 @@ impl Span {
     /// The part of child `i` of an inner task.
     pub const fn child(self, i: usize) -> Self {
         let size = self.size / CHILDREN as u64;
-        Self { first: self.first + i as u64 * size, size }
+        Self { first: self.first.wrapping_add(i as u64 * size), size }
     }
 }
 
@@ -65,9 +65,9 @@ fn skynet<J: ForkJoin>(frame: &mut J::Frame<'_>, span: Span) -> Tally {
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let leaves = leaves(request)?;
-    let pool = J::start(request.threads);
+    let (pool, salt) = (J::start(request.threads), request.salt);
     Ok(Work::new(move || {
-        pool.install(|frame| skynet::<J>(frame, Span::whole(black_box(leaves)))).into()
+        pool.install(|frame| skynet::<J>(frame, Span::whole(black_box(leaves), salt))).into()
     }))
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_tree_is_full() {
         for (leaves, tasks) in [(1, 1), (10, 11), (100, 111), (10_000, 11_111)] {
-            let tally = skynet::<PlainCalls>(&mut (), Span::whole(leaves));
+            let tally = skynet::<PlainCalls>(&mut (), Span::whole(leaves, 0));
             assert_eq!(tally, Tally { answer: leaves * (leaves - 1) / 2, work: tasks });
         }
     }

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign};
 
 use palio_protocol::harness::Iteration;
 
-/// Two numbers that a joining task adds up.
+/// Two numbers that a joining task adds up; the answer, which a salt may make large, wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub answer: u64,
@@ -16,7 +16,7 @@ impl Add for Tally {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { answer: self.answer + other.answer, work: self.work + other.work }
+        Self { answer: self.answer.wrapping_add(other.answer), work: self.work + other.work }
     }
 }
 

@@ -9,8 +9,8 @@ pub const fn splitmix64(i: u64) -> u64 {
 }
 
 /// How long sleeper `i` of many_timers sleeps.
-pub const fn sleeper_ms(i: u64) -> u64 {
-    1 + splitmix64(i) % 10
+pub const fn sleeper_ms(salt: u64, i: u64) -> u64 {
+    1 + splitmix64(salt.wrapping_add(i)) % 10
 }
 
 #[cfg(test)]
@@ -26,6 +26,6 @@ mod tests {
 
     #[test]
     fn the_sleepers_sleep_as_long_as_the_catalogue_says() {
-        assert_eq!((0..10_000).map(sleeper_ms).sum::<u64>(), 54_705);
+        assert_eq!((0..10_000).map(|i| sleeper_ms(0, i)).sum::<u64>(), 54_705);
     }
 }

@@ -172,7 +172,16 @@ mod tests {
         };
         let adversary = format!("adversary={adversary}");
         let args = [
-            &["--workload", "fairness/starvation", "--threads", "1", "--set", &adversary][..],
+            &[
+                "--workload",
+                "fairness/starvation",
+                "--threads",
+                "1",
+                "--salt",
+                "0",
+                "--set",
+                &adversary,
+            ][..],
             &["--set", "gap=time", "--set", "rounds=1", "--set", "window_ms=1"],
         ];
         let mut output = Vec::new();

@@ -252,7 +252,7 @@ mod tests {
         for n in [32, 64, 256] {
             let mut written = BlockMut::zero(n);
             assert_eq!(written.whole().as_ptr().addr() % 64, 0);
-            for matrix in [Matrix::zero(n), Matrix::a(n), Matrix::b(n)] {
+            for matrix in [Matrix::zero(n), Matrix::a(n, 7), Matrix::b(n, 7)] {
                 assert_eq!(matrix.cells().as_ptr().addr() % 64, 0);
                 assert_eq!(matrix.cells().len(), n * n);
             }

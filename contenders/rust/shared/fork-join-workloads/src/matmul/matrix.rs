@@ -1,5 +1,7 @@
 //! Square matrices of 32-bit floats, row by row.
 
+use palio_protocol::salt::mix;
+
 /// Bytes of a cache line. Every matrix starts on one, in every language: allocators return large
 /// blocks 16 bytes behind one or not, and where they do, every load of a whole vector touches two
 /// lines and the kernel takes twice as long.
@@ -36,19 +38,19 @@ impl Matrix {
     }
 
     /// The left factor.
-    pub fn a(n: usize) -> Self {
-        Self::filled(n, |i, j| ((i + 2 * j) % 5) as f32)
+    pub fn a(n: usize, salt: u64) -> Self {
+        Self::filled(n, |at| (mix(salt, at as u64) % 5) as f32)
     }
 
-    /// The right factor.
-    pub fn b(n: usize) -> Self {
-        Self::filled(n, |i, j| ((3 * i + j) % 7) as f32)
+    /// The right factor, whose cells are numbered on from those of the left one.
+    pub fn b(n: usize, salt: u64) -> Self {
+        Self::filled(n, |at| (mix(salt, (n * n + at) as u64) % 7) as f32)
     }
 
-    fn filled(n: usize, cell: impl Fn(usize, usize) -> f32) -> Self {
+    fn filled(n: usize, cell: impl Fn(usize) -> f32) -> Self {
         let mut matrix = Self::zero(n);
         for (at, filled) in matrix.cells_mut().iter_mut().enumerate() {
-            *filled = cell(at / n, at % n);
+            *filled = cell(at);
         }
         matrix
     }

@@ -92,8 +92,8 @@ pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusa
     let n = n(request)?;
     Ok(Work::staged(Stages {
         pool: J::start(request.threads),
-        a: Matrix::a(n),
-        b: Matrix::b(n),
+        a: Matrix::a(n, request.salt),
+        b: Matrix::b(n, request.salt),
         c: Matrix::zero(n),
         blocks: 0,
     }))
@@ -101,24 +101,27 @@ pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusa
 
 #[cfg(test)]
 mod tests {
+    use palio_protocol::salt::mix;
+
     use super::*;
     use crate::fork_join::PlainCalls;
 
     /// The checksum of A * B in whole numbers, straight from the definition.
-    pub(super) fn expected(n: u64) -> u64 {
-        let cell =
-            |i: u64, j: u64| (0..n).map(|k| ((i + 2 * k) % 5) * ((3 * k + j) % 7)).sum::<u64>();
+    fn expected(n: u64, salt: u64) -> u64 {
+        let a = |i: u64, k: u64| mix(salt, i * n + k) % 5;
+        let b = |k: u64, j: u64| mix(salt, n * n + k * n + j) % 7;
+        let cell = |i: u64, j: u64| (0..n).map(|k| a(i, k) * b(k, j)).sum::<u64>();
         let row = |i: u64| (0..n).map(|j| cell(i, j) * (1 + (i + 3 * j) % 11)).sum::<u64>();
         (0..n).map(row).sum()
     }
 
     #[test]
     fn the_checksum_is_that_of_the_definition() {
-        for n in [32, 64, 128] {
+        for (n, salt) in [(32, 0), (64, 1), (128, u64::MAX)] {
             let mut stages = Stages {
                 pool: PlainCalls,
-                a: Matrix::a(n),
-                b: Matrix::b(n),
+                a: Matrix::a(n, salt),
+                b: Matrix::b(n, salt),
                 c: Matrix::zero(n),
                 blocks: 0,
             };
@@ -127,7 +130,7 @@ mod tests {
                 stages.prepare();
                 stages.run();
                 let done = stages.finish();
-                assert_eq!(done.answer, expected(n as u64));
+                assert_eq!(done.answer, expected(n as u64, salt));
                 assert_eq!(done.work, Some((n as u64 / 32).pow(3)));
             }
         }

@@ -15,6 +15,9 @@ const GRANULARITY_NS: u64 = 1_000;
 /// A contender that accounts for less of its time than this, in percent, is marked. The reasons
 /// stand in `docs/methodology.md`.
 pub const ACCOUNTED_PERCENT_MIN: f64 = 50.0;
+/// Where the process did less than this, in percent of one CPU, the share of it that samples account
+/// for says nothing: printing their lines may be most of it.
+const CPU_SEEN_PERCENT_MIN: f64 = 10.0;
 
 /// The most that the samples of one command can add up to, in ns.
 pub fn most_ns(samples: u32, wall_ns: u64) -> u64 {
@@ -32,6 +35,8 @@ pub struct Accounted {
     /// CPU time claimed ÷ CPU time seen; `None` where one of them is not known, or where there was
     /// none.
     pub cpu_percent: Option<f64>,
+    /// CPU time seen ÷ time seen.
+    pub cpu_seen_percent: f64,
 }
 
 impl Accounted {
@@ -67,14 +72,27 @@ impl Accounted {
         (wall_ns > 0.0).then(|| Self {
             time_percent: 100.0 * claimed_ns / wall_ns,
             cpu_percent: claimed_cpu_us.zip(seen).map(|(us, ns)| 100.0 * us * 1e3 / ns),
+            cpu_seen_percent: 100.0 * seen.unwrap_or(0.0) / wall_ns,
         })
     }
 
-    /// What a reader must know, as the end of a sentence about the contender.
-    pub fn doubt(&self) -> Option<String> {
-        (self.time_percent < ACCOUNTED_PERCENT_MIN).then(|| {
-            format!("accounted for {} % of the time it took", whole_percent(self.time_percent))
-        })
+    /// What a reader must know, each the end of a sentence about the contender.
+    pub fn doubts(&self) -> Vec<String> {
+        let little = |percent: &f64| *percent < ACCOUNTED_PERCENT_MIN;
+        let cpu = self.cpu_percent.filter(|_| self.cpu_seen_percent >= CPU_SEEN_PERCENT_MIN);
+        let time = Some(self.time_percent).filter(little).map(|percent| {
+            // All of its CPU time in half of its time: it waited, or was kept waiting, between two
+            // samples, as on a machine that others use.
+            let waited = cpu.filter(|cpu| !little(cpu)).map(|cpu| {
+                format!(" (and for {} % of its CPU time: the rest it waited)", whole_percent(cpu))
+            });
+            let percent = whole_percent(percent);
+            format!("accounted for {percent} % of the time it took{}", waited.unwrap_or_default())
+        });
+        let hidden = cpu.filter(little).map(|percent| {
+            format!("accounted for {} % of the CPU time it took", whole_percent(percent))
+        });
+        time.into_iter().chain(hidden).collect()
     }
 }
 
@@ -96,10 +114,17 @@ mod tests {
 
     #[test]
     fn the_doubt_starts_below_half() {
-        let accounted = |time_percent| Accounted { time_percent, cpu_percent: None };
-        assert_eq!(accounted(50.0).doubt(), None);
-        let doubt = accounted(12.3).doubt().unwrap();
-        assert_eq!(doubt, "accounted for 12 % of the time it took");
-        assert!(accounted(0.01).doubt().unwrap().contains("under 1 %"));
+        let doubts = |time_percent, cpu_percent, cpu_seen_percent| {
+            Accounted { time_percent, cpu_percent, cpu_seen_percent }.doubts()
+        };
+        assert!(doubts(50.0, None, 0.0).is_empty());
+        assert!(doubts(50.0, Some(50.0), 100.0).is_empty());
+        assert_eq!(doubts(12.3, None, 0.0), ["accounted for 12 % of the time it took"]);
+        assert!(doubts(0.01, None, 0.0)[0].contains("under 1 %"));
+        assert_eq!(doubts(90.0, Some(30.0), 80.0), ["accounted for 30 % of the CPU time it took"]);
+        assert!(doubts(90.0, Some(30.0), 5.0).is_empty(), "it hardly worked");
+        assert_eq!(doubts(9.0, Some(8.0), 80.0).len(), 2);
+        let waited = doubts(27.0, Some(98.0), 100.0);
+        assert!(waited[0].ends_with("(and for 98 % of its CPU time: the rest it waited)"));
     }
 }

@@ -28,7 +28,7 @@ fn a_turned_knob_makes_another_tuned_entry() {
     assert_eq!(entry(&report, "fake")["track"], "stock");
     assert_eq!(entry(&report, "fake@dial=3")["track"], "tuned");
     let command = entry(&report, "fake@dial=3")["by_hand"].as_str().unwrap().to_owned();
-    assert!(command.ends_with("--set n=10 --set dial=3"), "{command}");
+    assert!(command.contains("--set n=10 --set dial=3 --salt "), "{command}");
 }
 
 #[test]

@@ -402,7 +402,7 @@ impl<'a> MeasuredRace<'a> {
             accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
             certified: (self.race.work.is_some() && measured.is_ok())
                 .then(|| cell.measured().all(|(_, sample)| sample.work.is_some())),
-            doubts: accounted.and_then(|a| a.doubt()).into_iter().collect(),
+            doubts: accounted.map_or_else(Vec::new, |a| a.doubts()),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
             involuntary_switches: raced(|r| r.involuntary_switches).map(mean),

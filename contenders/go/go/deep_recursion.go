@@ -14,8 +14,8 @@ func prepareDeepRecursion(request *harness.Request) (harness.Work, error) {
 	}), startScheduler(request)
 }
 
-// descend counts its own calls on the way up, from the salt, so that no call is the last thing its caller does. Go
-// makes no loops of calls anyway.
+// descend counts its own calls on the way up, from the salt, so that no call is the last thing its
+// caller does. Go makes no loops of calls anyway.
 //
 //go:noinline
 func descend(depth uint64) uint64 {

@@ -15,8 +15,8 @@ const GRANULARITY_NS: u64 = 1_000;
 /// A contender that accounts for less of its time than this, in percent, is marked. The reasons
 /// stand in `docs/methodology.md`.
 pub const ACCOUNTED_PERCENT_MIN: f64 = 50.0;
-/// Where the process did less than this, in percent of one CPU, the share of it that samples account
-/// for says nothing: printing their lines may be most of it.
+/// Where the process did less than this, in percent of one CPU, the share of it that samples
+/// account for says nothing: printing their lines may be most of it.
 const CPU_SEEN_PERCENT_MIN: f64 = 10.0;
 
 /// The most that the samples of one command can add up to, in ns.

@@ -281,7 +281,7 @@ mod tests {
             assert_eq!(of(Rule::Start, &[], 100, 100, salt), salt.wrapping_add(100));
             let slept = wrapping(&mut (0..50).map(|i| 1 + mix(salt, i) % 10));
             assert_eq!(of(Rule::Sleepers, &[("sleepers", 50)], 0, 0, salt), slept);
-            let is_prime = |n: &u64| *n > 1 && (2..*n).all(|divisor| n % divisor != 0);
+            let is_prime = |n: &u64| *n > 1 && (2..*n).all(|divisor| !n.is_multiple_of(divisor));
             let weighed = wrapping(&mut (0..200).filter(is_prime).map(|p| mix(salt, p)));
             assert_eq!(of(Rule::Primes, &[("limit", 200)], 0, 0, salt), weighed);
             for tasks in [0_u64, 1, 10, 11] {

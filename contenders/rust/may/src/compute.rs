@@ -48,8 +48,8 @@ const fn stack_words(depth: usize) -> usize {
     depth * WORDS_PER_CALL + WORDS_BESIDE
 }
 
-/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. What comes back
-/// passes through `black_box`, or the compiler would make a loop of it.
+/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. What
+/// comes back passes through `black_box`, or the compiler would make a loop of it.
 #[inline(never)]
 fn recurse(depth: usize) -> u64 {
     let below = if depth == 1 { salt::of_process() } else { black_box(recurse(depth - 1)) };

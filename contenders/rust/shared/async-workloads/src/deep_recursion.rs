@@ -7,8 +7,8 @@ use palio_protocol::salt;
 use crate::AsyncRuntime;
 use crate::row::cold;
 
-/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. Boxed at each
-/// level: a future cannot contain itself.
+/// Calls itself until it is `depth` deep, and counts the calls from the salt on the way back. Boxed
+/// at each level: a future cannot contain itself.
 async fn recurse(depth: u64) -> u64 {
     let below = if depth == 1 { salt::of_process() } else { Box::pin(recurse(depth - 1)).await };
     below.wrapping_add(1)

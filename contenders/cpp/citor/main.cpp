@@ -20,8 +20,8 @@ namespace {
 using Pool = citor::ThreadPool;
 using Hints = citor::HintsDefaults;
 
-palio::fib::Packed fib(Pool& pool, unsigned n) {
-    if (n < 2) return palio::fib::leaf(n);
+palio::fib::Packed fib(Pool& pool, palio::fib::Argument n) {
+    if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
     pool.forkJoin<Hints>([&] { x = fib(pool, n - 1); }, [&] { y = fib(pool, n - 2); });
     return palio::fib::join(x, y);

@@ -14,8 +14,8 @@
 
 namespace {
 
-constexpr auto fib = [](auto self, unsigned n) -> lf::task<palio::fib::Packed> {
-    if (n < 2) co_return palio::fib::leaf(n);
+constexpr auto fib = [](auto self, palio::fib::Argument n) -> lf::task<palio::fib::Packed> {
+    if (palio::fib::is_leaf(n)) co_return n;
     palio::fib::Packed x, y;
     co_await lf::fork[&x, self](n - 1);
     co_await lf::call[&y, self](n - 2);

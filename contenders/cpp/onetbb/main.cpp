@@ -19,8 +19,8 @@
 
 namespace {
 
-palio::fib::Packed fib(unsigned n) {
-    if (n < 2) return palio::fib::leaf(n);
+palio::fib::Packed fib(palio::fib::Argument n) {
+    if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
     tbb::parallel_invoke([&] { x = fib(n - 1); }, [&] { y = fib(n - 2); });
     return palio::fib::join(x, y);

@@ -15,8 +15,8 @@
 
 namespace {
 
-palio::fib::Packed fib(unsigned n) {
-    if (n < 2) return palio::fib::leaf(n);
+palio::fib::Packed fib(palio::fib::Argument n) {
+    if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
 #pragma omp task shared(x)
     x = fib(n - 1);

@@ -15,8 +15,8 @@
 
 namespace {
 
-palio::fib::Packed fib(tf::Executor& executor, unsigned n) {
-    if (n < 2) return palio::fib::leaf(n);
+palio::fib::Packed fib(tf::Executor& executor, palio::fib::Argument n) {
+    if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x;
     tf::TaskGroup forked = executor.task_group();
     forked.silent_async([&executor, &x, n] { x = fib(executor, n - 1); });

@@ -26,8 +26,8 @@
 
 namespace {
 
-tmc::task<palio::fib::Packed> fib(unsigned n) {
-    if (n < 2) co_return palio::fib::leaf(n);
+tmc::task<palio::fib::Packed> fib(palio::fib::Argument n) {
+    if (palio::fib::is_leaf(n)) co_return n;
     const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
     co_return palio::fib::join(x, y);
 }

@@ -36,12 +36,11 @@ func expect[T comparable](t *testing.T, what string, got, want T) {
 func TestFib(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
 		for _, salt := range []uint64{0, 2, 0xFFFF_FFFE} {
-			leafSalt = salt * oneFork
 			// Value and value of n+1: there is one fork fewer than the latter, and one leaf more.
 			value, next := uint64(0), uint64(1)
 			for n := range uint64(17) {
-				result := fib(n)
-				expect(t, fmt.Sprint("fib ", n), result, value+(next-1)*oneFork+next*leafSalt)
+				result := fib(salt*oneFork + n)
+				expect(t, fmt.Sprint("fib ", n), result, value+(next-1)*oneFork+next*salt*oneFork)
 				expect(t, fmt.Sprint("forks of ", n), forks(uint32(result/oneFork), uint32(salt)), uint32(next-1))
 				value, next = next, value+next
 			}

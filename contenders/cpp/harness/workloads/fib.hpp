@@ -11,13 +11,12 @@ namespace palio::fib {
 // each leaf adds the salt.
 using Packed = std::uint64_t;
 
-// What the salt adds to every leaf: even, so that the forks can be told from it. Read where a leaf
-// is and not passed down to it, since a number more in every frame would be a cost that the
-// workload does not have.
-inline Packed salt = 0;
+// The argument of a call: n in the low 32 bits, and in the high ones the salt, which no call
+// changes. A call that forks no more returns its argument, so that the salt comes to the leaves for
+// nothing.
+using Argument = std::uint64_t;
 
-// What a call returns that forks no more.
-inline Packed leaf(unsigned n) { return n + salt; }
+constexpr bool is_leaf(Argument n) { return static_cast<std::uint32_t>(n) < 2; }
 
 // Joins two calls: both halves add without a carry between them, and the fork of these two is one
 // more.
@@ -34,7 +33,7 @@ constexpr std::uint32_t forks(std::uint32_t upper, std::uint32_t salt) {
     return (upper - salt) * inverse;
 }
 
-// `root(n)` computes a Packed inside the runtime.
+// `root(argument)` computes a Packed inside the runtime.
 template <class Root>
 Work prepare(Request& request, Root root) {
     // Beyond this the number of forks does not fit its half.
@@ -44,10 +43,11 @@ Work prepare(Request& request, Root root) {
         throw Refusal::misuse("--set n=" + std::to_string(n) + ": fib counts its forks in 32 bits, so n is at most " +
                               std::to_string(n_max));
     }
-    salt = (request.salt() & 0xffff'fffe) << 32;
+    // Even, so that the forks can be told from it.
+    const std::uint32_t salt = request.salt() & 0xffff'fffe;
     return Work::plain([=] {
-        const Packed packed = root(n);
-        const std::uint64_t done = forks(static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(salt >> 32));
+        const Packed packed = root(Argument{salt} << 32 | n);
+        const std::uint64_t done = forks(static_cast<std::uint32_t>(packed >> 32), salt);
         return Iteration{.answer = packed, .ops = done, .work = done};
     });
 }

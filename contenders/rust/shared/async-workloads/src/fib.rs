@@ -4,7 +4,7 @@
 //! many as the forks. A future cannot contain itself, so the branch in place is boxed: one
 //! allocation beside the task's own.
 
-use fork_join_workloads::fib::{join, leaf, n, unpack};
+use fork_join_workloads::fib::{argument, is_leaf, join, unpack};
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
@@ -12,13 +12,13 @@ use crate::row::steady;
 
 /// A function of its own that names the handle's type: a future that spawned its own type would
 /// have to be known to be `Send` while the compiler still looks at its body.
-fn fork<R: AsyncRuntime>(n: u32) -> R::Join<u64> {
+fn fork<R: AsyncRuntime>(n: u64) -> R::Join<u64> {
     R::spawn(fib::<R>(n))
 }
 
-async fn fib<R: AsyncRuntime>(n: u32) -> u64 {
-    if n < 2 {
-        return leaf(n);
+async fn fib<R: AsyncRuntime>(n: u64) -> u64 {
+    if is_leaf(n) {
+        return n;
     }
     let left = fork::<R>(n - 1);
     let right = Box::pin(fib::<R>(n - 2)).await;
@@ -26,8 +26,8 @@ async fn fib<R: AsyncRuntime>(n: u32) -> u64 {
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
-    let n = n(request)?;
-    Ok(steady::<R, _, _>(request.threads, move || async move { unpack(fib::<R>(n).await) }))
+    let n = argument(request)?;
+    Ok(steady::<R, _, _>(request.threads, move || async move { unpack(fib::<R>(n).await, n) }))
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn value_and_forks() {
-        let done = unpack(TestRuntime::start(2).run(fib::<TestRuntime>(12)));
+        let done = unpack(TestRuntime::start(2).run(fib::<TestRuntime>(12)), 12);
         assert_eq!((done.answer, done.work), (232 << 32 | 144, Some(232)));
     }
 }

@@ -1,7 +1,6 @@
 //! Recursive Fibonacci, forked without cut-off.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 
@@ -13,30 +12,26 @@ const FORK: u64 = 1 << 32;
 /// Beyond this the forks overflow their 32 bits.
 const N_MAX: u32 = 46;
 
-/// What the salt adds to every leaf. Read where a leaf is and not passed down to it: a number more
-/// in every job or future would be a cost that the workload does not have.
-static SALT: AtomicU64 = AtomicU64::new(0);
-
-/// Takes the parameter `n`, and the salt.
+/// Takes the parameter `n` and the salt, and makes of them the argument of the outermost call: n in
+/// the lower half, as at every call below, and the salt in the upper one, where no call changes it.
+/// So the salt comes to the leaves for nothing.
 ///
 /// # Errors
 /// It is missing, no number, or too large to be counted.
-pub fn n(request: &mut Request) -> Result<u32, Refusal> {
-    let n = request.param("n")?;
+pub fn argument(request: &mut Request) -> Result<u64, Refusal> {
+    let n: u32 = request.param("n")?;
     if n > N_MAX {
         return Err(Refusal::Misuse(format!(
             "--set n={n}: fib counts its forks in 32 bits, so n is at most {N_MAX}"
         )));
     }
-    // Even, so that `unpack` can tell the forks from it; in the half of the forks, where it can be
-    // as large as it likes. Relaxed: the runtime's own hand-over of the root orders it.
-    SALT.store((request.salt & 0xFFFF_FFFE) << 32, Ordering::Relaxed);
-    Ok(n)
+    // Even, so that `unpack` can tell the forks from it.
+    Ok((request.salt & 0xFFFF_FFFE) << 32 | u64::from(n))
 }
 
-/// What a call returns that forks no more.
-pub fn leaf(n: u32) -> u64 {
-    u64::from(n).wrapping_add(SALT.load(Ordering::Relaxed))
+/// Whether a call with this argument forks no more. It then returns the argument, salt and all.
+pub const fn is_leaf(argument: u64) -> bool {
+    (argument as u32) < 2
 }
 
 /// What a call returns that forked these two.
@@ -44,10 +39,9 @@ pub const fn join(left: u64, right: u64) -> u64 {
     left.wrapping_add(right).wrapping_add(FORK)
 }
 
-/// Answer and forks, out of the number that the outermost call returned.
-pub fn unpack(packed: u64) -> Iteration {
-    let forks =
-        u64::from(forks((packed >> 32) as u32, (SALT.load(Ordering::Relaxed) >> 32) as u32));
+/// Answer and forks, out of the number that the outermost call returned to this argument.
+pub fn unpack(packed: u64, argument: u64) -> Iteration {
+    let forks = u64::from(forks((packed >> 32) as u32, (argument >> 32) as u32));
     Iteration { answer: packed, ops: forks, work: Some(forks) }
 }
 
@@ -66,18 +60,18 @@ const fn forks(upper: u32, salt: u32) -> u32 {
     upper.wrapping_sub(salt).wrapping_mul(inverse)
 }
 
-fn fib<J: ForkJoin>(frame: &mut J::Frame<'_>, n: u32) -> u64 {
-    if n < 2 {
-        return leaf(n);
+fn fib<J: ForkJoin>(frame: &mut J::Frame<'_>, n: u64) -> u64 {
+    if is_leaf(n) {
+        return n;
     }
     let (left, right) = J::join(frame, move |f| fib::<J>(f, n - 1), move |f| fib::<J>(f, n - 2));
     join(left, right)
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
-    let n = n(request)?;
+    let n = argument(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || unpack(pool.install(|frame| fib::<J>(frame, black_box(n))))))
+    Ok(Work::new(move || unpack(pool.install(|frame| fib::<J>(frame, black_box(n))), n)))
 }
 
 #[cfg(test)]
@@ -88,11 +82,14 @@ mod tests {
     #[test]
     fn value_and_forks_are_those_of_the_recurrence() {
         // Fibonacci numbers by addition; the forks are fib(n + 1) - 1.
-        let (mut value, mut next) = (0, 1);
-        for n in 0..25 {
-            let done = unpack(fib::<PlainCalls>(&mut (), n));
-            assert_eq!((done.answer % FORK, done.work), (value, Some(next - 1)), "n = {n}");
-            (value, next) = (next, value + next);
+        for salt in [0, 2, 0x1234_5678, 0xFFFF_FFFE_u64] {
+            let (mut value, mut next) = (0_u64, 1_u64);
+            for n in 0..25 {
+                let argument = salt << 32 | n;
+                let done = unpack(fib::<PlainCalls>(&mut (), argument), argument);
+                assert_eq!((done.answer % FORK, done.work), (value, Some(next - 1)), "n = {n}");
+                (value, next) = (next, value + next);
+            }
         }
     }
 

@@ -118,7 +118,7 @@ fn a_database_of_an_older_palio_is_read_and_raced_into() {
     downgrade(&project.database());
     let report = project.report(&id);
     let old = support::entry(&report, "good");
-    assert_eq!((&old["outcome"], &old["samples"]), (&"ok".into(), &6.into()));
+    assert_eq!((&old["outcome"], &old["samples"]), (&"ok".into(), &10.into()));
     assert!(old["accounted_percent"].is_null() && old["doubts"].as_array().unwrap().is_empty());
     let new = project.race().run().exits(0).json();
     assert!(support::entry(&new, "good")["accounted_percent"].as_f64().unwrap() > 0.0);

@@ -151,6 +151,16 @@ fn another_version_is_not_mixed_in() {
 }
 
 #[test]
+fn a_run_without_salts_is_not_gone_on_with() {
+    let project = interrupted();
+    let connection = Connection::open(project.database()).unwrap();
+    connection.execute("UPDATE invocation SET salt = NULL", []).unwrap();
+    drop(connection);
+    let run = project.palio(&["run", "--resume"]).run();
+    run.fails_with(&["cannot be resumed", "an older Palio", "no salt", "start a new run"]);
+}
+
+#[test]
 fn another_command_is_not_mixed_in() {
     let project = interrupted();
     let path = "contenders/rust/good/contender.toml";

@@ -416,6 +416,14 @@ fn check_unchanged(
     if here != run.header.machine.fingerprint {
         bail!("the run {id} was started on another machine: it can only be resumed there");
     }
+    let mut invocations =
+        run.races.iter().flat_map(|race| &race.cells).flat_map(|c| &c.invocations);
+    if invocations.any(|invocation| invocation.salt.is_none()) {
+        bail!(
+            "the run {id} cannot be resumed: an older Palio began it, which gave its processes no \
+             salt; start a new run"
+        );
+    }
     let ready = |contender: &&ContenderRecord| contender.absent.is_none();
     let mut pending = run
         .races

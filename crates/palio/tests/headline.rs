@@ -54,6 +54,23 @@ fn a_noisy_race_is_left_out_and_listed() {
 }
 
 #[test]
+fn a_doubtful_time_is_named() {
+    // `first` takes 2 ms and claims 0.2 ms.
+    let project = Project::new()
+        .with(claiming("first", 2_000_000).fault("lie:10"))
+        .with(claiming("own", 2_000_000))
+        .with(claiming("second", 4_000_000).fault("lie:10"));
+    raced(&project, "own");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["behind in 2", "Doubtful times in rows that count:", "echo", "tally"]);
+    assert_has(&text, &["first accounted for"]);
+    // Whoever is not in the headline's numbers is not in its doubts either.
+    assert!(!text.contains("second"), "{text}");
+    let text = headline(&project, &["--without", "first,second"]);
+    assert!(!text.contains("Doubtful"), "{text}");
+}
+
+#[test]
 fn a_row_in_which_it_failed_is_left_out_and_listed() {
     let project = Project::new()
         .with(claiming("first", 1_000_000))

@@ -27,6 +27,9 @@ pub struct Headline {
     pub rows: Vec<Row>,
     /// Rows that do not, each with its reason.
     pub left_out: Vec<(String, String)>,
+    /// Times in rows that count and should not be believed without a look: each row, and what its
+    /// report says of the contender or of the best of the others.
+    pub doubtful: Vec<(String, String)>,
 }
 
 /// One race that counts.
@@ -75,10 +78,14 @@ impl Headline {
             without: without.to_vec(),
             rows: Vec::new(),
             left_out: Vec::new(),
+            doubtful: Vec::new(),
         };
         for race in &report.races {
             match row(race, contender, without) {
-                Ok(row) => headline.rows.push(row),
+                Ok(row) => {
+                    headline.doubtful.extend(doubts(race, [contender, &row.best_other]));
+                    headline.rows.push(row);
+                }
                 Err(reason) => headline.left_out.push((race.label(), reason)),
             }
         }
@@ -131,6 +138,12 @@ impl Headline {
                 row.best_other,
                 row.place.words()
             );
+        }
+        if !self.doubtful.is_empty() {
+            let _ = writeln!(out, "\nDoubtful times in rows that count:\n");
+        }
+        for (race, doubt) in &self.doubtful {
+            let _ = writeln!(out, "- {race}: {doubt}");
         }
         if !self.left_out.is_empty() {
             let _ = writeln!(out, "\n{} left out:\n", units::plural(self.left_out.len(), "row"));
@@ -196,6 +209,16 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
             (false, false) => Place::NotToldApart,
         },
     })
+}
+
+/// What makes the times of these contenders doubtful in a race, each with its label.
+fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<(String, String)> {
+    let entries = race.entries.iter().filter(|entry| contenders.contains(&&*entry.contender));
+    let of = |entry: &Entry| -> Vec<_> {
+        let doubt = |doubt| (race.label(), format!("{} {doubt}", entry.contender));
+        entry.doubts.iter().map(doubt).collect()
+    };
+    entries.flat_map(of).collect()
 }
 
 fn bounded(interval: &Interval) -> Option<RatioInterval> {

@@ -29,8 +29,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// An answer longer than this is none.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// How long a pipe may stay open after its process was killed, before whoever holds it is left to
-/// itself.
-const PIPE_GRACE: Duration = Duration::from_millis(200);
+/// itself. Seconds, because the thread that reads it may itself wait for a processor: what it has
+/// not read by then is taken for never said.
+const PIPE_GRACE: Duration = Duration::from_secs(2);
 /// How often a build is looked at; builds are not timed.
 const BUILD_WATCH_INTERVAL: Duration = Duration::from_millis(5);
 

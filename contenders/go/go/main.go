@@ -43,6 +43,7 @@ var workloads = []harness.Workload{
 	{Name: "sync_mpsc/uncontended", Prepare: prepareSendThenReceive},
 	{Name: "sync_mpsc_oneshot/request_reply", Prepare: prepareRequestReply},
 	{Name: "timer/sleep", Prepare: prepareSleep},
+	{Name: "timer/sleep_armed", Prepare: prepareSleep},
 	{Name: "timer/timeout", Prepare: prepareTimeout},
 	{Name: "fan_in", Prepare: prepareFanIn},
 	{Name: "catch_unwind_panics", Prepare: preparePanics},

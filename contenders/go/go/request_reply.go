@@ -16,19 +16,25 @@ func prepareRequestReply(request *harness.Request) (harness.Work, error) {
 	if err != nil {
 		return harness.Work{}, err
 	}
+	if err := startScheduler(request); err != nil {
+		return harness.Work{}, err
+	}
+	questions := make(chan question, requestsRoom)
+	go serve(questions)
 	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return requestReply(requests) })
-	}), startScheduler(request)
+		return onGoroutine(func() harness.Iteration { return requestReply(questions, requests) })
+	}).StoppedBy(func() { close(questions) }), nil
 }
 
-// requestReply is the client; the server lives as long as it has questions.
-func requestReply(requests uint64) harness.Iteration {
-	questions := make(chan question, requestsRoom)
-	go func() {
-		for question := range questions {
-			question.answer <- question.number + 1
-		}
-	}()
+// serve answers as long as there may be questions: in all iterations.
+func serve(questions <-chan question) {
+	for question := range questions {
+		question.answer <- question.number + 1
+	}
+}
+
+// requestReply is the client.
+func requestReply(questions chan<- question, requests uint64) harness.Iteration {
 	var all harness.Iteration
 	for number := range requests {
 		answer := make(chan uint64, 1)
@@ -36,7 +42,6 @@ func requestReply(requests uint64) harness.Iteration {
 		all.Answer += <-answer
 		all.Work++
 	}
-	close(questions)
 	all.Ops = all.Work
 	return all
 }

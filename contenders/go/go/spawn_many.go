@@ -40,7 +40,7 @@ func prepareSpawnManyRemoteBusy1(request *harness.Request) (harness.Work, error)
 		return harness.Work{}, err
 	}
 	beside := &background{}
-	beside.startYielders(busy, spin)
+	beside.startYielders(busy, stall)
 	return harness.Plain(func() harness.Iteration {
 		return onGoroutine(func() harness.Iteration { return spawnMany(tasks) })
 	}).StoppedBy(beside.stop), nil
@@ -55,7 +55,7 @@ func prepareSpawnManyRemoteBusy2(request *harness.Request) (harness.Work, error)
 		return harness.Work{}, err
 	}
 	beside := &background{}
-	beside.startChains(busy, spin)
+	beside.startChains(busy, stall)
 	// From outside again, as far as Go has an outside.
 	return harness.Plain(func() harness.Iteration { return spawnMany(tasks) }).StoppedBy(beside.stop), nil
 }

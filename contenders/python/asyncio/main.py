@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import queue
 import sys
@@ -143,20 +144,21 @@ async def spawn_beside_respawning_task(tasks: int) -> Outcome:
     return Outcome(joined, joined, joined)
 
 
-def spin_10_us() -> None:
+def stall_10_us() -> None:
+    """Gives the processor to other threads again and again."""
     end = time.monotonic_ns() + 10_000
     while time.monotonic_ns() < end:
-        pass
+        os.sched_yield()
 
 
-async def yield_and_spin() -> None:
+async def yield_and_stall() -> None:
     while True:
         await asyncio.sleep(0)
-        spin_10_us()
+        stall_10_us()
 
 
 async def start_yielders(busy: int, tasks: int) -> list[asyncio.Task[None]]:
-    return [asyncio.create_task(yield_and_spin()) for _ in range(busy)]
+    return [asyncio.create_task(yield_and_stall()) for _ in range(busy)]
 
 
 @steady("rt_multi_threaded/spawn_many_remote_busy1", busy=positive, tasks=positive, background=start_yielders)
@@ -438,62 +440,48 @@ async def uncontended_channel(messages: int) -> Outcome:
     return Outcome(wrapped(total), received, received)
 
 
-@steady("sync_mpsc_oneshot/request_reply", requests=positive)
-async def request_reply(requests: int) -> Outcome:
-    loop = asyncio.get_running_loop()
-    channel: asyncio.Queue[tuple[int, asyncio.Future[int]] | None] = asyncio.Queue(maxsize=10)
+# From the client of each iteration to the server, which lives through all of them.
+REQUESTS: asyncio.Queue[tuple[int, asyncio.Future[int]]]
+
+
+async def start_server(requests: int) -> asyncio.Task[None]:
+    global REQUESTS
+    REQUESTS = asyncio.Queue(maxsize=10)
 
     async def serve() -> None:
-        while (request := await channel.get()) is not HUNG_UP:
-            number, reply = request
+        while True:
+            number, reply = await REQUESTS.get()
             reply.set_result(number + 1)
 
-    async with asyncio.TaskGroup() as group:
-        group.create_task(serve())
-        total = answers = 0
-        for number in range(requests):
-            reply: asyncio.Future[int] = loop.create_future()
-            await channel.put((SALT + number, reply))
-            total += await reply
-            answers += 1
-        await channel.put(HUNG_UP)
+    return asyncio.create_task(serve())
+
+
+@steady("sync_mpsc_oneshot/request_reply", requests=positive, background=start_server)
+async def request_reply(requests: int) -> Outcome:
+    loop = asyncio.get_running_loop()
+    total = answers = 0
+    for number in range(requests):
+        reply: asyncio.Future[int] = loop.create_future()
+        await REQUESTS.put((SALT + number, reply))
+        total += await reply
+        answers += 1
     return Outcome(wrapped(total), answers, answers)
 
 
 # Semaphores
 
 
-@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, rounds=positive)
-async def semaphore_uncontended(tasks: int, permits: int, rounds: int) -> Outcome:
-    semaphore = asyncio.Semaphore(permits)
+@steady("sync_semaphore/uncontended", tasks=positive, permits=positive)
+@steady("sync_semaphore/contention", tasks=positive, permits=positive)
+async def semaphore(tasks: int, permits: int) -> Outcome:
+    permit = asyncio.Semaphore(permits)
 
-    async def acquire_often() -> int:
-        acquired = 0
-        for _ in range(rounds):
-            async with semaphore:
-                acquired += 1
-        return acquired
+    async def acquire() -> int:
+        async with permit:
+            return 1
 
     async with asyncio.TaskGroup() as group:
-        handles = [group.create_task(acquire_often()) for _ in range(tasks)]
-    acquired = sum(handle.result() for handle in handles)
-    return Outcome(acquired, acquired, acquired)
-
-
-@steady("sync_semaphore/contention", tasks=positive, permits=positive, rounds=positive)
-async def semaphore_contention(tasks: int, permits: int, rounds: int) -> Outcome:
-    semaphore = asyncio.Semaphore(permits)
-
-    async def acquire_often() -> int:
-        acquired = 0
-        for _ in range(rounds):
-            async with semaphore:
-                acquired += 1
-                await asyncio.sleep(0)
-        return acquired
-
-    async with asyncio.TaskGroup() as group:
-        handles = [group.create_task(acquire_often()) for _ in range(tasks)]
+        handles = [group.create_task(acquire()) for _ in range(tasks)]
     acquired = sum(handle.result() for handle in handles)
     return Outcome(acquired, acquired, acquired)
 

@@ -137,6 +137,7 @@ impl Plan<'_> {
             threads,
             answer: instance.answer.clone(),
             salt: workload.salt,
+            origin: Some(workload.origin.clone()),
             ops: instance.ops,
             work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,

@@ -10,7 +10,7 @@ use crate::contender::{Kind, Track};
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
 use crate::words::words;
-use crate::workload::{Model, Prediction, Preset, Scope, Settings};
+use crate::workload::{Model, Origin, Prediction, Preset, Scope, Settings};
 
 /// One suite raced on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,6 +123,9 @@ pub struct RaceRecord {
     /// Where the salt enters, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<Rule>,
+    /// Where the workload comes from; runs of an older Palio do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     pub ops: u64,
     pub work: Option<u64>,
     pub elapsed_ns_min: Option<u64>,

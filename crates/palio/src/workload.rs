@@ -5,6 +5,7 @@
 //! parameters, thread counts, and the answer, units and work that every sample must show.
 
 mod file;
+mod origin;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use crate::salt::Rule;
 use crate::stats::Statistic;
 use crate::suggest::nearest;
 use crate::words::words;
+pub use origin::{Fidelity, Origin};
+
 pub(crate) use file::read_toml;
 
 /// Parameters or knobs by name, as they are passed with `--set`.
@@ -129,8 +132,8 @@ pub struct Workload {
     pub scope: Scope,
     /// What `ops` counts, in the singular.
     pub unit: String,
-    /// The reference document it comes from.
-    pub source: String,
+    #[serde(flatten)]
+    pub origin: Origin,
     pub definition: String,
     /// Ways to do the same work, of which the fastest is ranked; one empty entry if there is only
     /// one.

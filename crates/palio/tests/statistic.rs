@@ -88,6 +88,7 @@ fn run(statistic: Statistic) -> RunRecord {
             params: Default::default(),
             threads: 2,
             answer: "1000".into(),
+            origin: None,
             salt: None,
             ops: 1_000,
             work: None,

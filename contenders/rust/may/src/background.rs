@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use may::go;
-use task_work::spin;
+use task_work::stall;
 
 /// How long a busy coroutine holds its worker at a time.
-const SPIN: Duration = Duration::from_micros(10);
+const STALL: Duration = Duration::from_micros(10);
 
 /// The flag on which background coroutines stop; dropping this raises it.
 pub(crate) struct Background(Arc<AtomicBool>);
@@ -43,10 +43,10 @@ pub(crate) fn chain(flag: Arc<AtomicBool>) {
     }
 }
 
-/// One link of a chain in which each spins, spawns the next one and ends.
+/// One link of a chain in which each stalls, spawns the next one and ends.
 pub(crate) fn busy_chain(flag: Arc<AtomicBool>) {
     if !stopped(&flag) {
-        spin(SPIN);
+        stall(STALL);
         go!(move || busy_chain(flag));
     }
 }

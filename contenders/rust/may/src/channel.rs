@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
-use may::coroutine::yield_now;
 use may::go;
 use may::sync::Semphore;
 use may::sync::mpsc::{Receiver, channel};
@@ -128,44 +127,29 @@ pub(crate) fn uncontended_cold(request: &mut Request) -> Result<Work, Refusal> {
     Ok(Work::new(move || run(root).into()))
 }
 
-fn semaphore(request: &mut Request, round: fn(&Semphore)) -> Result<Work, Refusal> {
+/// Every task acquires one permit.
+pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
-    let rounds: u64 = request.param("rounds")?;
     if permits == 0 {
         return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));
     }
     start(request)?;
-    let root = move || {
-        let semaphore = Arc::new(Semphore::new(permits));
+    let semaphore = Arc::new(Semphore::new(permits));
+    let root = move |semaphore: Arc<Semphore>| {
         let spawn = |_| {
             let semaphore = Arc::clone(&semaphore);
             go!(move || {
-                let mut acquired = 0;
-                for _ in 0..rounds {
-                    round(&semaphore);
-                    acquired += 1;
-                }
-                acquired
+                semaphore.wait();
+                semaphore.post();
+                1
             })
         };
         let handles: Vec<_> = (0..tasks).map(spawn).collect();
         let acquired = handles.into_iter().map(join).sum();
         Tally { answer: acquired, work: acquired }
     };
-    Ok(Work::new(move || run(root).into()))
-}
-
-pub(crate) fn semaphore_uncontended(request: &mut Request) -> Result<Work, Refusal> {
-    semaphore(request, |semaphore| {
-        semaphore.wait();
-        semaphore.post();
-    })
-}
-
-pub(crate) fn semaphore_contention(request: &mut Request) -> Result<Work, Refusal> {
-    semaphore(request, |semaphore| {
-        semaphore.wait();
-        yield_now();
-        semaphore.post();
-    })
+    Ok(Work::new(move || {
+        let semaphore = Arc::clone(&semaphore);
+        run(move || root(semaphore)).into()
+    }))
 }

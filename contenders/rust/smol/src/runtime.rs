@@ -110,8 +110,12 @@ impl AsyncRuntime for Smol {
         smol::future::yield_now()
     }
 
-    async fn sleep(duration: Duration) {
-        Timer::after(duration).await;
+    fn sleep(duration: Duration) -> impl Future<Output = ()> {
+        // Made here and not in the block, which is never polled where a sleep is made and dropped.
+        let timer = Timer::after(duration);
+        async move {
+            timer.await;
+        }
     }
 
     async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Output> {

@@ -20,6 +20,9 @@ pub(super) struct Options {
     /// The parameters of this preset
     #[arg(long, value_enum, default_value_t = Preset::Quick)]
     preset: Preset,
+    /// Below each workload, what differs from its document's program
+    #[arg(long)]
+    deviations: bool,
     /// As a JSON array
     #[arg(long)]
     json: bool,
@@ -96,11 +99,25 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
                 format!("threads={}", threads_text(workload, options.preset)),
                 workload.model.to_string(),
                 workload.scope.to_string(),
+                workload.origin.fidelity.to_string(),
                 workload.title.clone(),
             ]
         })
         .collect();
-    say(&table(&rows))
+    if !options.deviations {
+        return say(&table(&rows));
+    }
+    let below = chosen.iter().map(|workload| workload.origin.notes());
+    let lines = table(&rows);
+    let text: String = lines
+        .lines()
+        .zip(below)
+        .flat_map(|(line, notes)| {
+            let notes = notes.into_iter().map(|note| format!("    {note}\n"));
+            std::iter::once(format!("{line}\n")).chain(notes)
+        })
+        .collect();
+    say(&text)
 }
 
 fn contenders(options: &Options, places: &Places) -> Result<()> {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::{Kind, Track};
 use crate::record::{Machine, Outcome};
 use crate::stats::Statistic;
+use crate::workload::Origin;
 use crate::workload::{Model, Preset, Scope};
 
 /// Everything that one run has to say.
@@ -78,6 +79,9 @@ pub struct Race {
     pub reference: Option<String>,
     /// `None` if the reference or its shadow did not complete.
     pub noise_floor: Option<NoiseFloor>,
+    /// Where the workload comes from, and how near it is to that; `null` for runs of an older Palio.
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// What a reader of the race must know besides, each a sentence without its full stop.
     #[serde(default)]
     pub cautions: Vec<String>,

@@ -281,6 +281,7 @@ impl<'a> MeasuredRace<'a> {
                 ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
                 shadow: interval(&shadow),
             }),
+            origin: race.origin.clone(),
             cautions: self.cautions(run),
             entries,
         }

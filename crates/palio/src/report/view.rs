@@ -8,6 +8,7 @@ use crate::record::{Machine, Outcome};
 use crate::report::model::{
     Contender, Entry, Interval, NoiseFloor, Race, Report, Total, VerdictWord,
 };
+use crate::workload::Origin;
 
 /// A report with its contenders in the order of display and its entries in a grid.
 pub(super) struct View<'a> {
@@ -210,7 +211,9 @@ impl Race {
         let crowded = cpus
             .filter(|&cpus| self.threads > cpus)
             .map(|cpus| format!("{} on a machine that runs {cpus} at a time", self.threads_text()));
-        crowded.into_iter().chain(self.cautions.iter().map(|text| printable(text))).collect()
+        let differs = self.origin.iter().flat_map(Origin::notes);
+        let all = crowded.into_iter().chain(self.cautions.iter().cloned()).chain(differs);
+        all.map(|text: String| printable(&text)).collect()
     }
 
     /// What was checked, for the certificate of equal work: the samples of all that are ranked.

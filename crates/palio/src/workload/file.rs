@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::{
-    Catalogue, Instance, Model, Prediction, Preset, Scope, Settings, Suite, Threads, Workload,
+    Catalogue, Fidelity, Instance, Model, Origin, Prediction, Preset, Scope, Settings, Suite,
+    Threads, Workload,
 };
 use crate::salt::{Plain, Rule};
 use crate::stats::Statistic;
@@ -24,6 +25,9 @@ struct FamilyFile {
     scope: Scope,
     unit: String,
     source: String,
+    fidelity: Fidelity,
+    #[serde(default)]
+    deviations: Vec<String>,
     definition: String,
     #[serde(default)]
     variants: Vec<BTreeMap<String, Scalar>>,
@@ -157,6 +161,14 @@ impl FamilyFile {
                  gives the reason why it does not"
             );
         }
+        let origin = Origin {
+            source: self.source.clone(),
+            fidelity: self.fidelity,
+            deviations: self.deviations.clone(),
+        };
+        if let Err(error) = origin.check() {
+            bail!(error);
+        }
         let variants = match &self.variants[..] {
             [] => vec![Settings::new()],
             variants => variants.iter().map(settings).collect(),
@@ -202,7 +214,7 @@ impl FamilyFile {
                     model: self.model,
                     scope: self.scope,
                     unit: case.unit.as_ref().unwrap_or(&self.unit).clone(),
-                    source: self.source.clone(),
+                    origin: origin.clone(),
                     definition: self.definition.trim().to_owned(),
                     variants: variants.clone(),
                     predictions: case.predictions.as_ref().unwrap_or(&self.predictions).clone(),
@@ -291,6 +303,7 @@ mod tests {
         scope = "steady"
         unit = "echo"
         source = "test"
+        fidelity = "own"
         definition = "…"
         unsalted = "a test"
         [[case]]

@@ -28,6 +28,7 @@ model = "async"
 scope = "steady"
 unit = "echo"
 source = "the tests"
+fidelity = "own"
 definition = "Answers 42."
 unsalted = "the answer is the one thing that the tests need to know"
 

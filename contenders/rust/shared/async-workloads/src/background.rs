@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use task_work::spin;
+use task_work::stall;
 
 use crate::AsyncRuntime;
 
 /// How long a busy task holds its worker at a time.
-const SPIN: Duration = Duration::from_micros(10);
+const STALL: Duration = Duration::from_micros(10);
 
 /// A runtime with background tasks that run until it is dropped.
 pub(crate) struct Busy<R> {
@@ -68,11 +68,11 @@ pub(crate) async fn yielder<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
     }
 }
 
-/// Yields and spins until told to stop.
+/// Yields and stalls until told to stop.
 pub(crate) async fn busy_yielder<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
     while !stopped(&flag) {
         R::yield_now().await;
-        spin(SPIN);
+        stall(STALL);
     }
 }
 
@@ -89,7 +89,7 @@ fn next_link<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
     });
 }
 
-/// The first link of a chain in which each spins, spawns the next one and ends.
+/// The first link of a chain in which each stalls, spawns the next one and ends.
 pub(crate) async fn busy_chain<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
     next_busy_link::<R>(flag);
 }
@@ -97,7 +97,7 @@ pub(crate) async fn busy_chain<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
 fn next_busy_link<R: AsyncRuntime>(flag: Arc<AtomicBool>) {
     R::spawn_detached(async move {
         if !stopped(&flag) {
-            spin(SPIN);
+            stall(STALL);
             next_busy_link::<R>(flag);
         }
     });

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request};
-use task_work::splitmix64;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use tokio::sync::Notify;
 
-/// How many numbers are formatted for each receive.
+/// How many numbers a message has.
 const NUMBERS: u64 = 10;
 
 /// What the receivers share with the sender.
@@ -55,17 +56,18 @@ impl Receipts {
     }
 }
 
-/// The work of one receive: `buffer` is the receiver's own, and keeps its memory.
-pub(crate) fn format_numbers(receiver: u64, number: u64, buffer: &mut String) {
-    for i in 0..NUMBERS {
-        let seed = number.wrapping_mul(10).wrapping_add(receiver * 1000 + i);
-        let bits = splitmix64(seed) >> 11;
-        let number = bits as f64 / (1_u64 << 53) as f64;
-        buffer.clear();
-        // The shortest decimal that reads back as the same number.
-        write!(buffer, "{number}").expect("a string takes everything");
-        black_box(&*buffer);
+/// The work of one receive: a message of ten random numbers, and the sum of its bytes.
+pub(crate) fn message(random: &mut StdRng) {
+    let mut message = String::new();
+    for i in 1..=NUMBERS {
+        write!(message, " {i}={}", random.random::<f64>()).expect("a string takes everything");
     }
+    black_box(message.bytes().map(u32::from).fold(0, u32::wrapping_add));
+}
+
+/// What the receiver with this index draws its numbers from.
+pub(crate) fn random_of(receiver: u64) -> StdRng {
+    StdRng::seed_from_u64(receiver)
 }
 
 #[derive(Clone, Copy)]
@@ -81,20 +83,5 @@ impl Size {
             return Err(Refusal::Misuse("--set receivers=0: nobody would wake the sender".into()));
         }
         Ok(size)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_formatted_numbers_lie_between_0_and_1() {
-        let mut buffer = String::new();
-        for (receiver, number) in [(0, 0), (7, 99), (999, u64::MAX)] {
-            format_numbers(receiver, number, &mut buffer);
-            let number: f64 = buffer.parse().unwrap();
-            assert!((0.0..1.0).contains(&number), "{buffer}");
-        }
     }
 }

@@ -9,7 +9,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::AsyncRuntime;
-use crate::row::steady;
+use crate::row::run_on_one;
 
 /// Room for requests.
 const ROOM: usize = 10;
@@ -25,9 +25,7 @@ async fn server(mut questions: mpsc::Receiver<Question>) {
     }
 }
 
-async fn client<R: AsyncRuntime>(requests: u64) -> Tally {
-    let (mut sender, questions) = mpsc::channel(ROOM);
-    let server = R::spawn(server(questions));
+async fn client(mut sender: mpsc::Sender<Question>, requests: u64) -> Tally {
     let mut tally = Tally::default();
     for request in 0..requests {
         let number = salt::of_process().wrapping_add(request);
@@ -37,14 +35,33 @@ async fn client<R: AsyncRuntime>(requests: u64) -> Tally {
         sender.start_send(Question { number, reply }).expect("there is room");
         tally += Tally { answer: replied.await.expect("the server replies"), work: 1 };
     }
-    drop(sender);
-    server.await;
     tally
+}
+
+/// A runtime with a server that lives from the first iteration to the last.
+struct Service<R> {
+    // Fields are dropped in this order: the server has nobody left to serve when the runtime stops.
+    sender: mpsc::Sender<Question>,
+    runtime: R,
+}
+
+impl<R: AsyncRuntime> Service<R> {
+    fn start(threads: usize) -> Self {
+        let runtime = R::start(threads);
+        let (sender, questions) = mpsc::channel(ROOM);
+        R::spawn_detached_from_outside(&runtime.handle(), server(questions));
+        Self { sender, runtime }
+    }
+
+    fn iterate(&self, requests: u64) -> Tally {
+        run_on_one(&self.runtime, client(self.sender.clone(), requests))
+    }
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let requests = request.param("requests")?;
-    Ok(steady::<R, _, _>(request.threads, move || client::<R>(requests)))
+    let service = Service::<R>::start(request.threads);
+    Ok(Work::new(move || service.iterate(requests).into()))
 }
 
 #[cfg(test)]
@@ -54,7 +71,9 @@ mod tests {
 
     #[test]
     fn every_request_is_answered() {
-        let tally = TestRuntime::start(2).run(client::<TestRuntime>(100));
-        assert_eq!(tally, Tally { answer: 5050, work: 100 });
+        let service = Service::<TestRuntime>::start(2);
+        for _ in 0..3 {
+            assert_eq!(service.iterate(100), Tally { answer: 5050, work: 100 });
+        }
     }
 }

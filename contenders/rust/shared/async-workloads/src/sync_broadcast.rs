@@ -9,17 +9,17 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
 use crate::AsyncRuntime;
-use crate::fan_out::{Receipts, Size, format_numbers};
+use crate::fan_out::{Receipts, Size, message, random_of};
 
 /// The channel's room.
 const ROOM: usize = 1000;
 
 async fn receiver(index: u64, mut numbers: Receiver<u64>, receipts: Arc<Receipts>) {
-    let mut buffer = String::new();
+    let mut random = random_of(index);
     loop {
         match numbers.recv().await {
             Ok(number) => {
-                format_numbers(index, number, &mut buffer);
+                message(&mut random);
                 receipts.sign(number);
             }
             Err(RecvError::Closed) => return,

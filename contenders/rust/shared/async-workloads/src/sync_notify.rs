@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
@@ -59,7 +58,6 @@ impl<R> Waiters<R> {
                 let credited = woken.min(wakeups);
                 return Tally { answer: credited, work: credited };
             }
-            thread::yield_now();
         }
     }
 }

@@ -8,13 +8,13 @@ use palio_protocol::salt;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::AsyncRuntime;
-use crate::fan_out::{Receipts, Size, format_numbers};
+use crate::fan_out::{Receipts, Size, message, random_of};
 
 async fn watcher(index: u64, mut number: Receiver<u64>, receipts: Arc<Receipts>) {
-    let mut buffer = String::new();
+    let mut random = random_of(index);
     while number.changed().await.is_ok() {
-        let seen = *number.borrow_and_update();
-        format_numbers(index, seen, &mut buffer);
+        let seen = *number.borrow();
+        message(&mut random);
         receipts.sign(seen);
     }
 }

@@ -1,6 +1,7 @@
 //! Timers: ten thousand that fire, and many that never do.
 
 use std::future::{poll_fn, ready};
+use std::hint::black_box;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +62,7 @@ pub struct TimedTask(Kind);
 enum Kind {
     Sleeper { ms: u64 },
     Sleeps { timers: u64 },
+    ArmedSleeps { timers: u64 },
     Timeouts { timers: u64 },
     Measured(Arc<Sleeper>),
     Alarm(Arc<AtomicBool>),
@@ -84,7 +86,8 @@ impl TimedTask {
                 R::sleep(Duration::from_millis(ms)).await;
                 ms
             }
-            Kind::Sleeps { timers } => sleeps::<R>(timers).await,
+            Kind::Sleeps { timers } => sleeps::<R>(timers),
+            Kind::ArmedSleeps { timers } => armed_sleeps::<R>(timers).await,
             Kind::Timeouts { timers } => timeouts::<R>(timers).await,
             Kind::Measured(sleeper) => sleeper.run::<R>().await,
             Kind::Alarm(flag) => alarm::<R>(&flag).await,
@@ -102,7 +105,16 @@ async fn alarm<R: AsyncRuntime>(flag: &AtomicBool) -> u64 {
     slept
 }
 
-async fn sleeps<R: AsyncRuntime>(timers: u64) -> u64 {
+fn sleeps<R: AsyncRuntime>(timers: u64) -> u64 {
+    let mut dropped = 0;
+    for _ in 0..timers {
+        drop(black_box(R::sleep(NEVER)));
+        dropped += 1;
+    }
+    dropped
+}
+
+async fn armed_sleeps<R: AsyncRuntime>(timers: u64) -> u64 {
     let mut dropped = 0;
     for _ in 0..timers {
         let mut sleep = pin!(R::sleep(NEVER));
@@ -152,6 +164,12 @@ pub(crate) fn prepare_sleep<R: AsyncRuntime>(request: &mut Request) -> Result<Wo
     Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
 }
 
+pub(crate) fn prepare_sleep_armed<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
+    let kind = Kind::ArmedSleeps { timers };
+    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
+}
+
 pub(crate) fn prepare_timeout<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
     let kind = Kind::Timeouts { timers };
@@ -176,7 +194,10 @@ mod tests {
     #[test]
     fn every_timer_is_counted() {
         let runtime = TestRuntime::start(2);
-        for kind in [Kind::Sleeps { timers: 50 }, Kind::Timeouts { timers: 50 }] {
+        let timers = 50;
+        let kinds =
+            [Kind::Sleeps { timers }, Kind::ArmedSleeps { timers }, Kind::Timeouts { timers }];
+        for kind in kinds {
             let tally = runtime.run(timers_dropped::<TestRuntime>(2, kind.clone()));
             assert_eq!(tally, Tally { answer: 100, work: 100 }, "{kind:?}");
         }

@@ -79,7 +79,7 @@ pub struct Race {
     pub reference: Option<String>,
     /// `None` if the reference or its shadow did not complete.
     pub noise_floor: Option<NoiseFloor>,
-    /// Where the workload comes from, and how near it is to that; `null` for runs of an older Palio.
+    /// Where the workload comes from, and how near it is to that; `null` in runs of an older Palio.
     #[serde(default)]
     pub origin: Option<Origin>,
     /// What a reader of the race must know besides, each a sentence without its full stop.

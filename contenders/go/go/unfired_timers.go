@@ -52,8 +52,8 @@ func timeouts(timers uint64) (inTime uint64) {
 }
 
 // droppedSleeps makes timers and stops them. They have functions, not channels, because the runtime
-// arms the timer of a channel only when somebody blocks on it: so this is the row of sleeps that are
-// made and dropped, and also the row of those that are armed.
+// arms the timer of a channel only when somebody blocks on it: so this is the row of sleeps that
+// are made and dropped, and also the row of those that are armed.
 func droppedSleeps(timers uint64) (dropped uint64) {
 	for range timers {
 		// Stop is true if the timer was armed and had not fired.

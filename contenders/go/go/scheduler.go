@@ -55,6 +55,21 @@ func onOneThread(prepare harness.Prepare) harness.Prepare {
 	}
 }
 
+// rooted is for rows whose root may run on a worker or outside: here it is a goroutine, and all of
+// these run on workers.
+func rooted(prepare harness.Prepare) harness.Prepare {
+	return func(request *harness.Request) (harness.Work, error) {
+		root, err := request.OneOf("root", "worker", "outside")
+		if err != nil {
+			return harness.Work{}, err
+		}
+		if root == "outside" {
+			return harness.Work{}, harness.Unsupported("a root outside would be no goroutine")
+		}
+		return prepare(request)
+	}
+}
+
 // onGoroutine runs a root task and waits for what it returns.
 func onGoroutine[T any](task func() T) T {
 	result := make(chan T, 1)

@@ -19,12 +19,11 @@ func prepareSpawnManyRemote(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, harness.Misuse("--set tasks=%d is no multiple of spawners=%d", tasks, spawners)
 	}
 	return harness.Plain(func() harness.Iteration {
-		return spawnManyRemote(int(spawners), int(tasks/spawners))
+		return onGoroutine(func() harness.Iteration { return spawnManyRemote(int(spawners), int(tasks/spawners)) })
 	}), startScheduler(request)
 }
 
-// spawnManyRemote runs on the harness's own goroutine; only the tasks that return something count,
-// not their spawners.
+// spawnManyRemote is the root; only the tasks that return something count, not their spawners.
 func spawnManyRemote(spawners, tasksEach int) harness.Iteration {
 	var done sync.WaitGroup
 	joined := make([]harness.Iteration, spawners)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
 
-from palio_harness import NUMBER_MAX, Contender, Iteration, Outcome, Parse, Workload, main, mix, one_of, positive
+from palio_harness import NUMBER_MAX, Contender, Iteration, Outcome, Parse, Unsupported, Workload, main, mix, one_of, positive
 
 WORKLOADS: dict[str, Workload] = {}
 
@@ -36,6 +36,14 @@ def season(salt: int) -> None:
 def wrapped(total: int) -> int:
     """A sum as the definitions want it, modulo 2^64."""
     return total & NUMBER_MAX
+
+
+def on_worker(text: str) -> str:
+    """Where the root runs, in rows that have it on a worker or outside."""
+    place = one_of("worker", "outside")(text)
+    if place == "outside":
+        raise Unsupported("the thread that runs the root is the event loop, and there is no other")
+    return place
 
 
 # Ways to run the work
@@ -157,12 +165,12 @@ async def yield_and_stall() -> None:
         stall_10_us()
 
 
-async def start_yielders(busy: int, tasks: int) -> list[asyncio.Task[None]]:
+async def start_yielders(busy: int, tasks: int, root: str) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(yield_and_stall()) for _ in range(busy)]
 
 
-@steady("rt_multi_threaded/spawn_many_remote_busy1", busy=positive, tasks=positive, background=start_yielders)
-async def spawn_beside_yielders(busy: int, tasks: int) -> Outcome:
+@steady("rt_multi_threaded/spawn_many_remote_busy1", busy=positive, tasks=positive, root=on_worker, background=start_yielders)
+async def spawn_beside_yielders(busy: int, tasks: int, root: str) -> Outcome:
     joined = await spawn_and_join_empty(tasks)
     return Outcome(joined, joined, joined)
 
@@ -210,12 +218,12 @@ async def spawn_ones(tasks: int) -> tuple[int, int]:
     return total, joined
 
 
-@outside("rt_multi_threaded/spawn_many_remote", spawners=positive, tasks=positive)
-def spawn_from_inside(loop: asyncio.AbstractEventLoop, spawners: int, tasks: int) -> Outcome:
-    handles = [asyncio.run_coroutine_threadsafe(spawn_ones(tasks // spawners), loop) for _ in range(spawners)]
+@steady("rt_multi_threaded/spawn_many_remote", spawners=positive, tasks=positive, root=on_worker)
+async def spawn_from_inside(spawners: int, tasks: int, root: str) -> Outcome:
+    handles = [asyncio.create_task(spawn_ones(tasks // spawners)) for _ in range(spawners)]
     total = joined = 0
     for handle in handles:
-        part_total, part_joined = handle.result()
+        part_total, part_joined = await handle
         total += part_total
         joined += part_joined
     return Outcome(wrapped(total), joined, joined)
@@ -407,9 +415,9 @@ async def consume(channel: asyncio.Queue[int | None], producers: int) -> tuple[i
     return total, received
 
 
-@steady("sync_mpsc/contention", producers=positive, messages=positive)
+@steady("sync_mpsc/contention", producers=positive, messages=positive, root=on_worker)
 @cold("mpsc_contention", producers=positive, messages=positive)
-async def mpsc_contention(producers: int, messages: int) -> Outcome:
+async def mpsc_contention(producers: int, messages: int, root: str = "worker") -> Outcome:
     channel: asyncio.Queue[int | None] = asyncio.Queue()
     async with asyncio.TaskGroup() as group:
         for producer in range(producers):
@@ -418,8 +426,8 @@ async def mpsc_contention(producers: int, messages: int) -> Outcome:
     return Outcome(wrapped(total), received, received)
 
 
-@steady("sync_mpsc/uncontended", messages=positive)
-async def mpsc_uncontended(messages: int) -> Outcome:
+@steady("sync_mpsc/uncontended", messages=positive, root=on_worker)
+async def mpsc_uncontended(messages: int, root: str) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue()
     for number in range(messages):
         channel.put_nowait(SALT + number)
@@ -444,7 +452,7 @@ async def uncontended_channel(messages: int) -> Outcome:
 REQUESTS: asyncio.Queue[tuple[int, asyncio.Future[int]]]
 
 
-async def start_server(requests: int) -> asyncio.Task[None]:
+async def start_server(requests: int, root: str) -> asyncio.Task[None]:
     global REQUESTS
     REQUESTS = asyncio.Queue(maxsize=10)
 
@@ -456,8 +464,8 @@ async def start_server(requests: int) -> asyncio.Task[None]:
     return asyncio.create_task(serve())
 
 
-@steady("sync_mpsc_oneshot/request_reply", requests=positive, background=start_server)
-async def request_reply(requests: int) -> Outcome:
+@steady("sync_mpsc_oneshot/request_reply", requests=positive, root=on_worker, background=start_server)
+async def request_reply(requests: int, root: str) -> Outcome:
     loop = asyncio.get_running_loop()
     total = answers = 0
     for number in range(requests):
@@ -471,9 +479,9 @@ async def request_reply(requests: int) -> Outcome:
 # Semaphores
 
 
-@steady("sync_semaphore/uncontended", tasks=positive, permits=positive)
-@steady("sync_semaphore/contention", tasks=positive, permits=positive)
-async def semaphore(tasks: int, permits: int) -> Outcome:
+@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, root=on_worker)
+@steady("sync_semaphore/contention", tasks=positive, permits=positive, root=on_worker)
+async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
     permit = asyncio.Semaphore(permits)
 
     async def acquire() -> int:
@@ -540,12 +548,12 @@ async def hand_over_batches(batches: int, closures: int) -> tuple[int, int]:
     return total, awaited
 
 
-@outside("spawn_blocking/concurrency", tasks=positive, batches=positive, closures=positive)
-def blocking_concurrency(loop: asyncio.AbstractEventLoop, tasks: int, batches: int, closures: int) -> Outcome:
-    handles = [asyncio.run_coroutine_threadsafe(hand_over_batches(batches, closures), loop) for _ in range(tasks)]
+@steady("spawn_blocking/concurrency", tasks=positive, batches=positive, closures=positive, root=on_worker)
+async def blocking_concurrency(tasks: int, batches: int, closures: int, root: str) -> Outcome:
+    handles = [asyncio.create_task(hand_over_batches(batches, closures)) for _ in range(tasks)]
     total = awaited = 0
     for handle in handles:
-        task_total, task_awaited = handle.result()
+        task_total, task_awaited = await handle
         total += task_total
         awaited += task_awaited
     return Outcome(wrapped(total + awaited), awaited, awaited)

@@ -10,7 +10,7 @@ use may::sync::mpsc::{Receiver, channel};
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 use palio_protocol::salt;
 
-use crate::scheduler::{join, one_thread, run, start, start_later};
+use crate::scheduler::{join, one_thread, root_on_worker, run, start, start_later};
 
 /// Tasks of one pair: the one that asks and its echo.
 const PAIR: u64 = 2;
@@ -83,6 +83,7 @@ fn contention(request: &mut Request) -> Result<Work, Refusal> {
 }
 
 pub(crate) fn contention_steady(request: &mut Request) -> Result<Work, Refusal> {
+    root_on_worker(request)?;
     start(request)?;
     contention(request)
 }
@@ -94,6 +95,7 @@ pub(crate) fn contention_cold(request: &mut Request) -> Result<Work, Refusal> {
 
 /// One task sends, then receives.
 pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal> {
+    root_on_worker(request)?;
     let messages: u64 = request.param("messages")?;
     start(request)?;
     let root = move || {
@@ -129,6 +131,7 @@ pub(crate) fn uncontended_cold(request: &mut Request) -> Result<Work, Refusal> {
 
 /// Every task acquires one permit.
 pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
+    root_on_worker(request)?;
     let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
     if permits == 0 {
         return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));

@@ -49,6 +49,16 @@ pub(crate) fn one_thread(request: &Request) -> Result<(), Refusal> {
     Err(Refusal::Unsupported(format!("{workload} is about one thread, not {threads}")))
 }
 
+/// For rows whose root may run on a worker or outside: here it is a coroutine, which runs on a
+/// worker.
+pub(crate) fn root_on_worker(request: &mut Request) -> Result<(), Refusal> {
+    match request.param::<String>("root")?.as_str() {
+        "worker" => Ok(()),
+        "outside" => Err(Refusal::Unsupported("a root outside would be no coroutine".into())),
+        other => Err(Refusal::Misuse(format!("--set root={other} is neither worker nor outside"))),
+    }
+}
+
 /// Joins a coroutine; its panic goes on here.
 pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
     handle.join().unwrap_or_else(|panic| resume_unwind(panic))

@@ -12,7 +12,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::background::{Background, busy_chain, chain};
-use crate::scheduler::{join, one_thread, run, start, start_later};
+use crate::scheduler::{join, one_thread, root_on_worker, run, start, start_later};
 
 /// From a coroutine or from an outside thread: may spawns and joins alike from both.
 fn spawn_and_join(tasks: usize) -> Tally {
@@ -102,17 +102,24 @@ pub(crate) fn many_remote(request: &mut Request) -> Result<Work, Refusal> {
             "--set spawners={spawners} does not divide --set tasks={tasks}"
         )));
     }
+    root_on_worker(request)?;
     start(request)?;
     let each = tasks / spawners;
     let spawner =
         move || sum((0..each).map(|_| go!(|| salt::of_process().wrapping_add(1))).collect());
-    Ok(Work::new(move || {
+    let root = move || {
         let handles: Vec<_> = (0..spawners).map(|_| go!(spawner)).collect();
-        handles.into_iter().map(join).sum::<Tally>().into()
-    }))
+        handles.into_iter().map(join).sum::<Tally>()
+    };
+    Ok(Work::new(move || run(root).into()))
 }
 
 pub(crate) fn yield_once(request: &mut Request) -> Result<Work, Refusal> {
+    root_on_worker(request)?;
+    yield_once_and_join(request)
+}
+
+fn yield_once_and_join(request: &mut Request) -> Result<Work, Refusal> {
     let tasks: usize = request.param("tasks")?;
     start(request)?;
     let two = || {
@@ -124,7 +131,7 @@ pub(crate) fn yield_once(request: &mut Request) -> Result<Work, Refusal> {
 
 pub(crate) fn yield_once_on_one(request: &mut Request) -> Result<Work, Refusal> {
     one_thread(request)?;
-    yield_once(request)
+    yield_once_and_join(request)
 }
 
 fn yields(count: u64) -> u64 {

@@ -80,6 +80,18 @@ impl AsyncRuntime for Smol {
         smol::block_on(future)
     }
 
+    fn block_on_root<F>(&self, root: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        // What the root spawns goes to this executor; the thread has no other one.
+        EXECUTOR.with(|mine| {
+            let executor = mine.get_or_init(|| Arc::clone(&self.executor));
+            assert!(Arc::ptr_eq(executor, &self.executor), "a process runs one row");
+        });
+        self.block_on(root)
+    }
+
     fn spawn<F>(task: F) -> Task<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,

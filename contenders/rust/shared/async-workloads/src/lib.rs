@@ -27,6 +27,7 @@ mod ping_pong_oneshot;
 mod request_reply;
 mod row;
 mod runtime;
+mod self_wake;
 mod skynet;
 mod spawn;
 mod spawn_blocking;

@@ -9,7 +9,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::AsyncRuntime;
-use crate::row::run_on_one;
+use crate::row::Root;
 
 /// Room for requests.
 const ROOM: usize = 10;
@@ -53,15 +53,15 @@ impl<R: AsyncRuntime> Service<R> {
         Self { sender, runtime }
     }
 
-    fn iterate(&self, requests: u64) -> Tally {
-        run_on_one(&self.runtime, client(self.sender.clone(), requests))
+    fn iterate(&self, place: Root, requests: u64) -> Tally {
+        place.run(&self.runtime, client(self.sender.clone(), requests))
     }
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
-    let requests = request.param("requests")?;
+    let (place, requests) = (Root::of::<R>(request)?, request.param("requests")?);
     let service = Service::<R>::start(request.threads);
-    Ok(Work::new(move || service.iterate(requests).into()))
+    Ok(Work::new(move || service.iterate(place, requests).into()))
 }
 
 #[cfg(test)]
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn every_request_is_answered() {
         let service = Service::<TestRuntime>::start(2);
-        for _ in 0..3 {
-            assert_eq!(service.iterate(100), Tally { answer: 5050, work: 100 });
+        for place in [Root::Worker, Root::Outside, Root::Worker] {
+            assert_eq!(service.iterate(place, 100), Tally { answer: 5050, work: 100 });
         }
     }
 }

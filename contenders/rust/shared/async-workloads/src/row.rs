@@ -1,5 +1,7 @@
 //! What most rows have in common.
 
+use std::str::FromStr;
+
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 
 use crate::AsyncRuntime;
@@ -32,6 +34,64 @@ where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     if R::DRIVEN_BY_BLOCK_ON { runtime.block_on(root) } else { runtime.run(root) }
+}
+
+/// Where the root future of a row runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// On a worker, as a task; where the thread in `block_on` is the worker, there.
+    Worker,
+    /// In `block_on`, on a thread that is no worker.
+    Outside,
+}
+
+impl FromStr for Root {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "worker" => Ok(Self::Worker),
+            "outside" => Ok(Self::Outside),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Root {
+    /// # Errors
+    /// The runtime has no place of that kind.
+    pub(crate) fn of<R: AsyncRuntime>(request: &mut Request) -> Result<Self, Refusal> {
+        let root = request.param("root")?;
+        if root == Self::Outside && !R::BLOCKS_ON_OUTSIDE {
+            return Err(Refusal::Unsupported(
+                "its block_on runs the future on a worker, and so has no root outside".into(),
+            ));
+        }
+        Ok(root)
+    }
+
+    /// Runs a root future there, and waits for it here.
+    pub(crate) fn run<R, F>(self, runtime: &R, root: F) -> F::Output
+    where
+        R: AsyncRuntime,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        match self {
+            Self::Worker => run_on_one(runtime, root),
+            Self::Outside => runtime.block_on_root(root),
+        }
+    }
+
+    /// As [`steady`], with the root future there.
+    pub(crate) fn steady<R, F, T>(self, threads: usize, root: impl Fn() -> F + 'static) -> Work
+    where
+        R: AsyncRuntime,
+        F: Future<Output = T> + Send + 'static,
+        T: Into<Iteration> + Send + 'static,
+    {
+        let runtime = R::start(threads);
+        Work::new(move || self.run(&runtime, root()).into())
+    }
 }
 
 /// Scope `cold`: every iteration starts a runtime, runs the task that `root` makes, and stops the

@@ -22,6 +22,10 @@ pub trait AsyncRuntime: Sized + 'static {
     /// there, and are left out of its table.
     const DRIVEN_BY_BLOCK_ON: bool = false;
 
+    /// Whether [`block_on`](Self::block_on) runs its future on the thread that calls it, and that
+    /// thread is no worker. Otherwise no root future can run outside of the workers.
+    const BLOCKS_ON_OUTSIDE: bool = !Self::DRIVEN_BY_BLOCK_ON;
+
     /// Whether blocking closures that wait for each other all get threads.
     const BLOCKING_CLOSURES_MEET: bool = true;
 
@@ -57,6 +61,14 @@ pub trait AsyncRuntime: Sized + 'static {
     fn block_on<F>(&self, future: F) -> F::Output
     where
         F: Future<Output: Send> + Send;
+
+    /// As [`block_on`](Self::block_on), for a future that spawns.
+    fn block_on_root<F>(&self, root: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        self.block_on(root)
+    }
 
     /// Spawns from a task.
     fn spawn<F>(task: F) -> Self::Join<F::Output>

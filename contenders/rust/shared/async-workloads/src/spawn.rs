@@ -5,16 +5,17 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::AsyncRuntime;
-use crate::row::{one_thread, run_on_one, steady};
+use crate::row::{Root, one_thread, run_on_one};
+use crate::self_wake::wake_and_yield;
 
 /// Returns 2 and the salt.
-async fn two<R: AsyncRuntime>() -> u64 {
-    R::yield_now().await;
+async fn two() -> u64 {
+    wake_and_yield().await;
     salt::of_process().wrapping_add(2)
 }
 
 async fn root<R: AsyncRuntime>(tasks: usize) -> Tally {
-    let joins: Vec<_> = (0..tasks).map(|_| R::spawn(two::<R>())).collect();
+    let joins: Vec<_> = (0..tasks).map(|_| R::spawn(two())).collect();
     let mut tally = Tally::default();
     for join in joins {
         tally += Tally { answer: join.await, work: 1 };
@@ -30,8 +31,8 @@ pub(crate) fn prepare_basic<R: AsyncRuntime>(request: &mut Request) -> Result<Wo
 }
 
 pub(crate) fn prepare_threaded<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
-    let tasks = request.param("tasks")?;
-    Ok(steady::<R, _, _>(request.threads, move || root::<R>(tasks)))
+    let (place, tasks) = (Root::of::<R>(request)?, request.param("tasks")?);
+    Ok(place.steady::<R, _, _>(request.threads, move || root::<R>(tasks)))
 }
 
 #[cfg(test)]

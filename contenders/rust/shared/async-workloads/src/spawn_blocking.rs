@@ -7,6 +7,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::AsyncRuntime;
+use crate::row::Root;
 
 async fn batches<R: AsyncRuntime>(batches: usize, closures: usize) -> Tally {
     let mut tally = Tally::default();
@@ -27,27 +28,24 @@ struct Size {
     closures: usize,
 }
 
-fn spawn_and_join<R: AsyncRuntime>(runtime: &R, size: Size) -> Tally {
-    let handle = runtime.handle();
+async fn root<R: AsyncRuntime>(size: Size) -> Tally {
     let task = || batches::<R>(size.batches, size.closures);
-    let joins: Vec<_> = (0..size.tasks).map(|_| R::spawn_from_outside(&handle, task())).collect();
-    runtime.block_on(async move {
-        let mut tally = Tally::default();
-        for join in joins {
-            tally += join.await;
-        }
-        tally
-    })
+    let joins: Vec<_> = (0..size.tasks).map(|_| R::spawn(task())).collect();
+    let mut tally = Tally::default();
+    for join in joins {
+        tally += join.await;
+    }
+    tally
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
     let size = Size {
         tasks: request.param("tasks")?,
         batches: request.param("batches")?,
         closures: request.param("closures")?,
     };
-    let runtime = R::start(request.threads);
-    Ok(Work::new(move || spawn_and_join(&runtime, size).into()))
+    Ok(place.steady::<R, _, _>(request.threads, move || root::<R>(size)))
 }
 
 #[cfg(test)]
@@ -58,7 +56,9 @@ mod tests {
     #[test]
     fn every_closure_is_awaited() {
         let size = Size { tasks: 3, batches: 4, closures: 5 };
-        let tally = spawn_and_join(&TestRuntime::start(2), size);
-        assert_eq!(tally, Tally { answer: 60, work: 60 });
+        for place in [Root::Worker, Root::Outside] {
+            let tally = place.run(&TestRuntime::start(2), root::<TestRuntime>(size));
+            assert_eq!(tally, Tally { answer: 60, work: 60 });
+        }
     }
 }

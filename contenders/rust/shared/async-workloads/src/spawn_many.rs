@@ -6,7 +6,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
 use crate::background::{Busy, busy_yielder, chain};
-use crate::row::{one_thread, run_on_one};
+use crate::row::{Root, one_thread, run_on_one};
 
 pub(crate) async fn root<R: AsyncRuntime>(tasks: usize) -> Tally {
     let joins: Vec<_> = (0..tasks).map(|_| R::spawn(async {})).collect();
@@ -35,9 +35,10 @@ pub(crate) fn prepare_remote_busy<R: AsyncRuntime>(request: &mut Request) -> Res
 pub(crate) fn prepare_remote_busy1<R: AsyncRuntime>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
     let (tasks, yielders) = (request.param("tasks")?, request.param("busy")?);
     let busy = Busy::<R>::start(request.threads, yielders, busy_yielder::<R>);
-    Ok(Work::new(move || busy.runtime().run(root::<R>(tasks)).into()))
+    Ok(Work::new(move || place.run(busy.runtime(), root::<R>(tasks)).into()))
 }
 
 #[cfg(test)]

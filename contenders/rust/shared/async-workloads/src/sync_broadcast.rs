@@ -10,6 +10,7 @@ use tokio::sync::broadcast::{Receiver, Sender};
 
 use crate::AsyncRuntime;
 use crate::fan_out::{Receipts, Size, message, random_of};
+use crate::row::Root;
 
 /// The channel's room.
 const ROOM: usize = 1000;
@@ -56,14 +57,16 @@ impl<R: AsyncRuntime> Broadcast<R> {
         Self { sender, receipts, sends: size.sends, runtime }
     }
 
-    fn iterate(&self) -> Tally {
-        self.runtime.run(root(self.sends, self.sender.clone(), Arc::clone(&self.receipts)))
+    fn iterate(&self, place: Root) -> Tally {
+        let root = root(self.sends, self.sender.clone(), Arc::clone(&self.receipts));
+        place.run(&self.runtime, root)
     }
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
     let broadcast = Broadcast::<R>::start(request.threads, Size::of(request)?);
-    Ok(Work::new(move || broadcast.iterate().into()))
+    Ok(Work::new(move || broadcast.iterate(place).into()))
 }
 
 #[cfg(test)]
@@ -75,8 +78,8 @@ mod tests {
     fn every_receiver_receives_every_number() {
         let size = Size { receivers: 7, sends: 10 };
         let broadcast = Broadcast::<TestRuntime>::start(2, size);
-        for _ in 0..3 {
-            assert_eq!(broadcast.iterate(), Tally { answer: 7 * 55, work: 70 });
+        for place in [Root::Worker, Root::Outside, Root::Worker] {
+            assert_eq!(broadcast.iterate(place), Tally { answer: 7 * 55, work: 70 });
         }
     }
 }

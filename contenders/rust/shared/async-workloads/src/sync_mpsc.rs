@@ -7,7 +7,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::AsyncRuntime;
-use crate::row::steady;
+use crate::row::Root;
 
 async fn contention<R: AsyncRuntime>(producers: u64, messages: u64) -> Tally {
     let (sender, mut receiver) = unbounded();
@@ -43,13 +43,14 @@ async fn uncontended(messages: u64) -> Tally {
 }
 
 pub(crate) fn prepare_contention<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
     let (producers, messages) = (request.param("producers")?, request.param("messages")?);
-    Ok(steady::<R, _, _>(request.threads, move || contention::<R>(producers, messages)))
+    Ok(place.steady::<R, _, _>(request.threads, move || contention::<R>(producers, messages)))
 }
 
 pub(crate) fn prepare_uncontended<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
-    let messages = request.param("messages")?;
-    Ok(steady::<R, _, _>(request.threads, move || uncontended(messages)))
+    let (place, messages) = (Root::of::<R>(request)?, request.param("messages")?);
+    Ok(place.steady::<R, _, _>(request.threads, move || uncontended(messages)))
 }
 
 #[cfg(test)]

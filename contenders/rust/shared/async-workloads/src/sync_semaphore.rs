@@ -7,7 +7,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use tokio::sync::Semaphore;
 
 use crate::AsyncRuntime;
-use crate::row::steady;
+use crate::row::Root;
 
 async fn acquire_and_release(semaphore: Arc<Semaphore>) -> u64 {
     let permit = semaphore.acquire().await.expect("nobody closes it");
@@ -26,12 +26,13 @@ async fn root<R: AsyncRuntime>(semaphore: Arc<Semaphore>, tasks: usize) -> Tally
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
     let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
     if permits == 0 {
         return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));
     }
     let semaphore = Arc::new(Semaphore::new(permits));
-    Ok(steady::<R, _, _>(request.threads, move || root::<R>(Arc::clone(&semaphore), tasks)))
+    Ok(place.steady::<R, _, _>(request.threads, move || root::<R>(Arc::clone(&semaphore), tasks)))
 }
 
 #[cfg(test)]

@@ -70,6 +70,8 @@ impl<T> Future for Join<T> {
 
 impl<R: Flavour> AsyncRuntime for Nio<R> {
     const DRIVEN_BY_BLOCK_ON: bool = R::DRIVEN_BY_BLOCK_ON;
+    /// It runs the future as a task on a worker.
+    const BLOCKS_ON_OUTSIDE: bool = false;
     /// The rendezvous of two closures hung in two of two tries with nio 0.1.4.
     const BLOCKING_CLOSURES_MEET: bool = false;
 

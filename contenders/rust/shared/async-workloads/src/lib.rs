@@ -4,9 +4,9 @@
 //! [`rows`] as its table: what it runs is then the same code as every other contender's, and the
 //! runtime is all that differs.
 //!
-//! Every row takes care that the work happens on the workers: the thread that takes the sample
-//! spawns a root task and waits; only the rows that are about spawning or notifying from outside do
-//! more there.
+//! Rows take care that the work happens on the workers: the thread that takes the sample spawns a
+//! root task and waits. More is done there only in the rows that are about spawning or notifying
+//! from outside, and where the root is asked to run outside.
 #![forbid(unsafe_code)]
 
 mod background;

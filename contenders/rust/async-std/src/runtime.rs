@@ -15,6 +15,9 @@ use async_workloads::{AsyncRuntime, TimedTask};
 pub(crate) struct AsyncStd;
 
 impl AsyncRuntime for AsyncStd {
+    /// `task::sleep` is an asynchronous function: it does nothing before it is polled.
+    const MAKES_SLEEPS_AT_ONCE: bool = false;
+
     type Handle = ();
     type Join<T: Send + 'static> = JoinHandle<T>;
 

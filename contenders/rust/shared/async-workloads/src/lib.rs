@@ -89,7 +89,6 @@ pub fn rows<R: AsyncRuntime, C: Channels>() -> Vec<(&'static str, Prepare)> {
         ("sync_semaphore/contention", sync_semaphore::prepare::<R>),
         ("sync_watch/contention_resubscribe", sync_watch::prepare::<R>),
         ("timer/timeout", timers::prepare_timeout::<R>),
-        ("timer/sleep", timers::prepare_sleep::<R>),
         ("timer/sleep_armed", timers::prepare_sleep_armed::<R>),
         ("fan_in", fan_in::prepare::<R, C>),
         ("chained_spawn", chained_spawn::prepare_cold::<R>),
@@ -105,6 +104,9 @@ pub fn rows<R: AsyncRuntime, C: Channels>() -> Vec<(&'static str, Prepare)> {
         ("uncontended_channel", own_channel::prepare_uncontended::<R, C>),
         ("catch_unwind_panics", catch_unwind_panics::prepare::<R>),
     ];
+    if R::MAKES_SLEEPS_AT_ONCE {
+        rows.push(("timer/sleep", timers::prepare_sleep::<R>));
+    }
     rows.extend(fairness::rows::<R>());
     if !R::DRIVEN_BY_BLOCK_ON {
         rows.extend(rows_beside_running_workers::<R>());

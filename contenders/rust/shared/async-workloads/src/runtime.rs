@@ -32,6 +32,10 @@ pub trait AsyncRuntime: Sized + 'static {
     /// Whether [`block_in_place`](Self::block_in_place) is something that the runtime has.
     const HAS_BLOCK_IN_PLACE: bool = false;
 
+    /// Whether a sleep is made when it is asked for, and not at its first poll: where it never
+    /// comes to that, there would be nothing to measure.
+    const MAKES_SLEEPS_AT_ONCE: bool = true;
+
     /// What another thread needs in order to spawn.
     type Handle;
 

@@ -73,6 +73,8 @@ pub(super) struct Monitor {
     parker: Parker,
     /// When the runtime was made.
     since: Instant,
+    /// The period of the runtime's life in which the system last had no thread for the monitor.
+    refused: AtomicU32,
     /// How many threads are forking whose states were retaken. There are at most as many as
     /// workers, so that forks within forks do not start threads without end.
     retaken: AtomicUsize,
@@ -84,6 +86,7 @@ impl Monitor {
             state: AtomicU32::new(ABSENT),
             parker: Parker::new(),
             since: Instant::now(),
+            refused: AtomicU32::new(0),
             retaken: AtomicUsize::new(0),
         }
     }
@@ -130,7 +133,22 @@ impl Monitor {
 
     /// The time until a monitor that is missing is started. `None` if it is time.
     fn starts_in(&self) -> Option<Duration> {
-        PERIOD.checked_sub(self.since.elapsed()).filter(|left| !left.is_zero())
+        self.starts_in_at(self.since.elapsed())
+    }
+
+    /// The same, at this age of the runtime: it is started at the end of the first period, or of
+    /// the one in which that failed last, so that no worker asks again and again.
+    fn starts_in_at(&self, age: Duration) -> Option<Duration> {
+        // Relaxed: a hint.
+        let end = PERIOD * self.refused.load(Relaxed).saturating_add(1);
+        end.checked_sub(age).filter(|left| !left.is_zero())
+    }
+
+    /// The system had no thread for it, at this age of the runtime.
+    fn was_refused_at(&self, age: Duration) {
+        let period = age.as_nanos() / PERIOD.as_nanos();
+        // Relaxed: see `starts_in_at`.
+        self.refused.store(u32::try_from(period).unwrap_or(u32::MAX), Relaxed);
     }
 
     /// Whether there should be a monitor and is none.
@@ -150,8 +168,9 @@ impl Monitor {
             let started =
                 thread::spawn(name, shared.common.thread_stack_bytes, move || monitor(&its));
             if started.is_err() {
-                // The next caller tries again. Until then, what waits for a busy worker waits for
-                // the end of that worker's poll.
+                // Whoever comes in the next period tries again. Until then, what waits for a busy
+                // worker waits for the end of that worker's poll.
+                self.was_refused_at(self.since.elapsed());
                 self.state.store(ABSENT, Relaxed);
             }
         }
@@ -381,6 +400,28 @@ impl Shared {
                 self.unpark_worker(worker as u32);
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_monitor_that_is_missing_is_asked_for_once_in_a_period() {
+        let monitor = Monitor::new();
+        assert_eq!(monitor.starts_in_at(Duration::ZERO), Some(PERIOD));
+        assert_eq!(monitor.starts_in_at(PERIOD), None);
+        for period in [1, 2, 7] {
+            let age = PERIOD * period + PERIOD / 4;
+            assert_eq!(monitor.starts_in_at(age), None);
+            monitor.was_refused_at(age);
+            assert_eq!(monitor.starts_in_at(age), Some(PERIOD * 3 / 4));
+            assert_eq!(monitor.starts_in_at(PERIOD * (period + 1)), None);
+        }
+        // After months, the period cannot be said any more.
+        monitor.was_refused_at(Duration::MAX);
+        assert_eq!(monitor.starts_in_at(Duration::MAX), None);
     }
 }
 

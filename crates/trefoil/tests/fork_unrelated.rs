@@ -2,8 +2,9 @@
 
 mod support;
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{everywhere, fib, multi};
@@ -15,7 +16,7 @@ use trefoil::task;
 #[test]
 fn a_lock_may_be_held_across_a_join() {
     fn locked(lock: &Mutex<u64>) {
-        let mut sum = lock.lock().unwrap();
+        let mut sum = lock.lock();
         let (a, b) = join(|| fib(8), || fib(9));
         *sum += a + b;
     }
@@ -44,7 +45,7 @@ fn a_lock_may_be_held_across_a_join() {
                     task.await.unwrap();
                 }
             });
-            assert_eq!(*lock.lock().unwrap(), 4 * 65 * 55);
+            assert_eq!(*lock.lock(), 4 * 65 * 55);
         }
     }
 }
@@ -72,16 +73,16 @@ fn a_waiting_worker_runs_nothing_unrelated() {
                 for _ in 0..10 {
                     let ran_on = Arc::clone(&ran_on);
                     trefoil::spawn(async move {
-                        ran_on.lock().unwrap().push(thread::current().id());
+                        ran_on.lock().push(thread::current().id());
                     });
                 }
                 let here = thread::current().id();
                 // Waits until they have run, so that the owner has time to take one by mistake.
                 let end = Instant::now() + Duration::from_secs(10);
-                while ran_on.lock().unwrap().len() < 10 && Instant::now() < end {
+                while ran_on.lock().len() < 10 && Instant::now() < end {
                     thread::yield_now();
                 }
-                let ran_on = ran_on.lock().unwrap();
+                let ran_on = ran_on.lock();
                 assert_eq!(ran_on.len(), 10);
                 assert!(!ran_on.contains(&owner) && !ran_on.contains(&here));
             },
@@ -95,14 +96,11 @@ fn a_join_does_not_run_what_its_closures_spawn() {
     everywhere(|| {
         let lock = Mutex::new(0);
         scope(|scope| {
-            let mut count = lock.lock().unwrap();
-            join(
-                || scope.spawn(|_| *lock.lock().unwrap() += 1),
-                || scope.spawn(|_| *lock.lock().unwrap() += 1),
-            );
+            let mut count = lock.lock();
+            join(|| scope.spawn(|_| *lock.lock() += 1), || scope.spawn(|_| *lock.lock() += 1));
             *count += 1;
         });
-        assert_eq!(*lock.lock().unwrap(), 3);
+        assert_eq!(*lock.lock(), 3);
     });
 }
 

@@ -17,7 +17,7 @@ cargo xtask <habit>
   verify   build every contender that this machine can, and check its answers
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
   asan [TEST...]        Trefoil's tests, or these files of them, under AddressSanitizer; skipped without nightly
-  tsan [TEST...]        the same under ThreadSanitizer; with --build-std, std is rebuilt for it (needs rust-src)
+  tsan [TEST...]        the same under ThreadSanitizer, with a std built for it where there is rust-src, or --std=toolchain
   fences                the machine code of Trefoil's fences, and a litmus test of them
   stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
 ";

@@ -1,23 +1,27 @@
 //! Every test that this machine can run, in every language, summed up in one line.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
 
 use crate::has;
 
 /// What a set of tests came to.
 #[derive(Default)]
 pub(crate) struct Count {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
+    passed: u64,
+    failed: u64,
     pub(crate) skipped: u64,
+    /// What names the failures, said again at the end, where whoever reads a log begins.
+    failures: Vec<String>,
 }
 
 impl Count {
     /// Adds what `cargo test` said, and whether it succeeded.
-    pub(crate) fn add_rust(&mut self, text: &str, ok: bool) {
+    pub(crate) fn add_rust(&mut self, heard: &Heard) {
         let mut failed = 0;
-        for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        for line in heard.text.lines().filter(|line| line.starts_with("test result:")) {
             let number = |word: &str| {
                 let words: Vec<&str> =
                     line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
@@ -29,11 +33,30 @@ impl Count {
             failed += number("failed");
         }
         // A test that does not compile, or dies by a signal, has no line of its own.
-        self.failed += if ok { failed } else { failed.max(1) };
+        self.failed += if heard.ok { failed } else { failed.max(1) };
+        if !heard.ok {
+            let names = |line: &&str| {
+                line.ends_with("FAILED") && line.starts_with("test ")
+                    || line.starts_with("error")
+                    || line.starts_with("SUMMARY: ")
+                    || line.trim_start().starts_with("process didn't exit successfully")
+            };
+            let lines = heard.text.lines().chain(heard.errors.lines());
+            self.failures.extend(lines.filter(names).map(str::to_owned));
+        }
+    }
+
+    /// One failure that no test has counted.
+    pub(crate) fn fail(&mut self, reason: String) {
+        self.failed += 1;
+        self.failures.push(reason);
     }
 
     /// The last line of a habit that tests; true if nothing failed.
     pub(crate) fn close(&self) -> bool {
+        for failure in &self.failures {
+            println!("failed: {failure}");
+        }
         println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
         self.failed == 0
     }
@@ -54,38 +77,61 @@ pub(crate) fn run(root: &Path) -> bool {
     count.close()
 }
 
-fn heard(directory: &Path, program: &str, args: &[&str]) -> (String, bool) {
+/// What a command said, and whether it succeeded.
+pub(crate) struct Heard {
+    text: String,
+    errors: String,
+    pub(crate) ok: bool,
+}
+
+fn heard(directory: &Path, program: &str, args: &[&str]) -> Heard {
     eprintln!("+ {program} {} (in {})", args.join(" "), directory.display());
     listen(program, Command::new(program).args(args).current_dir(directory))
 }
 
-/// Runs a command, shows what it says, and returns it with whether it succeeded.
-pub(crate) fn listen(program: &str, command: &mut Command) -> (String, bool) {
-    // Standard error goes straight through: that is where builds report progress.
-    match command.stderr(std::process::Stdio::inherit()).output() {
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            print!("{text}");
-            (text, output.status.success())
-        }
+/// Runs a command and shows what it says: its errors, by which builds report progress, at once.
+pub(crate) fn listen(program: &str, command: &mut Command) -> Heard {
+    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
         Err(error) => {
-            eprintln!("{program} cannot be started: {error}");
-            (String::new(), false)
+            let errors = format!("error: {program} cannot be started: {error}");
+            eprintln!("{errors}");
+            return Heard { text: String::new(), errors, ok: false };
         }
-    }
+    };
+    let stderr = child.stderr.take().expect("it was piped");
+    let errors = thread::spawn(move || {
+        let mut all = String::new();
+        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            eprintln!("{line}");
+            all += &line;
+            all.push('\n');
+        }
+        all
+    });
+    let mut text = Vec::new();
+    let read = child.stdout.take().expect("it was piped").read_to_end(&mut text);
+    let ok = read.is_ok() & child.wait().is_ok_and(|status| status.success());
+    let text = String::from_utf8_lossy(&text).into_owned();
+    print!("{text}");
+    Heard { text, errors: errors.join().expect("it only reads"), ok }
 }
 
 fn rust(directory: &Path, args: &[&str], count: &mut Count) {
-    let (text, ok) = heard(directory, "cargo", args);
-    count.add_rust(&text, ok);
+    count.add_rust(&heard(directory, "cargo", args));
 }
 
 fn go(directory: &Path, count: &mut Count) {
-    let (text, ok) = heard(directory, "go", &["test", "-v", "./..."]);
+    let Heard { text, ok, .. } = heard(directory, "go", &["test", "-v", "./..."]);
     let verdicts =
         |verdict: &str| text.lines().filter(|line| line.starts_with(verdict)).count() as u64;
     count.passed += verdicts("--- PASS");
     count.skipped += verdicts("--- SKIP");
     let failed = verdicts("--- FAIL");
     count.failed += if ok { failed } else { failed.max(1) };
+    count
+        .failures
+        .extend(text.lines().filter(|line| line.starts_with("--- FAIL")).map(str::to_owned));
 }

@@ -10,7 +10,7 @@ use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 use palio_protocol::salt;
 use task_work::{planned_panic, primes_of, silence_planned_panics, sleeper_ms};
 
-use crate::scheduler::{join, run, start_later};
+use crate::scheduler::{join, keep_stacks, run, start_later};
 
 pub(crate) fn primes(request: &mut Request) -> Result<Work, Refusal> {
     let (limit, tasks): (u64, u64) = (request.param("limit")?, request.param("tasks")?);
@@ -25,6 +25,7 @@ pub(crate) fn primes(request: &mut Request) -> Result<Work, Refusal> {
 
 pub(crate) fn many_timers(request: &mut Request) -> Result<Work, Refusal> {
     let sleepers: u64 = request.param("sleepers")?;
+    keep_stacks(sleepers as usize);
     start_later(request)?;
     let sleeper = |i| {
         go!(move || {
@@ -79,6 +80,7 @@ const RETURNED: u64 = 1_000_000;
 
 pub(crate) fn catch_unwind_panics(request: &mut Request) -> Result<Work, Refusal> {
     let tasks: u64 = request.param("tasks")?;
+    keep_stacks(tasks as usize);
     start_later(request)?;
     silence_planned_panics();
     let task = |i| {

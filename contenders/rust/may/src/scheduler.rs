@@ -12,6 +12,17 @@ const STACK_WORDS: usize = 0x1000;
 /// What `--set` accepts beside the parameters.
 pub(crate) const KNOBS: &[(&str, &str)] = &[("stack_words", "4096"), ("pin", "0")];
 
+/// How many stacks may keeps by default.
+const STACKS_KEPT: usize = 1000;
+
+/// For rows with so many coroutines at a time: their stacks are kept from one iteration to the
+/// next, as a program with so many would have it. Called before the scheduler starts, which makes
+/// them.
+pub(crate) fn keep_stacks(coroutines: usize) {
+    // A few more, for roots and what runs in the background.
+    config().set_pool_capacity(coroutines.saturating_add(16).max(STACKS_KEPT));
+}
+
 /// Says how the scheduler is to start when it is first used.
 fn configure(request: &mut Request) -> Result<(), Refusal> {
     let stack_words = request.knob("stack_words")?.unwrap_or(STACK_WORDS);

@@ -12,7 +12,7 @@ use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::background::{Background, busy_chain, chain};
-use crate::scheduler::{join, one_thread, root_on_worker, run, start, start_later};
+use crate::scheduler::{join, keep_stacks, one_thread, root_on_worker, run, start, start_later};
 
 /// From a coroutine or from an outside thread: may spawns and joins alike from both.
 fn spawn_and_join(tasks: usize) -> Tally {
@@ -36,6 +36,7 @@ fn sum(handles: Vec<JoinHandle<u64>>) -> Tally {
 pub(crate) fn many_local(request: &mut Request) -> Result<Work, Refusal> {
     one_thread(request)?;
     let tasks = request.param("tasks")?;
+    keep_stacks(tasks);
     start(request)?;
     Ok(Work::new(move || run(move || spawn_and_join(tasks)).into()))
 }
@@ -43,6 +44,7 @@ pub(crate) fn many_local(request: &mut Request) -> Result<Work, Refusal> {
 pub(crate) fn many_remote_busy(request: &mut Request) -> Result<Work, Refusal> {
     one_thread(request)?;
     let tasks = request.param("tasks")?;
+    keep_stacks(tasks);
     start(request)?;
     let background = Background::start(1, chain);
     Ok(Work::new(move || {
@@ -54,12 +56,14 @@ pub(crate) fn many_remote_busy(request: &mut Request) -> Result<Work, Refusal> {
 
 pub(crate) fn many_remote_idle(request: &mut Request) -> Result<Work, Refusal> {
     let tasks = request.param("tasks")?;
+    keep_stacks(tasks);
     start(request)?;
     Ok(Work::new(move || spawn_and_join(tasks).into()))
 }
 
 pub(crate) fn many_remote_busy2(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, busy) = (request.param("tasks")?, request.param("busy")?);
+    keep_stacks(tasks);
     start(request)?;
     let background = Background::start(busy, busy_chain);
     Ok(Work::new(move || {
@@ -91,6 +95,7 @@ pub(crate) fn many_detached(request: &mut Request) -> Result<Work, Refusal> {
     if tasks == 0 {
         return Err(Refusal::Misuse("--set tasks=0: there is a last task to wait for".into()));
     }
+    keep_stacks(tasks as usize);
     start(request)?;
     Ok(Work::new(move || spawn_and_wait_for_the_last(tasks).into()))
 }
@@ -103,6 +108,7 @@ pub(crate) fn many_remote(request: &mut Request) -> Result<Work, Refusal> {
         )));
     }
     root_on_worker(request)?;
+    keep_stacks(tasks + spawners);
     start(request)?;
     let each = tasks / spawners;
     let spawner =
@@ -121,6 +127,7 @@ pub(crate) fn yield_once(request: &mut Request) -> Result<Work, Refusal> {
 
 fn yield_once_and_join(request: &mut Request) -> Result<Work, Refusal> {
     let tasks: usize = request.param("tasks")?;
+    keep_stacks(tasks);
     start(request)?;
     let two = || {
         yield_now();

@@ -32,6 +32,32 @@ fn a_clock_that_runs_slow_is_shown_in_every_format() {
 }
 
 #[test]
+fn time_that_is_claimed_before_it_passed_is_no_result() {
+    // The samples of a command add up to what passed, but the first one claims the time of all, so
+    // that the median is a tenth of the truth.
+    let project = Project::good_and(Fake::new("bad").fault("shift:first"));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "false-time", "{bad:#}");
+    assert_has(bad["detail"].as_str().unwrap(), &["claims more time than passed", "first"]);
+}
+
+#[test]
+fn time_that_is_moved_into_one_sample_is_shown() {
+    let project = Project::good_and(Fake::new("bad").fault("shift:last"));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    // It accounts for all of its time, and its median is a tenth of the truth.
+    assert_eq!(bad["outcome"], "ok");
+    assert!(bad["accounted_percent"].as_f64().unwrap() > 50.0, "{bad:#}");
+    assert_has(bad["doubts"][0].as_str().unwrap(), &["typical sample", "from one sample to the"]);
+    // From the database it is the same.
+    let stored = project.report("latest");
+    assert_eq!(entry(&stored, "bad")["doubts"], bad["doubts"]);
+    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn a_bound_on_the_time_is_no_matter_of_words() {
     // It says that it took the least that it can, a hundred seconds, and did nothing.
     let fake = Fake::new("bad").fault("claim:20000").fault("lie:500000000");
@@ -123,4 +149,43 @@ fn an_answer_that_is_computed_without_the_work_is_believed() {
     assert!(
         entry(&report, "bad")["value_ns"].as_f64() < entry(&report, "good")["value_ns"].as_f64()
     );
+}
+
+#[test]
+fn a_way_that_failed_is_shown_beside_the_way_that_did_not() {
+    let project = Project::good_and(Fake::new("bad").fault("wrong-with:way=b"));
+    let echo = project.read("workloads/echo.toml");
+    let ways = "variants = [{ way = \"a\" }, { way = \"b\" }]\n\n[[case]]";
+    project.write("workloads/echo.toml", &echo.replace("[[case]]", ways));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!((&bad["outcome"], &bad["variant"]), (&"ok".into(), &"way=a".into()));
+    for format in ["terminal", "markdown", "csv", "html"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["with way=b: wrong answer: it answered 41"]);
+    }
+}
+
+#[test]
+fn more_cpu_time_than_any_number_holds_is_no_sum() {
+    let project = Project::good_and(
+        Fake::new("bad").fault("user:18446744073709551615").fault("sys:18446744073709551615"),
+    );
+    project.race().set("--reference", "good").run().exits(0);
+    project.report("latest");
+}
+
+#[test]
+fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let project = Project::good_and(Fake::new("bad").fault("spin:4").fault("claim:20000000"));
+    let echo = project.read("workloads/echo.toml");
+    project.write("workloads/echo.toml", &echo.replace("\"async\"", "\"fork-join\""));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_has(&bad["doubts"].to_string(), &["kept", "processors busy", "1 thread"]);
+    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
 }

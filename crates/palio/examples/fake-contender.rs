@@ -122,11 +122,7 @@ impl Fake {
         let pace = if is_moody { 1 + u64::from(self.start % 5) } else { 1 };
         let elapsed_ns = times(claimed_ns) * pace + extra_ns;
         let lie = self.fault("lie").and_then(|percent| percent.parse::<u64>().ok());
-        if let Some(threads) = self.fault("spin").and_then(|threads| threads.parse().ok()) {
-            spin(threads, Duration::from_nanos(elapsed_ns));
-        } else {
-            std::thread::sleep(Duration::from_nanos(elapsed_ns));
-        }
+        std::thread::sleep(Duration::from_nanos(elapsed_ns));
         // In percent of the truth, for the tests of Palio's own clock.
         let elapsed_ns = elapsed_ns * lie.unwrap_or(claimed_percent) / 100;
         format!(
@@ -372,16 +368,6 @@ impl Fake {
         drop(command);
         let _ = here.read(&mut [0]);
     }
-}
-
-/// Keeps so many threads busy for so much CPU time each, however many processors there are.
-fn spin(threads: usize, time: Duration) {
-    let start = std::time::Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| while start.elapsed() < time {});
-        }
-    });
 }
 
 fn stay(stream: Option<UnixStream>) {

@@ -3,6 +3,7 @@
 
 mod support;
 
+use rusqlite::Connection;
 use support::{Fake, Project, assert_has, entry};
 
 #[test]
@@ -36,7 +37,9 @@ fn time_that_is_claimed_before_it_passed_is_no_result() {
     // The samples of a command add up to what passed, but the first one claims the time of all, so
     // that the median is a tenth of the truth.
     let project = Project::good_and(Fake::new("bad").fault("shift:first"));
-    let report = project.race().set("--reference", "good").run().exits(0).json();
+    // Fifty samples, so that the first one claims 90 ms: its line is not read as late as that.
+    let race = project.race().set("--reference", "good").set("--budget", "100");
+    let report = race.run().exits(0).json();
     let bad = entry(&report, "bad");
     assert_eq!(bad["outcome"], "false-time", "{bad:#}");
     assert_has(bad["detail"].as_str().unwrap(), &["claims more time than passed", "first"]);
@@ -45,16 +48,22 @@ fn time_that_is_claimed_before_it_passed_is_no_result() {
 #[test]
 fn time_that_is_moved_into_one_sample_is_shown() {
     let project = Project::good_and(Fake::new("bad").fault("shift:last"));
-    let report = project.race().set("--reference", "good").run().exits(0).json();
+    project.race().set("--reference", "good").run().exits(0);
+    // As on a quiet machine, where nothing but the sleeps of 2 ms takes time.
+    seen(&project, "wall_ns = samples * 2000000, line_ns = min(line_ns, 2000000)");
+    let report = project.report("latest");
     let bad = entry(&report, "bad");
     // It accounts for all of its time, and its median is a tenth of the truth.
     assert_eq!(bad["outcome"], "ok");
-    assert!(bad["accounted_percent"].as_f64().unwrap() > 50.0, "{bad:#}");
+    assert!(bad["accounted_percent"].as_f64().unwrap() > 99.0, "{bad:#}");
     assert_has(bad["doubts"][0].as_str().unwrap(), &["typical sample", "from one sample to the"]);
-    // From the database it is the same.
-    let stored = project.report("latest");
-    assert_eq!(entry(&stored, "bad")["doubts"], bad["doubts"]);
     assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+}
+
+/// Changes what Palio saw from outside, where a test is about what follows from it.
+fn seen(project: &Project, columns: &str) {
+    let connection = Connection::open(project.database()).unwrap();
+    connection.execute(&format!("UPDATE span SET {columns}"), []).unwrap();
 }
 
 #[test]
@@ -178,14 +187,14 @@ fn more_cpu_time_than_any_number_holds_is_no_sum() {
 
 #[test]
 fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return;
-    }
-    let project = Project::good_and(Fake::new("bad").fault("spin:4").fault("claim:20000000"));
+    let project = Project::new().with(Fake::new("good"));
     let echo = project.read("workloads/echo.toml");
-    project.write("workloads/echo.toml", &echo.replace("\"async\"", "\"fork-join\""));
-    let report = project.race().set("--reference", "good").run().exits(0).json();
-    let bad = entry(&report, "bad");
-    assert_has(&bad["doubts"].to_string(), &["kept", "processors busy", "1 thread"]);
-    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+    for (model, crowds) in [("fork-join", true), ("async", false)] {
+        project.write("workloads/echo.toml", &echo.replace("async", model));
+        project.race().run().exits(0);
+        seen(&project, "cpu_ns = wall_ns * 19 / 10");
+        let report = project.report("latest");
+        let doubts = entry(&report, "good")["doubts"].to_string();
+        assert_eq!(doubts.contains("kept 1.9 processors busy with 1 thread"), crowds, "{doubts}");
+    }
 }

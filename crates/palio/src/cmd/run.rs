@@ -467,11 +467,11 @@ fn check_unchanged(
             ("version", before.version.clone(), now.version),
             ("toolchain", before.toolchain.clone(), now.toolchain),
             ("flags", before.flags.clone(), now.flags),
-            // Runs of an older Palio do not say.
-            ("program", before.program.clone(), now.program.filter(|_| before.program.is_some())),
         ]
         .into_iter()
         .chain(commands.map(|then| ("command", then, command.clone())))
+        // Last, since whatever differs makes it differ. Runs of an older Palio do not say.
+        .chain(before.program.is_some().then(|| ("program", before.program.clone(), now.program)))
         .find(|(_, then, now)| then != now);
         if let Some((what, then, now)) = differs {
             bail!(

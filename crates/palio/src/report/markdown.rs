@@ -331,7 +331,7 @@ fn setting(out: &mut String, report: &Report) {
                 } else {
                     format!(", {}", parts.join(", "))
                 };
-                let notes = contender.notes.as_ref().map_or(String::new(), |n| format!(". {n}"));
+                let notes = contender.notes.as_ref().map_or(String::new(), |n| format!("; {n}"));
                 format!("{runtime} {version}{by}{notes}")
             }
             (None, Some(absent)) => format!("did not race: {absent}"),

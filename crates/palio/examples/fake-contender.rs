@@ -44,6 +44,8 @@ struct Fake {
     /// What `--workload` and `--salt` say.
     workload: String,
     salt: u64,
+    /// What every `--set` says.
+    settings: Vec<String>,
     /// Which start for a workload this is, from 1; 0 for `--describe`.
     start: u32,
 }
@@ -65,7 +67,11 @@ impl Fake {
         if let Some(answer) = self.fault("answer") {
             return answer.replace("ESC", "\u{1b}");
         }
-        if self.at("wrong-answer", number) {
+        let set = self.fault("wrong-with").map(str::to_owned);
+        if self.at("wrong-answer", number)
+            || self.fault("wrong-in") == Some(&self.workload)
+            || set.is_some_and(|set| self.settings.contains(&set))
+        {
             "41".to_owned()
         } else if self.workload == SALTED {
             self.salted()
@@ -101,7 +107,8 @@ impl Fake {
         with(OPS, self.salt)
     }
 
-    fn sample(&self, number: u32, batch: u64) -> String {
+    /// One sample, of whose time it claims so many percent.
+    fn sample(&self, number: u32, batch: u64, claimed_percent: u64) -> String {
         let times = |each: u64| each * batch;
         let ops = if self.at("wrong-ops", number) { times(OPS) + 1 } else { times(OPS) };
         let work = if self.at("less-work", number) { times(OPS) - 1 } else { times(OPS) };
@@ -117,10 +124,12 @@ impl Fake {
         let lie = self.fault("lie").and_then(|percent| percent.parse::<u64>().ok());
         std::thread::sleep(Duration::from_nanos(elapsed_ns));
         // In percent of the truth, for the tests of Palio's own clock.
-        let elapsed_ns = elapsed_ns * lie.unwrap_or(100) / 100;
+        let elapsed_ns = elapsed_ns * lie.unwrap_or(claimed_percent) / 100;
         format!(
-            "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us=1 sys_us=-",
-            self.answer(number)
+            "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us={} sys_us={}",
+            self.answer(number),
+            self.fault("user").unwrap_or("1"),
+            self.fault("sys").unwrap_or("-"),
         )
     }
 
@@ -234,16 +243,26 @@ impl Fake {
             _ if self.fault("more").is_some() => samples + 1,
             _ => samples,
         };
-        for _ in 0..given {
+        for index in 0..given {
             *taken += 1;
             self.before(*taken);
-            say(&self.sample(*taken, batch));
+            say(&self.sample(*taken, batch, self.shifted_percent(index, given)));
             self.after(*taken);
         }
         say(&format!(
             "done {}",
             if self.fault("miscount").is_some() { samples + 5 } else { given }
         ));
+    }
+
+    /// Moves nine tenths of the time of all samples of a command into its first or its last one.
+    fn shifted_percent(&self, index: u32, given: u32) -> u64 {
+        let taker = match self.fault("shift") {
+            Some("first") => 0,
+            Some(_) => given - 1,
+            None => return 100,
+        };
+        if index == taker { 100 + 90 * u64::from(given - 1) } else { 10 }
     }
 
     /// What goes wrong instead of a sample.
@@ -281,7 +300,7 @@ impl Fake {
             say_for_ever("blah");
         }
         if self.at("endless-samples", number) {
-            say_for_ever(&self.sample(number, 1));
+            say_for_ever(&self.sample(number, 1, 100));
         }
         if self.at("eat-memory", number) {
             eat_memory();
@@ -476,6 +495,8 @@ fn main() -> ExitCode {
         let salt = rest.iter().position(|option| option == "--salt").map(|at| rest[at + 1].parse());
         fake.salt = salt.expect("the contract demands --salt").expect("a number");
         fake.workload = workload.unwrap_or_default().to_owned();
+        let sets = rest.windows(2).filter(|pair| pair[0] == "--set");
+        fake.settings = sets.map(|pair| pair[1].clone()).collect();
         fake.start = count_start(&fake.state);
         fake.sign();
         fake.serve();

@@ -6,6 +6,7 @@
 //! something else took the time.
 
 use crate::record::{CellRecord, Outcome, SpanRecord};
+use crate::stats::location_ns;
 
 /// What clocks may differ: both read the same hardware, but the kernel disciplines
 /// `CLOCK_MONOTONIC` and not every other clock, by at most 500 parts in a million.
@@ -18,6 +19,10 @@ pub const ACCOUNTED_PERCENT_MIN: f64 = 50.0;
 /// Where the process did less than this, in percent of one CPU, the share of it that samples
 /// account for says nothing: printing their lines may be most of it.
 const CPU_SEEN_PERCENT_MIN: f64 = 10.0;
+
+/// How much more than its threads a contender may keep busy, in processors: what reads commands and
+/// prints lines takes some.
+const CROWD_MIN: f64 = 0.25;
 
 /// The most that the samples of one command can add up to, in ns.
 pub fn most_ns(samples: u32, wall_ns: u64) -> u64 {
@@ -37,6 +42,10 @@ pub struct Accounted {
     pub cpu_percent: Option<f64>,
     /// CPU time seen ÷ time seen.
     pub cpu_seen_percent: f64,
+    /// The median of what an invocation's samples claim ÷ the time from one of their lines to the
+    /// next ([`SpanRecord::line_ns`]); `None` where that was not stored. The median is ranked, and
+    /// can be moved where the sum is left alone.
+    pub typical_percent: Option<f64>,
 }
 
 impl Accounted {
@@ -45,15 +54,24 @@ impl Accounted {
     pub fn of(cell: &CellRecord) -> Option<Self> {
         let (mut claimed_ns, mut wall_ns) = (0.0, 0.0);
         let (mut claimed_cpu_us, mut cpu_ns) = (Some(0.0), Some(0.0));
+        let (mut typical_ns, mut line_ns) = (0.0, Some(0.0));
         let raced =
             cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
         for invocation in raced {
             let spans = invocation.spans.iter().filter(|span| !span.warm_up);
-            let SpanRecord { wall_ns: wall, cpu_ns: cpu, .. } = spans.fold(
-                SpanRecord { warm_up: false, samples: 0, wall_ns: 0, cpu_ns: Some(0) },
+            let SpanRecord { wall_ns: wall, cpu_ns: cpu, line_ns: line, .. } = spans.fold(
+                SpanRecord {
+                    warm_up: false,
+                    samples: 0,
+                    wall_ns: 0,
+                    cpu_ns: Some(0),
+                    line_ns: None,
+                },
                 |sum, span| SpanRecord {
-                    wall_ns: sum.wall_ns + span.wall_ns,
-                    cpu_ns: sum.cpu_ns.zip(span.cpu_ns).map(|(a, b)| a + b),
+                    wall_ns: sum.wall_ns.saturating_add(span.wall_ns),
+                    cpu_ns: sum.cpu_ns.zip(span.cpu_ns).map(|(a, b)| a.saturating_add(b)),
+                    // An invocation has one measured command.
+                    line_ns: span.line_ns,
                     ..sum
                 },
             );
@@ -62,10 +80,16 @@ impl Accounted {
             }
             wall_ns += wall as f64;
             cpu_ns = cpu_ns.zip(cpu).map(|(sum, ns)| sum + ns as f64);
-            for sample in invocation.samples.iter().filter(|sample| !sample.warm_up) {
+            let measured = || invocation.samples.iter().filter(|sample| !sample.warm_up);
+            let claims: Vec<f64> = measured().map(|sample| sample.elapsed_ns as f64).collect();
+            typical_ns += location_ns(&claims).unwrap_or(0.0);
+            line_ns = line_ns.zip(line).map(|(sum, ns)| sum + ns as f64);
+            for sample in measured() {
                 claimed_ns += sample.elapsed_ns as f64;
-                let own_us = sample.user_us.zip(sample.sys_us).map(|(user, sys)| user + sys);
-                claimed_cpu_us = claimed_cpu_us.zip(own_us).map(|(sum, us)| sum + us as f64);
+                let own_us = sample.user_us.zip(sample.sys_us);
+                claimed_cpu_us = claimed_cpu_us
+                    .zip(own_us)
+                    .map(|(sum, (user, sys))| sum + user as f64 + sys as f64);
             }
         }
         let seen = cpu_ns.filter(|&ns| ns > 0.0);
@@ -73,6 +97,7 @@ impl Accounted {
             time_percent: 100.0 * claimed_ns / wall_ns,
             cpu_percent: claimed_cpu_us.zip(seen).map(|(us, ns)| 100.0 * us * 1e3 / ns),
             cpu_seen_percent: 100.0 * seen.unwrap_or(0.0) / wall_ns,
+            typical_percent: line_ns.filter(|&ns| ns > 0.0).map(|ns| 100.0 * typical_ns / ns),
         })
     }
 
@@ -92,7 +117,25 @@ impl Accounted {
         let hidden = cpu.filter(little).map(|percent| {
             format!("accounted for {} % of the CPU time it took", whole_percent(percent))
         });
-        time.into_iter().chain(hidden).collect()
+        // Where the sum is too small already, so is every sample.
+        let typical = self.typical_percent.filter(little).filter(|_| time.is_none());
+        let moved = typical.map(|percent| {
+            format!(
+                "claims for its typical sample {} % of the time from one sample to the next",
+                whole_percent(percent)
+            )
+        });
+        time.into_iter().chain(hidden).chain(moved).collect()
+    }
+
+    /// What is wrong with the CPU time seen from outside, where work was to be done by so many
+    /// threads and by no other: the end of a sentence.
+    pub fn crowd(&self, threads: u32) -> Option<String> {
+        let busy = self.cpu_seen_percent / 100.0;
+        (busy > f64::from(threads) + CROWD_MIN).then(|| {
+            let s = if threads == 1 { "" } else { "s" };
+            format!("kept {busy:.1} processors busy with {threads} thread{s}")
+        })
     }
 }
 
@@ -113,9 +156,24 @@ mod tests {
     }
 
     #[test]
+    fn a_crowd_is_more_than_the_threads_and_a_little() {
+        let busy = |cpu_seen_percent| Accounted {
+            time_percent: 100.0,
+            cpu_percent: None,
+            cpu_seen_percent,
+            typical_percent: None,
+        };
+        assert_eq!(busy(124.0).crowd(1), None);
+        assert_eq!(busy(190.0).crowd(2), None);
+        assert_eq!(busy(187.0).crowd(1).unwrap(), "kept 1.9 processors busy with 1 thread");
+        assert!(busy(240.0).crowd(2).unwrap().ends_with("with 2 threads"));
+    }
+
+    #[test]
     fn the_doubt_starts_below_half() {
         let doubts = |time_percent, cpu_percent, cpu_seen_percent| {
-            Accounted { time_percent, cpu_percent, cpu_seen_percent }.doubts()
+            let typical_percent = None;
+            Accounted { time_percent, cpu_percent, cpu_seen_percent, typical_percent }.doubts()
         };
         assert!(doubts(50.0, None, 0.0).is_empty());
         assert!(doubts(50.0, Some(50.0), 100.0).is_empty());
@@ -124,6 +182,13 @@ mod tests {
         assert_eq!(doubts(90.0, Some(30.0), 80.0), ["accounted for 30 % of the CPU time it took"]);
         assert!(doubts(90.0, Some(30.0), 5.0).is_empty(), "it hardly worked");
         assert_eq!(doubts(9.0, Some(8.0), 80.0).len(), 2);
+        let shifted = |time_percent, typical_percent| {
+            let (cpu_percent, cpu_seen_percent) = (None, 0.0);
+            Accounted { time_percent, cpu_percent, cpu_seen_percent, typical_percent }.doubts()
+        };
+        assert!(shifted(99.0, Some(50.0)).is_empty());
+        assert!(shifted(99.0, Some(10.0))[0].contains("typical sample 10 %"));
+        assert_eq!(shifted(20.0, Some(10.0)).len(), 1, "one lie is told once");
         let waited = doubts(27.0, Some(98.0), 100.0);
         assert!(waited[0].ends_with("(and for 98 % of its CPU time: the rest it waited)"));
     }

@@ -219,9 +219,12 @@ pub fn block_order(seed: u64, race: usize, block: u32, cells: usize) -> Vec<usiz
 
 /// The salt of one process: of cell `cell` of race `race` in block `block`, or in its pilot.
 /// Another one for each, so that no process can know the answer of another.
-pub fn salt(seed: u64, race: usize, cell: usize, block: Option<u32>) -> u64 {
+///
+/// `attempt` counts those that were started for the same before, and interrupted.
+pub fn salt(seed: u64, race: usize, cell: usize, block: Option<u32>, attempt: usize) -> u64 {
     let stage = block.map_or(0, |block| u64::from(block) + 1);
-    [race as u64, cell as u64, stage].into_iter().fold(mix(seed, 0), mix)
+    let first = [race as u64, cell as u64, stage].into_iter().fold(mix(seed, 0), mix);
+    if attempt == 0 { first } else { mix(first, attempt as u64) }
 }
 
 /// Steele, Lea and Flood's SplitMix64: a plan must be the same for ever, so it does not hang on a
@@ -277,9 +280,10 @@ mod tests {
         for (seed, race, cell, block) in (0..2).flat_map(|s| {
             (0..8).flat_map(move |r| (0..8).flat_map(move |c| (0..8).map(move |b| (s, r, c, b))))
         }) {
-            assert!(salts.insert(salt(seed, race, cell, Some(block).filter(|&b| b > 0))));
+            assert!(salts.insert(salt(seed, race, cell, Some(block).filter(|&b| b > 0), 0)));
         }
-        assert_eq!(salt(7, 1, 2, Some(3)), salt(7, 1, 2, Some(3)));
+        assert_eq!(salt(7, 1, 2, Some(3), 0), salt(7, 1, 2, Some(3), 0));
+        assert!((1..8).all(|attempt| salts.insert(salt(1, 1, 2, Some(3), attempt))));
     }
 
     #[test]

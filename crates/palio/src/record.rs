@@ -103,6 +103,9 @@ pub struct ContenderRecord {
     pub version: Option<String>,
     pub toolchain: Option<String>,
     pub flags: Option<String>,
+    /// A hash of the files that its command names; `None` in runs of an older Palio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Why it could not race at all.
     pub absent: Option<String>,
 }
@@ -215,6 +218,10 @@ pub struct SpanRecord {
     pub wall_ns: u64,
     /// CPU time of the whole process; `None` where the platform cannot tell.
     pub cpu_ns: Option<u64>,
+    /// From the line of one sample to the next (or from the command to the first), the lower
+    /// quartile: three lines in four came no sooner. `None` in runs of an older Palio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_ns: Option<u64>,
 }
 
 /// What a process took, from its start to its end; `None` is what could not be read.

@@ -186,6 +186,22 @@ fn numbers_out_of_range_name_their_option() {
 }
 
 #[test]
+fn a_contender_does_not_race_under_the_name_of_another() {
+    let project = project().with(Fake::new("other"));
+    for name in ["other", "OTHER"] {
+        let run = project.palio(&["run", "-c", &format!("{name}=good")]).run();
+        run.fails_with(&["good would race under the name of another contender, other"]);
+    }
+    let run = project.race().set("--contender", "good,again=good@dial=7").run().exits(0).json();
+    let again = run["contenders"].as_array().unwrap().iter().find(|c| c["id"] == "again").unwrap();
+    assert_eq!(again["notes"], "Raced as again: good@dial=7.");
+    for format in ["markdown", "html"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        assert!(text.contains("Raced as again: good@dial=7."), "{format}");
+    }
+}
+
+#[test]
 fn a_contender_chosen_twice_needs_another_name() {
     let run = project().palio(&["run", "-c", "good", "-c", "good"]).run();
     run.fails_with(&["good is chosen twice", "again=good"]);

@@ -73,7 +73,62 @@ fn an_anchor_is_needed_to_fail_and_must_be_there_and_the_same() {
     race(&project);
     let args = ["compare", &first, "latest", "--anchor", "anchor"];
     let beware = "the anchor anchor is not the same in both runs: 1.0 in A, 2.0 in B";
-    project.palio(&args).run().exits(0).prints(&[beware]);
+    let text = project.palio(&args).run().exits(0).prints(&[beware]).stdout;
+    assert!(text.trim_end().ends_with("0 slower, 0 faster, 2 inconclusive"), "{text}");
+    let gate = [&args[..], &["--fail-above", "5"]].concat();
+    project.palio(&gate).run().fails_with(&["the anchor anchor is not the same in both runs"]);
+}
+
+#[test]
+fn other_work_under_the_same_name_is_another_race() {
+    let (project, first) = raced();
+    for (from, to) in [("unit = \"echo\"", "unit = \"reply\""), ("\"steady\"", "\"cold\"")] {
+        let echo = project.read("workloads/echo.toml");
+        project.write("workloads/echo.toml", &echo.replace(from, to));
+        race(&project);
+        project.write("workloads/echo.toml", &echo);
+        let run = project.palio(&["compare", &first, "latest", "--anchor", "anchor"]).run();
+        run.fails_with(&["no race in common"]);
+    }
+}
+
+#[test]
+fn another_contender_under_the_same_name_is_not_compared() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = |contenders: &str| {
+        let race = project.race().set("--blocks", "8").set("--contender", contenders);
+        race.run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race("anchor,x=other");
+    slow_down(&project, "third", 4_000_000);
+    race("anchor,x=third");
+    let run = project.palio(&["compare", &first, "latest", "--anchor", "anchor"]).run().exits(0);
+    let text = run.prints(&["other in A, third in B"]).stdout;
+    assert!(text.trim_end().contains("0 slower, 0 faster"), "{text}");
+}
+
+#[test]
+fn whoever_fails_now_has_not_passed() {
+    let (project, first) = raced();
+    let path = "contenders/rust/other/contender.toml";
+    let fault = "\"--fault\", \"wrong-answer\", \"--from\"";
+    project.write(path, &project.read(path).replace("\"--from\"", fault));
+    race(&project);
+    let args = ["compare", &first, "latest", "--anchor", "anchor", "--fail-above", "5"];
+    project.palio(&args).run().exits(1).prints(&["ok → wrong-answer"]);
+}
+
+#[test]
+fn a_plan_that_differs_and_a_race_that_is_gone_are_told() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = |workloads: &str, warm_up: &str| {
+        let race = project.race().set("--workload", workloads).set("--warm-up", warm_up);
+        race.run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race("echo,tally", "0");
+    race("echo", "5");
+    let run = project.palio(&["compare", &first, "latest"]).run().exits(0);
+    run.prints(&["warm-up 0 ms in A, 5 ms in B", "only in A: tally n=10 · 1 thread"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod support;
 
+use rusqlite::Connection;
 use support::{Fake, Project, assert_has, entry};
 
 #[test]
@@ -29,6 +30,40 @@ fn a_clock_that_runs_slow_is_shown_in_every_format() {
         let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
         assert!(text.replace('\n', " ").contains("accounted for"), "{format} is silent:\n{text}");
     }
+}
+
+#[test]
+fn time_that_is_claimed_before_it_passed_is_no_result() {
+    // The samples of a command add up to what passed, but the first one claims the time of all, so
+    // that the median is a tenth of the truth.
+    let project = Project::good_and(Fake::new("bad").fault("shift:first"));
+    // Fifty samples, so that the first one claims 90 ms: its line is not read as late as that.
+    let race = project.race().set("--reference", "good").set("--budget", "100");
+    let report = race.run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "false-time", "{bad:#}");
+    assert_has(bad["detail"].as_str().unwrap(), &["claims more time than passed", "first"]);
+}
+
+#[test]
+fn time_that_is_moved_into_one_sample_is_shown() {
+    let project = Project::good_and(Fake::new("bad").fault("shift:last"));
+    project.race().set("--reference", "good").run().exits(0);
+    // As on a quiet machine, where nothing but the sleeps of 2 ms takes time.
+    seen(&project, "wall_ns = samples * 2000000, line_ns = min(line_ns, 2000000)");
+    let report = project.report("latest");
+    let bad = entry(&report, "bad");
+    // It accounts for all of its time, and its median is a tenth of the truth.
+    assert_eq!(bad["outcome"], "ok");
+    assert!(bad["accounted_percent"].as_f64().unwrap() > 99.0, "{bad:#}");
+    assert_has(bad["doubts"][0].as_str().unwrap(), &["typical sample", "from one sample to the"]);
+    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+}
+
+/// Changes what Palio saw from outside, where a test is about what follows from it.
+fn seen(project: &Project, columns: &str) {
+    let connection = Connection::open(project.database()).unwrap();
+    connection.execute(&format!("UPDATE span SET {columns}"), []).unwrap();
 }
 
 #[test]
@@ -123,4 +158,43 @@ fn an_answer_that_is_computed_without_the_work_is_believed() {
     assert!(
         entry(&report, "bad")["value_ns"].as_f64() < entry(&report, "good")["value_ns"].as_f64()
     );
+}
+
+#[test]
+fn a_way_that_failed_is_shown_beside_the_way_that_did_not() {
+    let project = Project::good_and(Fake::new("bad").fault("wrong-with:way=b"));
+    let echo = project.read("workloads/echo.toml");
+    let ways = "variants = [{ way = \"a\" }, { way = \"b\" }]\n\n[[case]]";
+    project.write("workloads/echo.toml", &echo.replace("[[case]]", ways));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!((&bad["outcome"], &bad["variant"]), (&"ok".into(), &"way=a".into()));
+    for format in ["terminal", "markdown", "csv", "html"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["with way=b: wrong answer: it answered 41"]);
+    }
+}
+
+#[test]
+fn more_cpu_time_than_any_number_holds_is_no_sum() {
+    let project = Project::good_and(
+        Fake::new("bad").fault("user:18446744073709551615").fault("sys:18446744073709551615"),
+    );
+    project.race().set("--reference", "good").run().exits(0);
+    project.report("latest");
+}
+
+#[test]
+fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
+    let project = Project::new().with(Fake::new("good"));
+    let echo = project.read("workloads/echo.toml");
+    for (model, crowds) in [("fork-join", true), ("async", false)] {
+        project.write("workloads/echo.toml", &echo.replace("async", model));
+        project.race().run().exits(0);
+        seen(&project, "cpu_ns = wall_ns * 19 / 10");
+        let report = project.report("latest");
+        let doubts = entry(&report, "good")["doubts"].to_string();
+        assert_eq!(doubts.contains("kept 1.9 processors busy with 1 thread"), crowds, "{doubts}");
+    }
 }

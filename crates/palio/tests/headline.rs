@@ -87,3 +87,45 @@ fn an_unknown_contender_is_refused() {
     let run = project.palio(&["report", "latest", "--headline", "nobody"]).run();
     run.fails_with(&["nobody is not in the run"]);
 }
+
+#[test]
+fn the_run_and_whom_it_lacks_are_named() {
+    // The best one of all fails in one of the two rows, so that it is not beaten there.
+    let project = three().with(claiming("zero", 500_000).fault("wrong-in:tally"));
+    raced(&project, "own");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["suite custom", "preset quick", "palio run -w"]);
+    assert_has(&text, &["zero 1 of 2"]);
+    assert!(!text.contains("not finished"), "{text}");
+}
+
+#[test]
+fn tuning_is_marked() {
+    let project = three();
+    let names = "own@dial=1,fast=first@dial=1,second";
+    let race = project.race().set("--blocks", "5").set("--contender", names);
+    race.set("--reference", "second").run().exits(0);
+    let args = ["report", "latest", "--headline", "own@dial=1"];
+    let text = project.palio(&args).run().exits(0).stdout;
+    assert_has(&text, &["own@dial=1 (tuned)", "of fast (tuned)'s time"]);
+    for format in ["terminal", "markdown"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        // The table of totals has neither versions nor verdicts, but shares of completed races.
+        let is_total = |line: &&str| line.contains("1/1") && line.contains("fast");
+        let total = text.lines().find(is_total).unwrap_or_else(|| panic!("{format}: {text}"));
+        assert_has(total, &["fast (tuned)"]);
+    }
+}
+
+#[test]
+fn no_headline_is_corrected_and_no_baseline_has_one() {
+    let project = three();
+    let path = "contenders/rust/second/contender.toml";
+    let text = project.read(path).replace("kind = \"async\"", "kind = \"baseline\"");
+    project.write(path, &text);
+    raced(&project, "own");
+    let run = project.palio(&["report", "latest", "--headline", "second"]).run();
+    run.fails_with(&["second is a baseline"]);
+    let run = project.palio(&["report", "latest", "--headline", "own", "--holm"]).run();
+    run.exits(2).complains(&["--holm"]);
+}

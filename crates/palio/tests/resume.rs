@@ -3,6 +3,9 @@
 
 mod support;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use nix::sys::signal::Signal;
 use palio::plan::block_order;
 use rusqlite::Connection;
@@ -148,6 +151,48 @@ fn another_version_is_not_mixed_in() {
     // Put back, it goes on.
     project.write("state/good/version", "1.0");
     project.palio(&["run", "--resume"]).run().exits(0);
+}
+
+#[test]
+fn another_program_of_the_same_version_is_not_mixed_in() {
+    let project = Project::good_and(Fake::new("bad").fault("meet:2").from(2));
+    let program = project.write("program", "#!/bin/sh\nexec \"$@\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = "contenders/rust/good/contender.toml";
+    let through = format!("command = [{:?}, ", program.to_str().unwrap());
+    project.write(path, &project.read(path).replace("command = [", &through));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGKILL);
+    palio.finish().dies_of(Signal::SIGKILL);
+    drop(guest);
+
+    let text = project.read("program");
+    project.write("program", &format!("{text}# It does something else now.\n"));
+    let run = project.palio(&["run", "--resume"]).run();
+    run.fails_with(&["cannot be resumed", "program of good", "start a new run"]);
+    project.write("program", &text);
+    project.palio(&["run", "--resume"]).run().exits(0);
+}
+
+#[test]
+fn a_process_that_is_started_again_has_a_salt_of_its_own() {
+    let (project, guest) = killed(Fake::new("bad"));
+    drop(guest);
+    // As after a second Ctrl-C, which stores nothing, or after a first one, which does.
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["run", "--resume"]).start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130);
+    drop(guest);
+    project.palio(&["run", "--resume"]).run().exits(0);
+    let stored = project.stored();
+    let salts = cells(&stored).into_iter().flat_map(|cell| cell["invocations"].as_array().unwrap());
+    let salts: Vec<u64> = salts.map(|i| i["salt"].as_u64().unwrap()).collect();
+    let distinct: std::collections::BTreeSet<_> = salts.iter().collect();
+    assert_eq!(distinct.len(), salts.len(), "{salts:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::list::table;
@@ -21,7 +21,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "CONTENDER")]
     anchor: Option<String>,
     /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many
-    /// percent
+    /// percent, or fails where it did not
     #[arg(long, value_name = "PERCENT", requires = "anchor")]
     fail_above: Option<f64>,
     /// As JSON
@@ -34,6 +34,11 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let a = store.load(&store.resolve(&options.a)?)?;
     let b = store.load(&store.resolve(&options.b)?)?;
     let comparison = comparison::compare(&a, &b, options.anchor.as_deref())?;
+    if options.fail_above.is_some()
+        && let Some(changed) = &comparison.anchor_changed
+    {
+        bail!("{changed}; nothing can be judged by it: choose another one");
+    }
     if options.json {
         say(&serde_json::to_string_pretty(&comparison)?)?;
     } else {

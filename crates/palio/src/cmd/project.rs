@@ -93,6 +93,16 @@ impl Project {
             );
         }
         let contender = Contender::find(&self.contenders, id)?;
+        let known = |alias: &String| {
+            let same = |known: &&Contender| known.id.eq_ignore_ascii_case(alias);
+            self.contenders.iter().find(same).filter(|known| known.id != contender.id)
+        };
+        if let Some(other) = alias.as_ref().and_then(known) {
+            bail!(
+                "{id} would race under the name of another contender, {}: give it one that nobody has",
+                other.id
+            );
+        }
         let knobs = knobs.split('@').filter(|knob| !knob.is_empty()).map(|knob| {
             let (key, value) = knob.split_once('=').with_context(|| {
                 format!("{knob:?} in {text:?} is no knob: write ID@KNOB=VALUE, such as {id}@event_interval=31")

@@ -26,8 +26,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
     without: Vec<String>,
     /// Take back every verdict that does not stand after Holm's correction for all comparisons of
-    /// the run
-    #[arg(long)]
+    /// the run. Headlines are not corrected
+    #[arg(long, conflicts_with = "headline")]
     holm: bool,
     /// Write it there instead of to standard output
     #[arg(short, long, value_name = "FILE")]

@@ -18,7 +18,7 @@ use crate::plan::{Entrant, Plan};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
-use crate::runner::build::Prober;
+use crate::runner::build::{self, Prober};
 use crate::runner::race::{self, End, timestamp};
 use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
 use crate::stats::{FloorGoal, MIN_FLOOR};
@@ -388,13 +388,24 @@ fn record(entrant: &Entrant) -> ContenderRecord {
         track: if entrant.knobs.is_empty() { contender.track } else { Track::Tuned },
         homepage: contender.homepage.clone(),
         licence: contender.licence.clone(),
-        notes: contender.notes.clone(),
+        notes: notes(entrant),
         runtime: said.map(|description| description.runtime.clone()),
         version: said.and_then(|description| description.version.clone()),
         toolchain: said.map(|description| description.toolchain.clone()),
         flags: said.map(|description| description.flags.clone()),
+        program: said.map(|_| build::program(contender)),
         absent: entrant.ready.as_ref().err().map(|(_, reason)| reason.clone()),
     }
+}
+
+/// What its file says, and who it is if its name does not tell.
+fn notes(entrant: &Entrant) -> Option<String> {
+    let named = entrant.alias.as_ref().map(|alias| {
+        let known = Entrant { alias: None, ..entrant.clone() }.name();
+        format!("Raced as {alias}: {known}.")
+    });
+    let notes: Vec<String> = named.into_iter().chain(entrant.contender.notes.clone()).collect();
+    (!notes.is_empty()).then(|| notes.join(" "))
 }
 
 /// Refuses to resume a run whose contenders have changed since it was measured.
@@ -459,6 +470,8 @@ fn check_unchanged(
         ]
         .into_iter()
         .chain(commands.map(|then| ("command", then, command.clone())))
+        // Last, since whatever differs makes it differ. Runs of an older Palio do not say.
+        .chain(before.program.is_some().then(|| ("program", before.program.clone(), now.program)))
         .find(|(_, then, now)| then != now);
         if let Some((what, then, now)) = differs {
             bail!(

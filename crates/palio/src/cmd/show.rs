@@ -127,11 +127,14 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
         for span in &invocation.spans {
             let mark = if span.warm_up { "~" } else { "" };
             let cpu = span.cpu_ns.map(|ns| format!(" and {ns} ns of CPU time"));
+            let apart =
+                span.line_ns.map(|ns| format!(", three lines in four {ns} ns apart or more"));
             lines.push(format!(
-                "    outside: {mark}{} sample(s) in {} ns{}",
+                "    outside: {mark}{} sample(s) in {} ns{}{}",
                 span.samples,
                 span.wall_ns,
-                cpu.unwrap_or_default()
+                cpu.unwrap_or_default(),
+                apart.unwrap_or_default()
             ));
         }
     }

@@ -19,6 +19,9 @@ pub struct Comparison {
     /// What makes the two runs hard to compare.
     pub warnings: Vec<String>,
     pub changes: Vec<Change>,
+    /// What has changed of the anchor, if anything: then it is none.
+    #[serde(skip)]
+    pub anchor_changed: Option<String>,
 }
 
 /// One cell in both runs.
@@ -34,6 +37,9 @@ pub struct Change {
     pub noise_floor: Option<f64>,
     /// The verdict in a word, or why there is none.
     pub note: String,
+    /// It completed A and failed in B.
+    #[serde(skip)]
+    pub fails_now: bool,
 }
 
 /// The note where times differ, or do not, and nothing tells whether the machine did it.
@@ -54,9 +60,10 @@ impl Comparison {
 }
 
 impl Change {
-    /// Whether it became slower beyond noise, and by more than the factor `limit`.
+    /// Whether it became slower beyond noise and by more than the factor `limit`, or fails now.
     pub fn regressed(&self, limit: f64) -> bool {
-        self.note == "slower" && self.ratio.is_some_and(|ratio| ratio.point > limit)
+        let slower = self.note == "slower" && self.ratio.is_some_and(|ratio| ratio.point > limit);
+        slower || self.fails_now
     }
 }
 
@@ -75,6 +82,8 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
             && x.threads == y.threads
             && x.params == y.params
             && x.statistic == y.statistic
+            && (x.ops, x.scope, &x.unit) == (y.ops, y.scope, &y.unit)
+            && (x.salted, x.salted || x.answer == y.answer) == (y.salted, true)
     };
     let pairs: Vec<(&Race, &Race)> = report_a
         .races
@@ -85,21 +94,28 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         bail!("the runs {} and {} have no race in common", a.header.id, b.header.id);
     }
     let mut warnings = Vec::new();
+    let mut anchor_changed = None;
     if let Some(anchor) = anchor {
         for run in [a, b] {
             if run.contender(anchor).is_none() {
                 bail!("the anchor {anchor} did not race in the run {}", run.header.id);
             }
         }
-        let version =
-            |run: &RunRecord| run.contender(anchor).and_then(|contender| contender.version.clone());
-        if version(a) != version(b) {
-            let text = |run| version(run).unwrap_or_else(|| "unknown".to_owned());
+        anchor_changed = changed(a, b, anchor);
+        warnings.extend(anchor_changed.clone());
+        let program = |run: &RunRecord| run.contender(anchor).and_then(|c| c.program.clone());
+        if anchor_changed.is_none() && program(a) != program(b) {
             warnings.push(format!(
-                "the anchor {anchor} is not the same in both runs: {} in A, {} in B",
-                text(a),
-                text(b)
+                "the program of the anchor {anchor} is not the same file in both runs, although it says the same version"
             ));
+        }
+    }
+    warnings.extend(plans(a, b));
+    for (run, all, others) in [("A", &report_a, &report_b), ("B", &report_b, &report_a)] {
+        let alone = |race: &&Race| !others.races.iter().any(|other| same(race, other));
+        let alone: Vec<String> = all.races.iter().filter(alone).map(Race::label).collect();
+        if !alone.is_empty() {
+            warnings.push(format!("only in {run}: {}", alone.join(", ")));
         }
     }
     if a.header.machine.fingerprint != b.header.machine.fingerprint {
@@ -108,9 +124,16 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
                 .to_owned(),
         );
     }
+    let mut others = Vec::new();
     for contender in &b.contenders {
-        let before = a.contender(&contender.id);
-        if let Some(before) = before.filter(|before| before.toolchain != contender.toolchain) {
+        let Some(before) = a.contender(&contender.id) else { continue };
+        if before.base != contender.base {
+            warnings.push(format!(
+                "{} is not the same contender: {} in A, {} in B",
+                contender.id, before.base, contender.base
+            ));
+            others.push(contender.id.clone());
+        } else if before.toolchain != contender.toolchain {
             let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
             warnings.push(format!(
                 "{} was built with {} in A and with {} in B",
@@ -120,13 +143,16 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
             ));
         }
     }
+    let is_other = |entry: &Entry| others.contains(&entry.contender);
+    let is_anchored = anchor_changed.is_none();
     let changes = pairs
         .iter()
         .flat_map(|(x, y)| {
-            y.entries.iter().filter_map(move |entry| {
+            let entries = y.entries.iter().filter(|entry| !is_other(entry));
+            entries.filter_map(move |entry| {
                 let before = x.entries.iter().find(|other| other.contender == entry.contender)?;
                 (Some(entry.contender.as_str()) != anchor)
-                    .then(|| change([x, y], [before, entry], anchor))
+                    .then(|| change([x, y], [before, entry], anchor, is_anchored))
             })
         })
         .collect();
@@ -136,10 +162,46 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         anchor: anchor.map(str::to_owned),
         warnings,
         changes,
+        anchor_changed,
     })
 }
 
-fn change(races: [&Race; 2], entries: [&Entry; 2], anchor: Option<&str>) -> Change {
+/// How the contender `id` differs between two runs in what it says of itself.
+fn changed(a: &RunRecord, b: &RunRecord, id: &str) -> Option<String> {
+    let said = |run: &RunRecord| {
+        let known = run.contender(id)?;
+        let all = [&known.runtime, &known.version, &known.toolchain, &known.flags];
+        Some((known.base.clone(), all.map(|text| text.clone().unwrap_or_default())))
+    };
+    let ((base_a, a), (base_b, b)) = said(a).zip(said(b))?;
+    let all = std::iter::once((base_a, base_b)).chain(a.into_iter().zip(b));
+    let (was, is) = all.into_iter().find(|(was, is)| was != is)?;
+    Some(format!("the anchor {id} is not the same in both runs: {was} in A, {is} in B"))
+}
+
+/// What was planned differently.
+fn plans(a: &RunRecord, b: &RunRecord) -> Option<String> {
+    let plan = |run: &RunRecord| {
+        let header = &run.header;
+        [
+            ("preset", header.preset.to_string()),
+            ("warm-up", format!("{} ms", header.limits.warm_up_ms)),
+            ("budget", format!("{} ms", header.limits.budget_ms)),
+            ("palio", header.palio_version.clone()),
+        ]
+    };
+    let pairs = plan(a).into_iter().zip(plan(b)).filter(|(a, b)| a != b);
+    let differ: Vec<String> =
+        pairs.map(|((what, a), (_, b))| format!("{what} {a} in A, {b} in B")).collect();
+    (!differ.is_empty()).then(|| format!("the runs were not made alike: {}", differ.join("; ")))
+}
+
+fn change(
+    races: [&Race; 2],
+    entries: [&Entry; 2],
+    anchor: Option<&str>,
+    is_anchored: bool,
+) -> Change {
     let ([x, y], [before, after]) = (races, entries);
     let floors = races.map(|race| race.noise_floor.and_then(|floor| floor.ratio));
     let noise_floor = floors[0].zip(floors[1]).map(|(a, b)| a.max(b));
@@ -150,6 +212,7 @@ fn change(races: [&Race; 2], entries: [&Entry; 2], anchor: Option<&str>) -> Chan
         ratio: None,
         noise_floor,
         note: String::new(),
+        fails_now: before.outcome == Outcome::Ok && after.outcome.is_fault(),
     };
     if before.outcome != Outcome::Ok || after.outcome != Outcome::Ok {
         change.note = if before.outcome == after.outcome {
@@ -187,7 +250,7 @@ fn change(races: [&Race; 2], entries: [&Entry; 2], anchor: Option<&str>) -> Chan
     let margin = EquivalenceMargin::default().ratio();
     let beyond = |floor: f64| ratio.point > floor || ratio.point < 1.0 / floor;
     let clear = bounded && (ratio.lo > 1.0 || ratio.hi < 1.0);
-    if anchor.is_none() && bounded {
+    if (anchor.is_none() || !is_anchored) && bounded {
         change.note = UNKNOWN.to_owned();
         return change;
     }

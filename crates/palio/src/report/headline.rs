@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 
 use super::comparison::blocks;
-use super::model::{Entry, Interval, Race, Report};
+use super::model::{Contender, Entry, Interval, Race, Report, Run};
 use super::units;
-use crate::contender::Kind;
+use super::view::printable;
+use crate::contender::{Kind, Track};
 use crate::record::Outcome;
 use crate::stats::{EquivalenceMargin, HEADLINE_FLOOR_MAX, NoiseFloor, RatioInterval, Verdict};
 
@@ -18,6 +19,11 @@ const WORST: usize = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Headline {
     pub contender: String,
+    /// Of which run it speaks.
+    pub run: String,
+    pub is_tuned: bool,
+    /// Others that did not complete all of the rows that count: each with how many it did.
+    pub gaps: Vec<(String, usize)>,
     /// Its version and the flags of its build, which name the allocator where it is not the
     /// system's.
     pub build: String,
@@ -38,6 +44,7 @@ pub struct Row {
     pub race: String,
     /// The best of the others, by its estimate.
     pub best_other: String,
+    pub is_best_tuned: bool,
     /// Time ÷ time of the best of the others.
     pub ratio: f64,
     pub place: Place,
@@ -62,7 +69,8 @@ impl Headline {
     /// others: they are compared and never ranked.
     ///
     /// # Errors
-    /// The contender, or one to be left out, is not in the run.
+    /// The contender, or one to be left out, is not in the run; or it is a baseline, which is never
+    /// ranked.
     pub fn of(report: &Report, contender: &str, without: &[String]) -> Result<Self> {
         let find = |id: &str| report.contenders.iter().find(|known| known.id == id);
         for id in without.iter().map(String::as_str).chain([contender]) {
@@ -71,9 +79,15 @@ impl Headline {
             }
         }
         let known = find(contender);
+        if known.is_some_and(|known| known.kind == Kind::Baseline) {
+            bail!("{contender} is a baseline: it is compared, and never ranked");
+        }
         let build = [known.and_then(|c| c.version.clone()), known.and_then(|c| c.flags.clone())];
         let mut headline = Self {
             contender: contender.to_owned(),
+            run: of_run(report),
+            is_tuned: known.is_some_and(|known| known.track == Track::Tuned),
+            gaps: Vec::new(),
             build: build.into_iter().flatten().collect::<Vec<_>>().join(", "),
             without: without.to_vec(),
             rows: Vec::new(),
@@ -89,6 +103,7 @@ impl Headline {
                 Err(reason) => headline.left_out.push((race.label(), reason)),
             }
         }
+        headline.gaps = gaps(report, &headline);
         headline.rows.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
         Ok(headline)
     }
@@ -119,13 +134,26 @@ impl Headline {
             out,
             "{} ({}) ÷ the best of all others in each row{without}: {mean}, the geometric mean of {}. First in {}, not told \
              apart from the first in {}, behind in {}.",
-            self.contender,
+            marked(&self.contender, self.is_tuned),
             self.build,
             units::plural(self.rows.len(), "row"),
             self.count(Place::First),
             self.count(Place::NotToldApart),
             self.count(Place::Behind),
         );
+        let _ = writeln!(out, "\n{}", self.run);
+        if !self.gaps.is_empty() {
+            let each: Vec<String> = self
+                .gaps
+                .iter()
+                .map(|(id, count)| format!("{id} {count} of {}", self.rows.len()))
+                .collect();
+            let _ = writeln!(
+                out,
+                "\nNot every other one completed all of these rows: {}.",
+                each.join(", ")
+            );
+        }
         if !self.rows.is_empty() {
             out.push_str("\nThe worst rows:\n\n");
         }
@@ -135,7 +163,7 @@ impl Headline {
                 "- {}: {} of {}'s time, {}",
                 row.race,
                 units::ratio(row.ratio),
-                row.best_other,
+                marked(&row.best_other, row.is_best_tuned),
                 row.place.words()
             );
         }
@@ -165,6 +193,36 @@ impl Place {
     }
 }
 
+fn marked(id: &str, is_tuned: bool) -> String {
+    if is_tuned { format!("{id} (tuned)") } else { id.to_owned() }
+}
+
+/// `The run 2025…: suite nio, preset native; `palio run …`.`
+fn of_run(report: &Report) -> String {
+    let run = &report.run;
+    let state = if run.state == "finished" { "" } else { ", not finished" };
+    let Run { id, suite, preset, command, .. } = run;
+    printable(&format!("The run {id}{state}: suite {suite}, preset {preset}; {command}"))
+}
+
+/// Who of the others is missing in rows that count, and in how many of these it is there.
+fn gaps(report: &Report, headline: &Headline) -> Vec<(String, usize)> {
+    let counts = |race: &&Race| headline.rows.iter().any(|row| row.race == race.label());
+    let is_other = |known: &&Contender| {
+        known.kind != Kind::Baseline
+            && known.id != headline.contender
+            && !headline.without.contains(&known.id)
+    };
+    let completed = |id: &str| {
+        let ok = |entry: &Entry| entry.contender == id && entry.outcome == Outcome::Ok;
+        report.races.iter().filter(counts).filter(|race| race.entries.iter().any(ok)).count()
+    };
+    let others = report.contenders.iter().filter(is_other);
+    let all =
+        others.map(|known| (marked(&known.id, known.track == Track::Tuned), completed(&known.id)));
+    all.filter(|(_, count)| *count < headline.rows.len()).collect()
+}
+
 /// The row of a race, or why it does not count.
 fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> {
     let Some(own) = race.entries.iter().find(|entry| entry.contender == contender) else {
@@ -176,7 +234,10 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
     let floor = race.noise_floor.and_then(|floor| bounded(&floor.shadow)).map(NoiseFloor::of);
     let Some(floor) = floor else { return Err("its noise floor is unknown".to_owned()) };
     if floor.ratio() > HEADLINE_FLOOR_MAX {
-        return Err(format!("its noise floor is {}", units::factor(floor.ratio())));
+        // Its own noise then takes a row out that it may have lost.
+        let own = race.reference.as_deref() == Some(contender);
+        let whose = if own { ", and that is its own: it was the reference" } else { "" };
+        return Err(format!("its noise floor is {}{whose}", units::factor(floor.ratio())));
     }
     let is_other = |entry: &&Entry| {
         entry.contender != contender
@@ -202,6 +263,7 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
     Ok(Row {
         race: race.label(),
         best_other: other.contender.clone(),
+        is_best_tuned: other.is_tuned(),
         ratio: ratio.point,
         place: match (faster_than_all, slower_than_one) {
             (_, true) => Place::Behind,

@@ -64,7 +64,7 @@ fn totals(out: &mut String, report: &Report) {
         for total in group {
             let mean = |x: Option<f64>| x.map_or(NONE.into(), |x| format!("{}x", units::ratio(x)));
             table.row([
-                text(&total.contender),
+                text(&report.marked(&total.contender)),
                 mean(total.geomean_ratio),
                 mean(total.mean_ratio),
                 format!("{}/{}", total.completed, total.of),
@@ -331,7 +331,8 @@ fn setting(out: &mut String, report: &Report) {
                 } else {
                     format!(", {}", parts.join(", "))
                 };
-                format!("{runtime} {version}{by}")
+                let notes = contender.notes.as_ref().map_or(String::new(), |n| format!("; {n}"));
+                format!("{runtime} {version}{by}{notes}")
             }
             (None, Some(absent)) => format!("did not race: {absent}"),
             (None, None) => continue,
@@ -349,7 +350,7 @@ fn setting(out: &mut String, report: &Report) {
         text(&run.id),
         text(&run.started_at),
         run.preset,
-        units::plural(run.blocks as usize, "block"),
+        report.blocks_text(),
         run.seed,
         text(&run.palio_version)
     );

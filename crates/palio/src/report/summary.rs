@@ -403,7 +403,7 @@ impl<'a> MeasuredRace<'a> {
             accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
             certified: (self.race.work.is_some() && measured.is_ok())
                 .then(|| cell.measured().all(|(_, sample)| sample.work.is_some())),
-            doubts: accounted.map_or_else(Vec::new, |a| a.doubts()),
+            doubts: self.doubts(index, accounted),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
             involuntary_switches: raced(|r| r.involuntary_switches).map(mean),
@@ -413,6 +413,33 @@ impl<'a> MeasuredRace<'a> {
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
             by_hand: cell.schedule.map(|schedule| by_hand(cell, schedule.samples, schedule.batch)),
         }
+    }
+
+    /// What a reader must know before believing the times of a cell, each the end of a sentence.
+    fn doubts(&self, index: usize, accounted: Option<Accounted>) -> Vec<String> {
+        let cell = self.cells[index].cell;
+        let mut doubts = accounted.map_or_else(Vec::new, |accounted| accounted.doubts());
+        // Of asynchronous work others may do a part: the thread that starts it, or those for
+        // blocking calls.
+        if self.race.model == Model::ForkJoin {
+            doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
+        }
+        // The fastest way to do the work is shown, which must not hide that another one failed.
+        let failed = self.cells.iter().map(|other| other.cell).filter(|other| {
+            self.cells[index].is_ok()
+                && !other.shadow
+                && other.contender == cell.contender
+                && other.outcome.is_fault()
+        });
+        doubts.extend(failed.map(|other| {
+            format!(
+                "failed with {}: {}: {}",
+                settings_text(&other.variant),
+                other.outcome.words(),
+                other.detail.as_deref().unwrap_or("for no reason that is known")
+            )
+        }));
+        doubts
     }
 
     fn against_reference(&self, index: usize) -> Option<Verdict> {

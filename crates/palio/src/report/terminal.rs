@@ -51,6 +51,7 @@ pub fn render(report: &Report, options: Options) -> String {
     totals(&mut out, paper, report);
     predictions(&mut out, paper, report);
     absent(&mut out, paper, report);
+    notes(&mut out, paper, report);
     machine(&mut out, paper, report);
     warnings(&mut out, paper, report);
     out
@@ -60,7 +61,7 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
     let run = &report.run;
     let text = format!("palio {}", run.suite);
     let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &text));
-    let blocks = units::plural(run.blocks as usize, "block");
+    let blocks = report.blocks_text();
     let facts = format!(
         "run {} · preset {} · {blocks} · seed {} · {}",
         run.id, run.preset, run.seed, run.started_at
@@ -248,7 +249,7 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
         for total in group {
             let mean = |x: Option<f64>| Cell::plain(&x.map_or(NONE.into(), units::ratio));
             table.rows.push(vec![
-                Cell::plain(&total.contender),
+                Cell::plain(&report.marked(&total.contender)),
                 mean(total.geomean_ratio),
                 mean(total.mean_ratio),
                 Cell::plain(&format!("{}/{}", total.completed, total.of)),
@@ -299,6 +300,20 @@ fn absent(out: &mut String, paper: Paper, report: &Report) {
         any = true;
     }
     if any {
+        out.push('\n');
+    }
+}
+
+/// What a reader must know of those that raced, such as a runtime that is never stopped.
+fn notes(out: &mut String, paper: Paper, report: &Report) {
+    let raced = report.contenders.iter().filter(|contender| contender.absent.is_none());
+    let notes: Vec<String> = raced
+        .filter_map(|contender| Some(format!("{}: {}", contender.id, contender.notes.as_ref()?)))
+        .collect();
+    for note in &notes {
+        paper.hanging(out, "note  ", Ink::Faint, &printable(note));
+    }
+    if !notes.is_empty() {
         out.push('\n');
     }
 }

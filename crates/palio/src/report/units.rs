@@ -8,6 +8,10 @@ pub(super) fn time(ns: f64) -> String {
     if !ns.is_finite() {
         return NONE.into();
     }
+    // Nothing takes no time.
+    if ns > 0.0 && ns < 0.005 {
+        return "under 0.01 ns".into();
+    }
     // Each limit is where three digits would round up to the next unit's 1.00.
     let (value, unit) = match ns.abs() {
         x if x < 999.5 => (ns, "ns"),
@@ -22,6 +26,7 @@ pub(super) fn time(ns: f64) -> String {
 pub(super) fn ratio(x: f64) -> String {
     match x {
         x if !x.is_finite() => NONE.into(),
+        x if x > 0.0 && x < 0.0005 => "under 0.001".into(),
         x if x.abs() < 0.0995 => format!("{x:.3}"),
         x => three_digits(x),
     }
@@ -107,6 +112,8 @@ mod tests {
     fn times_keep_three_digits_across_units() {
         for (ns, text) in [
             (0.123, "0.12 ns"),
+            (0.005, "0.01 ns"),
+            (0.0049, "under 0.01 ns"),
             (8.9, "8.90 ns"),
             (94_340.0, "94.3 µs"),
             (999.4, "999 ns"),
@@ -124,6 +131,8 @@ mod tests {
         assert_eq!(ratio(9.996), "10.0");
         assert_eq!(ratio(281.91), "282");
         assert_eq!(ratio(0.0123), "0.012");
+        assert_eq!(ratio(0.0005), "0.001");
+        assert_eq!(ratio(0.0004), "under 0.001");
         assert_eq!(limits(Some(1.2), None), "[1.20, –]");
         assert_eq!(factor(1.018), "1.8 %");
         assert_eq!(factor(2.31), "× 2.31");

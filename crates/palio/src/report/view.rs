@@ -28,6 +28,22 @@ pub(super) fn short_version(version: &str) -> &str {
 }
 
 impl Report {
+    /// `contender (tuned)`.
+    pub(super) fn marked(&self, id: &str) -> String {
+        let known = self.contenders.iter().find(|contender| contender.id == id);
+        let is_tuned = known.is_some_and(|contender| contender.track == Track::Tuned);
+        if is_tuned { format!("{id} (tuned)") } else { id.to_owned() }
+    }
+
+    /// `5 blocks`, or `5 to 20 blocks` where races went on.
+    pub(super) fn blocks_text(&self) -> String {
+        let entries = self.races.iter().flat_map(|race| &race.entries);
+        let last = entries.flat_map(|entry| &entry.sample_block).max();
+        let (planned, most) = (self.run.blocks, last.map_or(0, |last| last.saturating_add(1)));
+        let text = units::plural(most.max(planned) as usize, "block");
+        if most > planned { format!("{planned} to {text}") } else { text }
+    }
+
     /// The totals of each model, best first.
     pub(super) fn total_groups(&self) -> impl Iterator<Item = &[Total]> {
         self.totals.chunk_by(|a, b| a.model == b.model)
@@ -186,6 +202,11 @@ impl Entry {
 }
 
 impl Race {
+    /// Whether more than one contender is ranked.
+    pub(super) fn is_contested(&self) -> bool {
+        self.entries.iter().filter(|entry| entry.rank.is_some()).count() > 1
+    }
+
     /// `n=27`, or nothing.
     pub(super) fn params_text(&self) -> String {
         let pairs: Vec<String> =

@@ -109,12 +109,14 @@ impl<'a> Conversation<'a> {
             return Some(Vec::new());
         };
         let mut per_iteration_ns = Vec::with_capacity(samples as usize);
+        let mut lines = Lines::default();
         let (start, cpu_before_ns) = (Instant::now(), self.process.cpu_ns());
         self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         for number in 1..=samples + 1 {
             match self.answer() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
                     let wrong = self.check(&sample, batch);
+                    lines.add(sample.elapsed_ns, ns_since(start));
                     let kept = self.record(sample, batch, warm_up);
                     per_iteration_ns.push(kept.iteration_ns());
                     self.samples.push(kept);
@@ -124,11 +126,12 @@ impl<'a> Conversation<'a> {
                     }
                 }
                 Ok(Answer::Done { samples: said }) if number == samples + 1 && said == samples => {
-                    let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    let wall_ns = ns_since(start);
                     let cpu_ns = cpu_before_ns.zip(self.process.cpu_ns());
                     let cpu_ns = cpu_ns.map(|(before, after)| after.saturating_sub(before));
-                    self.failure = self.bracket(samples, wall_ns);
-                    self.spans.push(SpanRecord { warm_up, samples, wall_ns, cpu_ns });
+                    self.failure = lines.beyond(samples, wall_ns).map(Failure::FalseTime);
+                    let line_ns = lines.quartile_ns();
+                    self.spans.push(SpanRecord { warm_up, samples, wall_ns, cpu_ns, line_ns });
                     if self.failure.is_some() {
                         return None;
                     }
@@ -194,22 +197,6 @@ impl<'a> Conversation<'a> {
         missing_events(race.statistic?, &race.unit, sample)
     }
 
-    /// What is wrong with the last `samples` samples, seen by the clock outside.
-    ///
-    /// This is also what makes [`RaceRecord::elapsed_ns_min`] a bound: each sample must claim as
-    /// much, and their sum must have passed.
-    fn bracket(&self, samples: u32, wall_ns: u64) -> Option<Failure> {
-        let last = self.samples.len() - samples as usize;
-        let claimed_ns =
-            self.samples[last..].iter().fold(0_u64, |sum, s| sum.saturating_add(s.elapsed_ns));
-        (claimed_ns > clock::most_ns(samples, wall_ns)).then(|| {
-            Failure::FalseTime(format!(
-                "it claims more time than passed: {claimed_ns} ns in {samples} sample(s), and \
-                 {wall_ns} ns passed between `run` and `done`"
-            ))
-        })
-    }
-
     /// A sample as it is stored.
     fn record(&self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
         SampleRecord {
@@ -252,6 +239,57 @@ impl<'a> Conversation<'a> {
             spans: self.spans,
             samples: self.samples,
         }
+    }
+}
+
+fn ns_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The sample lines of one command, as they come in: what they claim, and when they are read.
+#[derive(Default)]
+struct Lines {
+    claimed_ns: u64,
+    last_ns: u64,
+    gaps_ns: Vec<u64>,
+    /// The first of them that claims more than has passed by then.
+    too_early: Option<String>,
+}
+
+impl Lines {
+    fn add(&mut self, elapsed_ns: u64, read_ns: u64) {
+        self.gaps_ns.push(read_ns - self.last_ns);
+        self.last_ns = read_ns;
+        self.claimed_ns = self.claimed_ns.saturating_add(elapsed_ns);
+        let samples = u32::try_from(self.gaps_ns.len()).unwrap_or(u32::MAX);
+        if self.too_early.is_none() && self.claimed_ns > clock::most_ns(samples, read_ns) {
+            self.too_early = Some(format!(
+                "it claims more time than passed: {} ns in the first {samples} sample(s), and {read_ns} ns passed \
+                 between `run` and the last of these",
+                self.claimed_ns
+            ));
+        }
+    }
+
+    /// What is wrong with them, seen by the clock outside when `done` was read.
+    ///
+    /// This is also what makes [`RaceRecord::elapsed_ns_min`] a bound: each sample must claim as
+    /// much, and their sum must have passed. The samples up to each line are bracketed, and not
+    /// only all of them: or one could claim the time of the others, and leave a small median.
+    fn beyond(&mut self, samples: u32, wall_ns: u64) -> Option<String> {
+        if self.claimed_ns > clock::most_ns(samples, wall_ns) {
+            return Some(format!(
+                "it claims more time than passed: {} ns in {samples} sample(s), and {wall_ns} ns \
+                 passed between `run` and `done`",
+                self.claimed_ns
+            ));
+        }
+        self.too_early.take()
+    }
+
+    fn quartile_ns(&mut self) -> Option<u64> {
+        self.gaps_ns.sort_unstable();
+        self.gaps_ns.get(self.gaps_ns.len() / 4).copied()
     }
 }
 

@@ -92,7 +92,7 @@ impl RaceLoop<'_> {
             }
             self.announce(cell, None);
             let race = &self.run.races[self.index];
-            let salt = plan::salt(self.run.header.seed, self.index, cell, None);
+            let salt = self.salt(cell, None);
             let mut lease_error = None;
             let result = invocation::pilot(
                 race,
@@ -111,6 +111,13 @@ impl RaceLoop<'_> {
         }
         self.agree()?;
         Ok(End::Finished)
+    }
+
+    /// Of the next process of a cell: another one than that of a process that was interrupted.
+    fn salt(&self, cell: usize, block: Option<u32>) -> u64 {
+        let before = &self.run.races[self.index].cells[cell].invocations;
+        let attempt = before.iter().filter(|invocation| invocation.block == block).count();
+        plan::salt(self.run.header.seed, self.index, cell, block, attempt)
     }
 
     /// Gives all cells of the race their common schedule. It follows from the stored pilots, so
@@ -171,7 +178,7 @@ impl RaceLoop<'_> {
                 }
                 self.announce(cell, Some((block + 1, blocks)));
                 let race = &self.run.races[self.index];
-                let salt = plan::salt(seed, self.index, cell, Some(block));
+                let salt = self.salt(cell, Some(block));
                 let mut lease_error = None;
                 let result = invocation::measure(
                     race,

@@ -12,7 +12,7 @@ pub const MIN_FLOOR: f64 = 1.01;
 
 /// Largest noise floor of a race that may enter a headline: above it the race could not even have
 /// told a quarter more time from none. The bound looks at the reference against itself alone, so
-/// that it favours nobody.
+/// that it favours none of the others.
 pub const HEADLINE_FLOOR_MAX: f64 = 1.25;
 
 /// Comparisons closer than this to a threshold count as on it: the logarithms and exponentials

@@ -81,6 +81,8 @@ const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID;",
     // 4: what `--salt` gave a process, as the signed number of the same bits.
     "ALTER TABLE invocation ADD COLUMN salt INTEGER;",
+    // How far apart the lines of a command came; NULL in runs of before.
+    "ALTER TABLE span ADD COLUMN line_ns INTEGER;",
 ];
 
 /// The version that this Palio writes.

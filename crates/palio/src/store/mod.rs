@@ -400,7 +400,7 @@ impl Store {
 
     fn load_spans(&self, invocation_id: i64) -> Result<Vec<SpanRecord>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT warm_up, samples, wall_ns, cpu_ns FROM span WHERE invocation = ?1 ORDER BY position",
+            "SELECT warm_up, samples, wall_ns, cpu_ns, line_ns FROM span WHERE invocation = ?1 ORDER BY position",
         )?;
         let spans = statement.query_map([invocation_id], |row| {
             Ok(SpanRecord {
@@ -408,6 +408,7 @@ impl Store {
                 samples: row.get(1)?,
                 wall_ns: row.get::<_, i64>(2)?.unsigned_abs(),
                 cpu_ns: row.get::<_, Option<i64>>(3)?.map(i64::unsigned_abs),
+                line_ns: row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs),
             })
         })?;
         Ok(spans.collect::<rusqlite::Result<_>>()?)
@@ -536,13 +537,19 @@ fn insert_invocation(
         ])?;
     let invocation_id = transaction.last_insert_rowid();
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO span (invocation, position, warm_up, samples, wall_ns, cpu_ns)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO span (invocation, position, warm_up, samples, wall_ns, cpu_ns, line_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (position, span) in (0_u32..).zip(&invocation.spans) {
-        let SpanRecord { warm_up, samples, wall_ns, cpu_ns } = *span;
-        let (wall_ns, cpu_ns) = (signed(wall_ns), cpu_ns.map(signed));
-        statement.execute(params![invocation_id, position, warm_up, samples, wall_ns, cpu_ns])?;
+        statement.execute(params![
+            invocation_id,
+            position,
+            span.warm_up,
+            span.samples,
+            signed(span.wall_ns),
+            span.cpu_ns.map(signed),
+            span.line_ns.map(signed)
+        ])?;
     }
     let mut statement = transaction.prepare_cached(
         "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,

@@ -72,7 +72,7 @@ fn figures(out: &mut String, view: &View<'_>) {
     figure(
         "Races",
         &units::count(report.races.len() as u64),
-        &format!("in {}", units::plural(report.run.blocks as usize, "block")),
+        &format!("in {}", report.blocks_text()),
     );
     figure(
         "Contenders",

@@ -65,14 +65,20 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
 
 /// The contenders that hold or share the first place.
 fn winners(race: &Race) -> String {
-    let first: Vec<String> = race
-        .entries
-        .iter()
-        .filter(|entry| entry.is_first())
-        .map(|entry| esc(&entry.contender))
-        .collect();
+    let ranked = race.entries.iter().filter_map(|e| Some((esc(&e.contender), e.rank?)));
+    first_of(&ranked.collect::<Vec<_>>())
+}
+
+fn first_of(ranked: &[(String, [u32; 2])]) -> String {
+    let first: Vec<&str> =
+        ranked.iter().filter(|(_, rank)| rank[0] == 1).map(|(name, _)| name.as_str()).collect();
     match first.as_slice() {
         [] => "nobody is ranked".into(),
+        [one] if ranked.len() == 1 => format!("alone: {one}"),
+        // Faster than it is nobody, which is not to say that it is faster than everybody.
+        [one] if ranked.iter().any(|(name, rank)| name == one && rank[1] > 1) => {
+            format!("perhaps first: {one}")
+        }
         [one] => format!("first: {one}"),
         [most @ .., last] => format!("not told apart: {} and {last}", most.join(", ")),
     }
@@ -292,4 +298,24 @@ fn interval(out: &mut String, race: &Race, entry: &Entry, scale: &Log, best: Opt
         }
     }
     put!(out, "<circle class=pt cx={} cy=11 r=3 /></svg>", px(at));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_is_who_is_faster_than_all_others() {
+        let first = |ranks: &[(&str, [u32; 2])]| {
+            first_of(
+                &ranks.iter().map(|(name, rank)| ((*name).to_owned(), *rank)).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(first(&[("a", [1, 1]), ("b", [2, 2])]), "first: a");
+        // c is slower than a and faster than b, which is not told apart from a.
+        assert_eq!(first(&[("a", [1, 2]), ("c", [2, 2]), ("b", [2, 3])]), "perhaps first: a");
+        assert_eq!(first(&[("a", [1, 2]), ("b", [1, 2])]), "not told apart: a and b");
+        assert_eq!(first(&[("a", [1, 1])]), "alone: a");
+        assert_eq!(first(&[]), "nobody is ranked");
+    }
 }

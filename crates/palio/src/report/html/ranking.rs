@@ -14,7 +14,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
     let lead = if view.report.totals.is_empty() {
         "No contender has completed a race yet."
     } else {
-        "By the geometric mean of the ratio to the best of each race (1 is the best, less is impossible), for async and \
+        "By the geometric mean of the ratio to the best of each race (1 is the best; less only where noise lets three beat each other in a circle), for async and \
          fork-join workloads apart, since few contenders run both. A failure is never replaced by a number: it takes its \
          race out of everybody’s mean."
     };
@@ -26,7 +26,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
         out.push_str(
             "<p class=note>Each tick is one race that the contender completed, the dot its geometric mean; the scale is \
              logarithmic. The arithmetic mean of the same ratios is what many published tables print; it depends on who \
-             is divided by whom, so it ranks nobody here. <b>First</b>: races won alone, plus those in which the data \
+             is divided by whom, so it ranks nobody here. <b>First</b>: races won alone against others, plus those in which the data \
              cannot tell it from the first. <b>Ranks held</b>: how often each place was possible, from the first on the \
              left.</p>\n",
         );
@@ -70,6 +70,15 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
             .filter(|(race, _)| race.model == model)
             .filter_map(|(_, row)| row[column])
             .collect();
+        // Where nobody else was ranked, nobody was beaten.
+        let contested: Vec<&Entry> = view
+            .report
+            .races
+            .iter()
+            .zip(&view.grid)
+            .filter(|(race, _)| race.model == model && race.is_contested())
+            .filter_map(|(_, row)| row[column])
+            .collect();
         put!(out, "<tr data-c={column}><th scope=row>");
         key(out, view.hue(column));
         let about = view.contender(&total.contender);
@@ -91,7 +100,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
             total.completed,
             total.of
         );
-        firsts(out, &entries);
+        firsts(out, &contested);
         out.push_str("<td class=plot>");
         ranks(out, &entries, view.contenders.len());
         out.push('\n');

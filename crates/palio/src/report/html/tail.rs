@@ -241,7 +241,10 @@ pub(super) fn reproduce(out: &mut String, report: &Report) {
     let mut fact = |name: &str, value: &str| put!(out, "<div><dt>{name}<dd>{}</div>\n", esc(value));
     fact("Run", &run.id);
     fact("Suite and preset", &format!("{}, {}", run.suite, run.preset));
-    fact("Blocks", &run.blocks.to_string());
+    fact(
+        "Blocks",
+        report.blocks_text().trim_end_matches("blocks").trim_end_matches("block").trim(),
+    );
     fact("Seed", &run.seed.to_string());
     fact("Started", &run.started_at);
     fact("Finished", run.finished_at.as_deref().unwrap_or("not yet"));

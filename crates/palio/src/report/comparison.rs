@@ -108,6 +108,9 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
                 .to_owned(),
         );
     }
+    for (name, report) in [("A", &report_a), ("B", &report_b)] {
+        warnings.extend(report.run.thinned.map(|thinned| format!("{name}: {}", thinned.text())));
+    }
     for contender in &b.contenders {
         let before = a.contender(&contender.id);
         if let Some(before) = before.filter(|before| before.toolchain != contender.toolchain) {

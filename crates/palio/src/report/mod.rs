@@ -17,6 +17,7 @@ pub mod summary;
 pub mod terminal;
 
 mod statistic;
+mod thinned;
 mod units;
 mod view;
 

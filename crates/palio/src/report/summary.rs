@@ -7,9 +7,9 @@ use crate::contender::{Kind, Track};
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
-    Total, Verdict, VerdictWord,
+    Thinned, Total, Verdict, VerdictWord,
 };
-use crate::report::{holm, units};
+use crate::report::{holm, thinned, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
     Statistic, Summary, Totals, location_ns,
@@ -53,6 +53,7 @@ fn header(run: &RunRecord) -> Run {
         command: header.command.clone(),
         machine: header.machine.clone(),
         warnings: header.warnings.clone(),
+        thinned: Thinned::of(run),
     }
 }
 
@@ -401,13 +402,17 @@ impl<'a> MeasuredRace<'a> {
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
             accounted_percent: accounted.map(|a| a.time_percent),
             accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
-            certified: (self.race.work.is_some() && measured.is_ok())
-                .then(|| cell.measured().all(|(_, sample)| sample.work.is_some())),
+            certified: (self.race.work.is_some() && measured.is_ok()).then(|| {
+                cell.measured().all(|(_, sample)| sample.work.is_some())
+                    && cell.dropped().all(|dropped| dropped.uncounted == 0)
+            }),
             doubts: accounted.map_or_else(Vec::new, |a| a.doubts()),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
             involuntary_switches: raced(|r| r.involuntary_switches).map(mean),
-            samples: u32::try_from(measured.samples.len()).unwrap_or(u32::MAX),
+            samples: u32::try_from(thinned::dropped(cell))
+                .unwrap_or(u32::MAX)
+                .saturating_add(u32::try_from(measured.samples.len()).unwrap_or(u32::MAX)),
             batch: cell.schedule.map_or(1, |schedule| schedule.batch),
             sample_ns: measured.samples.iter().map(|(_, ns)| *ns).collect(),
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
@@ -570,6 +575,12 @@ impl CpuSums {
             sums.sys_us += sample.sys_us? as f64;
             sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;
             sums.iterations += f64::from(sample.batch);
+        }
+        for dropped in cell.dropped() {
+            sums.user_us += dropped.user_us? as f64;
+            sums.sys_us += dropped.sys_us? as f64;
+            sums.elapsed_us += dropped.elapsed_ns as f64 / 1000.0;
+            sums.iterations += dropped.iterations as f64;
         }
         (sums.iterations > 0.0).then_some(sums)
     }

@@ -81,6 +81,8 @@ const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID;",
     // 4: what `--salt` gave a process, as the signed number of the same bits.
     "ALTER TABLE invocation ADD COLUMN salt INTEGER;",
+    // 5: what `palio export --thin` left out; NULL where nothing was.
+    "ALTER TABLE invocation ADD COLUMN dropped TEXT;  -- JSON of record::Dropped",
 ];
 
 /// The version that this Palio writes.

@@ -18,6 +18,7 @@ pub mod terminal;
 
 mod statistic;
 mod thinned;
+mod totals;
 mod units;
 mod view;
 

@@ -65,12 +65,12 @@ fn is_fraction(number: &str) -> bool {
 
 fn has_unit(before: &str, after: &str) -> bool {
     let after = after.strip_prefix([' ', '\u{a0}', '\u{202f}']).unwrap_or(after);
-    let follows = |unit: &&str| {
+    let follows = |unit: &str| {
         after
-            .strip_prefix(*unit)
+            .strip_prefix(unit)
             .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
     };
-    UNITS.iter().any(|unit| follows(&unit)) || before.trim_end().ends_with(['×', '÷'])
+    UNITS.iter().any(|unit| follows(unit)) || before.trim_end().ends_with(['×', '÷'])
 }
 
 #[cfg(test)]

@@ -90,7 +90,10 @@ impl Headline {
         let build = [known.and_then(|c| c.version.clone()), known.and_then(|c| c.flags.clone())];
         let mut headline = Self {
             contender: contender.to_owned(),
-            build: build.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            build: match build.into_iter().flatten().collect::<Vec<_>>() {
+                facts if facts.is_empty() => "not built".to_owned(),
+                facts => facts.join(", "),
+            },
             without: without.to_vec(),
             rows: Vec::new(),
             left_out: Vec::new(),

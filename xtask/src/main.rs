@@ -1,6 +1,7 @@
 //! One command a habit: `cargo xtask check`, `test`, `verify`. CI calls only these.
 #![forbid(unsafe_code)]
 
+mod results;
 mod sanitizers;
 mod tests;
 mod tidy;
@@ -11,8 +12,9 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask <habit>
 
-  check    formatting, lints, documentation and tidiness of everything in the repository
+  check    formatting, lints, documentation, tidiness and printed results of everything in the repository
   tidy     the last of these alone: what ARCHITECTURE.md states and a search can prove
+  results  what docs/results/*.json.gz say, into the reports beside them and the marked places of documents
   test     every test that this machine can run; ends with `N passed, N failed`
   verify   build every contender that this machine can, and check its answers
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
@@ -23,8 +25,8 @@ cargo xtask <habit>
 ";
 
 /// What may follow `cargo xtask`.
-const VERBS: [&str; 9] =
-    ["check", "tidy", "test", "verify", "loom", "asan", "tsan", "fences", "stress"];
+const VERBS: [&str; 10] =
+    ["check", "tidy", "results", "test", "verify", "loom", "asan", "tsan", "fences", "stress"];
 
 fn main() -> ExitCode {
     let habit = std::env::args().nth(1).unwrap_or_default();
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     let ok = match habit.as_str() {
         "check" => check(&root),
         "tidy" => tidy::run(&root),
+        "results" => results::run(&root),
         "test" => tests::run(&root),
         "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
         "asan" => sanitizers::run(&root, &sanitizers::ADDRESS, std::env::args().skip(2)),
@@ -94,6 +97,7 @@ fn check(root: &Path) -> bool {
         );
     }
     ok &= tidy::run(root);
+    ok &= results::check(root);
     ok &= rustdoc(root);
     if has("go", "version") {
         ok &= run(&root.join("contenders/go"), "go", &["vet", "./..."]);

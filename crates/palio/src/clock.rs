@@ -91,6 +91,13 @@ impl Accounted {
                     .zip(own_us)
                     .map(|(sum, (user, sys))| sum + user as f64 + sys as f64);
             }
+            if let Some(dropped) = invocation.dropped {
+                claimed_ns += dropped.elapsed_ns as f64;
+                let own_us = dropped.user_us.zip(dropped.sys_us);
+                claimed_cpu_us = claimed_cpu_us
+                    .zip(own_us)
+                    .map(|(sum, (user, sys))| sum + user as f64 + sys as f64);
+            }
         }
         let seen = cpu_ns.filter(|&ns| ns > 0.0);
         (wall_ns > 0.0).then(|| Self {

@@ -16,5 +16,6 @@ pub mod salt;
 pub mod stats;
 pub mod store;
 pub mod suggest;
+pub mod thin;
 mod words;
 pub mod workload;

@@ -42,6 +42,11 @@ pub struct Header {
     pub command: String,
     pub machine: Machine,
     pub warnings: Vec<String>,
+    /// The most measured samples that were kept of a process, evenly spaced in the order of
+    /// execution, whatever they measured; `None` if all were. Those with a distribution of events,
+    /// and those of an invocation that did not end well, are always kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned: Option<u32>,
 }
 
 /// The machine; `None` is a thing that could not be read, never a zero.
@@ -205,7 +210,27 @@ pub struct InvocationRecord {
     /// One for each `run` that was answered to its end; empty in runs of an older Palio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpanRecord>,
+    /// What is missing from `samples`; `None` if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<Dropped>,
     pub samples: Vec<SampleRecord>,
+}
+
+/// The samples of an invocation that were left out of a thinned bundle: how many, and their sums,
+/// so that what is computed from sums does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dropped {
+    pub warm_ups: u64,
+    /// Measured samples. All that follows is about these.
+    pub samples: u64,
+    pub iterations: u64,
+    pub elapsed_ns: u64,
+    /// `None` if one of them did not say.
+    pub user_us: Option<u64>,
+    pub sys_us: Option<u64>,
+    /// How many did not count their work.
+    pub uncounted: u64,
 }
 
 /// One `run` command as Palio saw it from outside, from before it was written until `done` was
@@ -372,8 +397,14 @@ impl CellRecord {
         label
     }
 
+    /// What is missing from [`measured`](Self::measured).
+    pub fn dropped(&self) -> impl Iterator<Item = &Dropped> {
+        let raced = self.invocations.iter().filter(|invocation| invocation.outcome == Outcome::Ok);
+        raced.filter(|invocation| invocation.block.is_some()).filter_map(|i| i.dropped.as_ref())
+    }
+
     /// The measured samples of completed race invocations with their blocks, in the order of
-    /// execution.
+    /// execution; of a thinned run, those that are kept.
     pub fn measured(&self) -> impl Iterator<Item = (u32, &SampleRecord)> {
         self.invocations
             .iter()

@@ -76,6 +76,111 @@ fn a_bundle_of_an_older_palio_is_read() {
 }
 
 #[test]
+fn a_compressed_bundle_is_the_same_bundle() {
+    let (project, bundle) = bundled();
+    project.palio(&["export", "latest", "bundle.json.gz"]).run().exits(0);
+    let packed = fs::read(project.path("bundle.json.gz")).unwrap();
+    assert!(packed.len() * 3 < bundle.len(), "{} of {}", packed.len(), bundle.len());
+    project.palio(&["import", "bundle.json.gz", "--db", "empty.db"]).run().exits(0);
+    let again = project.palio(&["export", "latest", "-", "--db", "empty.db"]).run().exits(0);
+    assert_eq!(again.stdout, bundle);
+    // Neither the name nor the way in matters.
+    project.palio(&["import", "-", "--db", "other.db"]).input(packed.clone()).run().exits(0);
+    fs::write(project.path("cut.json.gz"), &packed[..packed.len() / 2]).unwrap();
+    let run = project.palio(&["import", "cut.json.gz", "--db", "third.db"]).run();
+    run.fails_with(&["cut.json.gz", "damaged or cut off"]);
+    fs::write(project.path("plain.json.gz"), &bundle).unwrap();
+    project.palio(&["import", "plain.json.gz", "--db", "fourth.db"]).run().exits(0);
+}
+
+/// A report without what a thinned bundle may change: the samples, and what is computed of them one
+/// by one.
+fn of_sums(mut report: serde_json::Value) -> serde_json::Value {
+    report["run"]["thinned"].take();
+    for race in report["races"].as_array_mut().unwrap() {
+        race["noise_floor"].take();
+        race["cautions"].take();
+        for entry in race["entries"].as_array_mut().unwrap() {
+            for field in [
+                "value_ns",
+                "median_ns",
+                "min_ns",
+                "max_ns",
+                "ratio_to_best",
+                "ratio_to_reference",
+                "drift",
+                "sample_ns",
+                "sample_block",
+                "rank",
+            ] {
+                entry[field].take();
+            }
+        }
+    }
+    report["totals"].take();
+    report["told_apart"].take();
+    report
+}
+
+#[test]
+fn a_thinned_bundle_says_so_and_keeps_every_sum() {
+    let project = Project::good_and(Fake::new("bad").fault("wrong-answer:4").from(2));
+    let race = project.race().set("--reference", "good").set("--budget", "60");
+    race.set("--warm-up", "20").run().exits(0);
+    let full = project.report("latest");
+    project.palio(&["export", "latest", "thin.json.gz", "--thin", "5"]).run().exits(0);
+    project.palio(&["import", "thin.json.gz", "--db", "thin.db"]).run().exits(0);
+    let json = ["report", "--format", "json", "--db", "thin.db"];
+    let thinned = project.palio(&json).run().exits(0).json();
+    let good = support::entry(&thinned, "good");
+    let kept = good["sample_ns"].as_array().unwrap().len();
+    assert_eq!(kept, 2 * 5, "two blocks of five");
+    assert_eq!(thinned["run"]["thinned"]["samples_per_process"], 5);
+    let before = support::entry(&full, "good")["sample_ns"].as_array().unwrap().len();
+    assert!(before > kept && good["samples"] == before, "{before}");
+    assert_eq!(of_sums(thinned), of_sums(full));
+
+    // What failed is evidence, and stays.
+    let (all, rest) = (project.stored(), {
+        let bundle = project.palio(&["export", "latest", "-", "--db", "thin.db"]).run().exits(0);
+        bundle.json()["run"].clone()
+    });
+    let failed = |run: &serde_json::Value| -> Vec<serde_json::Value> {
+        let cells = support::cells(run).into_iter();
+        let invocations = cells.flat_map(|cell| cell["invocations"].as_array().unwrap().clone());
+        invocations.filter(|invocation| invocation["outcome"] != "ok").collect()
+    };
+    assert!(!failed(&all).is_empty());
+    assert_eq!(failed(&all), failed(&rest));
+
+    for format in ["terminal", "markdown", "html"] {
+        let args = ["report", "--db", "thin.db", "--format", format];
+        let text = project.palio(&args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        support::assert_has(&text, &["This run is thinned:", "at most 5 of each process"]);
+    }
+    let args = ["report", "--db", "thin.db", "--headline", "good"];
+    project.palio(&args).run().exits(0).prints(&["This run is thinned:"]);
+    let show = ["show", "echo", "good", "--db", "thin.db"];
+    project.palio(&show).run().exits(0).prints(&["not in this thinned run:"]);
+}
+
+#[test]
+fn a_bundle_that_conceals_its_thinning_is_refused() {
+    let (project, _) = bundled();
+    project.race().set("--budget", "60").set("--reference", "good").run().exits(0);
+    let args = ["export", "latest", "thin.json", "--thin", "5"];
+    project.palio(&args).run().exits(0);
+    let bundle = project.read("thin.json");
+    let silent = rehashed(&bundle.replacen(",\"thinned\":5", "", 1));
+    assert_ne!(silent, bundle);
+    import(&project, &silent).fails_with(&["lacks samples", "thinned"]);
+    // Too few to speak of a median.
+    let run = project.palio(&["export", "latest", "thin.json", "--thin", "4"]).run();
+    run.fails_with(&["4", "5"]);
+}
+
+#[test]
 fn a_bundle_can_come_from_standard_input() {
     let (project, bundle) = bundled();
     project.palio(&["import", "-", "--db", "empty.db"]).input(bundle).run().exits(0);

@@ -36,8 +36,10 @@ fn the_ratio_is_to_the_best_of_all_others_in_every_row() {
         &[
             "own (1.0",
             "2.00, the geometric mean of 2 rows",
-            "First in 0, not told apart from the first in 0, behind in 2.",
+            "First in 0, tied with the first in 0, not decided in 0, behind in 2.",
             "2.00 of first's time, behind",
+            "preset quick, 5 blocks a race. Noise floors of the rows that count: ",
+            "--seed 1",
         ],
     );
     // Whoever is left out is named.
@@ -128,4 +130,28 @@ fn no_headline_is_corrected_and_no_baseline_has_one() {
     run.fails_with(&["second is a baseline"]);
     let run = project.palio(&["report", "latest", "--headline", "own", "--holm"]).run();
     run.exits(2).complains(&["--holm"]);
+}
+
+#[test]
+fn headlines_of_all_are_read_by_machines_and_from_bundles() {
+    let project = three().with(Fake::new("twin").fault("claim:1000000"));
+    raced(&project, "own");
+    project.palio(&["export", "latest", "run.json.gz"]).run().exits(0);
+    let args = ["report", "--bundle", "run.json.gz", "--headline", "all", "--format", "json"];
+    // Neither a database nor a catalogue is needed.
+    let palio = project.palio(&args).set("--db", "/nowhere/palio.db").set("--root", "/nowhere");
+    let document = palio.run().exits(0).json();
+    assert_eq!(document["run"]["suite"], "custom");
+    let headlines = document["headlines"].as_array().unwrap();
+    let ids: Vec<&str> = headlines.iter().map(|h| h["contender"].as_str().unwrap()).collect();
+    assert_eq!(ids, document["contenders"].as_array().unwrap()[..]);
+    let of = |id: &str| headlines.iter().find(|h| h["contender"] == id).unwrap();
+    let (own, first) = (of("own"), of("first"));
+    assert_eq!(own["geometric_mean"], 2.0);
+    assert_eq!([&own["first"], &own["tied"], &own["not_decided"], &own["behind"]], [0, 0, 0, 2]);
+    assert_eq!([&first["first"], &first["tied"], &first["behind"]], [0, 2, 0]);
+    assert_eq!(first["rows"][0]["best_other"], "twin");
+    assert_eq!(own["text"], headline(&project, &[]));
+    let run = project.palio(&["report", "latest", "--headline", "own", "--format", "csv"]).run();
+    run.fails_with(&["as text or as JSON"]);
 }

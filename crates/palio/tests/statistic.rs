@@ -44,6 +44,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         detail: None,
         resources: Resources::default(),
         spans: Vec::new(),
+        dropped: None,
         samples: [4_000, 40_000, 4_000]
             .map(|ns| sample(scale * (ns + u64::from(block) * 2)))
             .to_vec(),
@@ -77,6 +78,7 @@ fn run(statistic: Statistic) -> RunRecord {
             command: "palio run fairness".into(),
             machine: Machine::default(),
             warnings: Vec::new(),
+            thinned: None,
         },
         contenders: Vec::new(),
         races: vec![RaceRecord {

@@ -107,7 +107,8 @@ fn a_database_of_a_newer_palio_is_left_alone() {
 /// What the steps after schema 2 added is taken away again.
 fn downgrade(database: &Path) {
     let connection = Connection::open(database).unwrap();
-    let steps = "DROP TABLE span; ALTER TABLE invocation DROP COLUMN salt; PRAGMA user_version = 2";
+    let steps = "DROP TABLE span; ALTER TABLE invocation DROP COLUMN salt;
+                 ALTER TABLE invocation DROP COLUMN dropped; PRAGMA user_version = 2";
     connection.execute_batch(steps).unwrap();
 }
 

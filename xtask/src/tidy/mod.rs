@@ -6,11 +6,12 @@
 
 mod comments;
 mod contenders;
+mod figures;
 mod layers;
 mod markdown;
 mod modules;
 mod shim;
-mod tree;
+pub(crate) mod tree;
 mod workload_names;
 
 use std::fmt;
@@ -20,7 +21,7 @@ use tree::Tree;
 
 /// Something that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Fault {
+pub(crate) struct Fault {
     file: String,
     /// `None` where the whole file is at fault.
     line: Option<usize>,
@@ -28,11 +29,11 @@ struct Fault {
 }
 
 impl Fault {
-    fn at(file: &str, line: usize, reason: impl Into<String>) -> Self {
+    pub(crate) fn at(file: &str, line: usize, reason: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: Some(line), reason: reason.into() }
     }
 
-    fn of(file: &str, reason: impl Into<String>) -> Self {
+    pub(crate) fn of(file: &str, reason: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: None, reason: reason.into() }
     }
 }
@@ -81,6 +82,8 @@ const RULES: &[Rule] = &[
     markdown::PATHS,
     markdown::VERBS,
     contenders::DECISIONS,
+    figures::MARKERS,
+    figures::RULE,
 ];
 
 /// Checks all of them; true if none is broken.

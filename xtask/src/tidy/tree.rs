@@ -6,20 +6,20 @@ use std::path::Path;
 
 /// A text file; the name is relative to the root and has `/` on every system.
 #[derive(Clone, Debug)]
-pub(super) struct File {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl File {
-    pub(super) fn is(&self, endings: &[&str]) -> bool {
+    pub(crate) fn is(&self, endings: &[&str]) -> bool {
         let ending = self.name.rsplit_once('.').map_or("", |(_, ending)| ending);
         endings.contains(&ending)
     }
 
     /// The lines of a Rust file that are part of the program, with their numbers: no comments, no
     /// item that is only compiled for tests, and nothing from the module of tests on.
-    pub(super) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut found = Vec::new();
         let mut for_tests = false;
         for (number, line) in (1..).zip(self.text.lines()) {
@@ -45,14 +45,14 @@ impl File {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
     /// Every file and folder.
-    pub(super) paths: BTreeSet<String>,
+    pub(crate) paths: BTreeSet<String>,
 }
 
 impl Tree {
-    pub(super) fn load(root: &Path) -> Self {
+    pub(crate) fn load(root: &Path) -> Self {
         let mut tree = Self::default();
         tree.add_folder(root, "");
         tree.files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -77,13 +77,13 @@ impl Tree {
     }
 
     /// The Rust files.
-    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+    pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is(&["rs"]))
     }
 
     /// A tree that is nowhere on the disk.
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let mut tree = Self::default();
         for (name, text) in files {
             tree.files.push(File { name: (*name).to_owned(), text: (*text).to_owned() });

@@ -1,4 +1,4 @@
-//! `palio export`: a run as a JSON bundle.
+//! `palio export`: a run as a bundle.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,22 +9,33 @@ use clap::Args;
 use super::project::open_store;
 use super::{Places, say};
 use crate::store;
+use crate::thin;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// The run: its id, the beginning of it, or `latest`
     run: String,
-    /// The bundle to write; `-` is standard output
+    /// The bundle to write, compressed if its name ends in `.gz`; `-` is standard output
     file: PathBuf,
+    /// Keep at most N measured samples of each process, evenly spaced in the order of execution,
+    /// and no warm-up. Reports of such a bundle say so
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(thin::MOST_MIN)..))]
+    thin: Option<u32>,
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let store = open_store(places)?;
-    let bundle = store::export(&store.load(&store.resolve(&options.run)?)?)?;
+    let mut run = store.load(&store.resolve(&options.run)?)?;
+    if let Some(most) = options.thin {
+        thin::thin(&mut run, most);
+    }
+    let bundle = store::export(&run)?;
     if options.file.as_os_str() == "-" {
         say(&bundle)?;
     } else {
-        std::fs::write(&options.file, bundle)
+        let packed = options.file.extension().is_some_and(|ending| ending == "gz");
+        let bytes = if packed { store::pack(&bundle)? } else { bundle.into_bytes() };
+        std::fs::write(&options.file, bytes)
             .with_context(|| format!("cannot write {}", options.file.display()))?;
         say(&format!("wrote {}", options.file.display()))?;
     }

@@ -92,9 +92,9 @@ enum Command {
     Show(show::Options),
     /// Compare two runs
     Compare(compare::Options),
-    /// Write a run as a JSON bundle
+    /// Write a run as a bundle: JSON, compressed if you like
     Export(export::Options),
-    /// Read a run from a JSON bundle
+    /// Read a run from a bundle
     Import(import::Options),
     /// Print a completion script for a shell
     Completions {

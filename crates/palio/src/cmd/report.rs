@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::project::open_store;
 use super::run::write_file;
-use super::{Places, colour, columns, say};
+use super::{Places, colour, columns, import, say};
 use crate::report::headline::Headline;
-use crate::report::{csv, holm, html, json, markdown, summary, terminal};
+use crate::report::{Report, csv, holm, html, json, markdown, summary, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -19,9 +19,13 @@ pub(super) struct Options {
     run: String,
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
-    /// Only this: the contender against the best of all others, over all races of the run
-    #[arg(long, value_name = "CONTENDER", conflicts_with = "format")]
-    headline: Option<String>,
+    /// The run of this bundle instead of a stored one; no database is touched
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    bundle: Option<PathBuf>,
+    /// Only this: the contenders, or `all` of them, each against the best of all others over all
+    /// races of the run; as text or as JSON
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    headline: Vec<String>,
     /// A contender that is none of the others, such as another variant of the same runtime
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
     without: Vec<String>,
@@ -50,17 +54,20 @@ enum Format {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
-    let store = open_store(places)?;
-    let mut report = summary::report(&store.load(&store.resolve(&options.run)?)?);
+    let run = match &options.bundle {
+        Some(file) => import::read(file)?,
+        None => {
+            let store = open_store(places)?;
+            store.load(&store.resolve(&options.run)?)?
+        }
+    };
+    let mut report = summary::report(&run);
     if options.holm {
         holm::correct(&mut report);
     }
     let to_terminal = options.output.is_none();
     let text = match options.format {
-        _ if options.headline.is_some() => {
-            let contender = options.headline.as_deref().unwrap_or_default();
-            Headline::of(&report, contender, &options.without)?.text()
-        }
+        _ if !options.headline.is_empty() => headlines(options, &report)?,
         Format::Terminal => terminal::render(
             &report,
             terminal::Options { width: columns(), color: to_terminal && colour() },
@@ -76,4 +83,25 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         None => say(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn headlines(options: &Options, report: &Report) -> Result<String> {
+    let ids: Vec<&str> = if options.headline == ["all"] {
+        let ids = report.contenders.iter().map(|contender| contender.id.as_str());
+        ids.filter(|id| !options.without.iter().any(|other| other == id)).collect()
+    } else {
+        options.headline.iter().map(String::as_str).collect()
+    };
+    let headlines = ids.iter().map(|id| Headline::of(report, id, &options.without));
+    let headlines = headlines.collect::<Result<Vec<_>>>()?;
+    match options.format {
+        Format::Json => Ok(json::headlines(report, &headlines)),
+        Format::Terminal | Format::Markdown => {
+            let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();
+            Ok(texts.join("\n"))
+        }
+        Format::Html | Format::Csv | Format::CsvSamples => {
+            bail!("a headline is printed as text or as JSON")
+        }
+    }
 }

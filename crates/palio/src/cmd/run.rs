@@ -293,6 +293,7 @@ impl<'a> Selection<'a> {
             command: self.command(options, seed),
             warnings: machine::standing_warnings(&machine),
             machine,
+            thinned: None,
         };
         Ok(RunRecord { header, contenders: records, races })
     }

@@ -124,6 +124,12 @@ fn text(race: &RaceRecord, cell: &CellRecord) -> String {
             |name| format!("{name} of each sample{unit}"),
         );
         lines.push(format!("    {what} (~ warm-up): {}", each.join(" ")));
+        if let Some(dropped) = invocation.dropped {
+            lines.push(format!(
+                "    not in this thinned run: {} warm-up and {} measured sample(s), {} ns in all",
+                dropped.warm_ups, dropped.samples, dropped.elapsed_ns
+            ));
+        }
         for span in &invocation.spans {
             let mark = if span.warm_up { "~" } else { "" };
             let cpu = span.cpu_ns.map(|ns| format!(" and {ns} ns of CPU time"));

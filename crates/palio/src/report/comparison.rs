@@ -125,6 +125,9 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         );
     }
     let mut others = Vec::new();
+    for (name, report) in [("A", &report_a), ("B", &report_b)] {
+        warnings.extend(report.run.thinned.map(|thinned| format!("{name}: {}", thinned.text())));
+    }
     for contender in &b.contenders {
         let Some(before) = a.contender(&contender.id) else { continue };
         if before.base != contender.base {

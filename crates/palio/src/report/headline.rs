@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
+use serde::Serialize;
 
 use super::comparison::blocks;
 use super::model::{Contender, Entry, Interval, Race, Report, Run};
@@ -10,13 +11,15 @@ use super::units;
 use super::view::printable;
 use crate::contender::{Kind, Track};
 use crate::record::Outcome;
-use crate::stats::{EquivalenceMargin, HEADLINE_FLOOR_MAX, NoiseFloor, RatioInterval, Verdict};
+use crate::stats::{
+    EquivalenceMargin, HEADLINE_FLOOR_MAX, NoiseFloor, RatioInterval, Verdict, quantile,
+};
 
 /// How many of the worst rows are named.
 const WORST: usize = 5;
 
 /// What a contender did over a whole run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Headline {
     pub contender: String,
     /// Of which run it speaks.
@@ -32,14 +35,21 @@ pub struct Headline {
     /// Rows that count, the worst first.
     pub rows: Vec<Row>,
     /// Rows that do not, each with its reason.
-    pub left_out: Vec<(String, String)>,
+    pub left_out: Vec<Remark>,
     /// Times in rows that count and should not be believed without a look: each row, and what its
     /// report says of the contender or of the best of the others.
-    pub doubtful: Vec<(String, String)>,
+    pub doubtful: Vec<Remark>,
+}
+
+/// What is to be said of a race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    pub race: String,
+    pub text: String,
 }
 
 /// One race that counts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     pub race: String,
     /// The best of the others, by its estimate.
@@ -48,15 +58,20 @@ pub struct Row {
     /// Time ÷ time of the best of the others.
     pub ratio: f64,
     pub place: Place,
+    /// The noise floor of the race: at least 1.
+    pub floor: f64,
 }
 
 /// Where the contender stands among all of a race.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// Faster than every other one.
     First,
-    /// Slower than nobody, and not faster than everybody.
-    NotToldApart,
+    /// Equivalent to those that it is not faster than.
+    Tied,
+    /// Slower than nobody; whether others are as fast, the data do not decide.
+    NotDecided,
     /// Slower than another one.
     Behind,
 }
@@ -88,7 +103,10 @@ impl Headline {
             run: of_run(report),
             is_tuned: known.is_some_and(|known| known.track == Track::Tuned),
             gaps: Vec::new(),
-            build: build.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            build: match build.into_iter().flatten().collect::<Vec<_>>() {
+                facts if facts.is_empty() => "not built".to_owned(),
+                facts => facts.join(", "),
+            },
             without: without.to_vec(),
             rows: Vec::new(),
             left_out: Vec::new(),
@@ -100,7 +118,7 @@ impl Headline {
                     headline.doubtful.extend(doubts(race, [contender, &row.best_other]));
                     headline.rows.push(row);
                 }
-                Err(reason) => headline.left_out.push((race.label(), reason)),
+                Err(text) => headline.left_out.push(Remark { race: race.label(), text }),
             }
         }
         headline.gaps = gaps(report, &headline);
@@ -121,9 +139,17 @@ impl Headline {
         self.rows.iter().filter(|row| row.place == place).count()
     }
 
-    /// As Markdown, which a terminal shows well enough.
+    /// The least, the median and the largest noise floor of the rows that count.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn floors(&self) -> Option<[f64; 3]> {
+        let mut floors: Vec<f64> = self.rows.iter().map(|row| row.floor).collect();
+        floors.sort_by(f64::total_cmp);
+        (!floors.is_empty()).then(|| [0.0, 0.5, 1.0].map(|p| quantile(&floors, p)))
+    }
+
+    /// As Markdown, which a terminal shows well enough; `run` is that of the report.
+    #[must_use]
+    pub fn text(&self, run: &Run) -> String {
         let mut out = String::new();
         let mean = self.geometric_mean().map_or(units::NONE.into(), units::ratio);
         let without = match &self.without[..] {
@@ -132,13 +158,14 @@ impl Headline {
         };
         let _ = writeln!(
             out,
-            "{} ({}) ÷ the best of all others in each row{without}: {mean}, the geometric mean of {}. First in {}, not told \
-             apart from the first in {}, behind in {}.",
+            "{} ({}) ÷ the best of all others in each row{without}: {mean}, the geometric mean of {}. First in {}, tied \
+             with the first in {}, not decided in {}, behind in {}.",
             marked(&self.contender, self.is_tuned),
             self.build,
             units::plural(self.rows.len(), "row"),
             self.count(Place::First),
-            self.count(Place::NotToldApart),
+            self.count(Place::Tied),
+            self.count(Place::NotDecided),
             self.count(Place::Behind),
         );
         let _ = writeln!(out, "\n{}", self.run);
@@ -154,6 +181,9 @@ impl Headline {
                 each.join(", ")
             );
         }
+        if let Some(thinned) = &run.thinned {
+            let _ = writeln!(out, "\n{}", thinned.text());
+        }
         if !self.rows.is_empty() {
             out.push_str("\nThe worst rows:\n\n");
         }
@@ -167,19 +197,46 @@ impl Headline {
                 row.place.words()
             );
         }
-        if !self.doubtful.is_empty() {
-            let _ = writeln!(out, "\nDoubtful times in rows that count:\n");
-        }
-        for (race, doubt) in &self.doubtful {
-            let _ = writeln!(out, "- {race}: {doubt}");
-        }
-        if !self.left_out.is_empty() {
-            let _ = writeln!(out, "\n{} left out:\n", units::plural(self.left_out.len(), "row"));
-        }
-        for (race, reason) in &self.left_out {
-            let _ = writeln!(out, "- {race}: {reason}");
-        }
+        remarks(&mut out, "Doubtful times in rows that count", &self.doubtful);
+        let left_out = format!("{} left out", units::plural(self.left_out.len(), "row"));
+        remarks(&mut out, &left_out, &self.left_out);
+        self.setting(&mut out, run);
         out
+    }
+
+    /// Where and how the rows were raced.
+    fn setting(&self, out: &mut String, run: &Run) {
+        let machine = &run.machine;
+        let cpu = machine.cpu_model.as_deref().unwrap_or("an unknown CPU");
+        let cores = machine.cores.map(|n| units::plural(n as usize, "core"));
+        let virtualised = machine.virtualisation.as_deref().filter(|name| *name != "none");
+        let place: Vec<String> = [Some(cpu.to_owned()), cores, virtualised.map(str::to_owned)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let floors = self.floors().map_or(String::new(), |floors| {
+            let [least, median, largest] = floors.map(units::factor);
+            format!(" Noise floors of the rows that count: {least} to {largest}, median {median}.")
+        });
+        let _ = writeln!(
+            out,
+            "\nRaced on {} with {}; suite {}, preset {}, {} a race.{floors}\n\n```sh\n{}\n```",
+            run.started_at.get(..10).unwrap_or(&run.started_at),
+            printable(&place.join(", ")),
+            printable(&run.suite),
+            run.preset,
+            units::plural(run.blocks as usize, "block"),
+            printable(&run.command)
+        );
+    }
+}
+
+fn remarks(out: &mut String, head: &str, remarks: &[Remark]) {
+    if !remarks.is_empty() {
+        let _ = writeln!(out, "\n{head}:\n");
+    }
+    for Remark { race, text } in remarks {
+        let _ = writeln!(out, "- {race}: {text}");
     }
 }
 
@@ -187,7 +244,8 @@ impl Place {
     fn words(self) -> &'static str {
         match self {
             Self::First => "first",
-            Self::NotToldApart => "not told apart from the first",
+            Self::Tied => "tied with the first",
+            Self::NotDecided => "not decided",
             Self::Behind => "behind",
         }
     }
@@ -197,12 +255,10 @@ fn marked(id: &str, is_tuned: bool) -> String {
     if is_tuned { format!("{id} (tuned)") } else { id.to_owned() }
 }
 
-/// `The run 2025…: suite nio, preset native; `palio run …`.`
+/// `Run 2025….`, and whether it came to its end.
 fn of_run(report: &Report) -> String {
-    let run = &report.run;
-    let state = if run.state == "finished" { "" } else { ", not finished" };
-    let Run { id, suite, preset, command, .. } = run;
-    printable(&format!("The run {id}{state}: suite {suite}, preset {preset}; {command}"))
+    let state = if report.run.state == "finished" { "" } else { ", not finished" };
+    printable(&format!("Run {}{state}.", report.run.id))
 }
 
 /// Who of the others is missing in rows that count, and in how many of these it is there.
@@ -246,15 +302,16 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
             && !without.contains(&entry.contender)
     };
     let mut best: Option<(&Entry, RatioInterval)> = None;
-    let (mut faster_than_all, mut slower_than_one) = (true, false);
+    let (mut slower, mut undecided, mut equivalent) = (false, false, false);
     for other in race.entries.iter().filter(is_other) {
         let ratio = blocks(race, own)
             .zip(blocks(race, other))
             .and_then(|(own, other)| RatioInterval::between(&own, &other));
         let Some(ratio) = ratio else { continue };
         let verdict = Verdict::of(&ratio, &floor, EquivalenceMargin::default());
-        faster_than_all &= verdict == Verdict::Faster;
-        slower_than_one |= verdict == Verdict::Slower;
+        slower |= verdict == Verdict::Slower;
+        undecided |= verdict == Verdict::Inconclusive;
+        equivalent |= verdict == Verdict::Equivalent;
         if best.is_none_or(|(_, least)| ratio.point > least.point) {
             best = Some((other, ratio));
         }
@@ -265,19 +322,22 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
         best_other: other.contender.clone(),
         is_best_tuned: other.is_tuned(),
         ratio: ratio.point,
-        place: match (faster_than_all, slower_than_one) {
-            (_, true) => Place::Behind,
-            (true, false) => Place::First,
-            (false, false) => Place::NotToldApart,
+        place: match (slower, undecided, equivalent) {
+            (true, ..) => Place::Behind,
+            (_, true, _) => Place::NotDecided,
+            (.., true) => Place::Tied,
+            _ => Place::First,
         },
+        floor: floor.ratio(),
     })
 }
 
 /// What makes the times of these contenders doubtful in a race, each with its label.
-fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<(String, String)> {
+fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<Remark> {
     let entries = race.entries.iter().filter(|entry| contenders.contains(&&*entry.contender));
     let of = |entry: &Entry| -> Vec<_> {
-        let doubt = |doubt| (race.label(), format!("{} {doubt}", entry.contender));
+        let doubt =
+            |doubt| Remark { race: race.label(), text: format!("{} {doubt}", entry.contender) };
         entry.doubts.iter().map(doubt).collect()
     };
     entries.flat_map(of).collect()

@@ -1,6 +1,9 @@
 //! The report as JSON, as `docs/report.schema.json` describes it.
 
-use super::model::Report;
+use serde::Serialize;
+
+use super::headline::{Headline, Place};
+use super::model::{Report, Run};
 
 /// One document on one line, with a newline at the end.
 ///
@@ -10,6 +13,58 @@ use super::model::Report;
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut text = serde_json::to_string(report).expect("the model has only keys that are strings");
+    text.push('\n');
+    text
+}
+
+/// What `palio report --headline … --format json` prints.
+#[derive(Serialize)]
+struct Headlines<'a> {
+    run: &'a Run,
+    /// Ids of all contenders of the run.
+    contenders: Vec<&'a str>,
+    headlines: Vec<Summed<'a>>,
+}
+
+/// A headline with the numbers that follow from its rows.
+#[derive(Serialize)]
+struct Summed<'a> {
+    #[serde(flatten)]
+    headline: &'a Headline,
+    geometric_mean: Option<f64>,
+    first: usize,
+    tied: usize,
+    not_decided: usize,
+    behind: usize,
+    /// Least, median and largest.
+    floors: Option<[f64; 3]>,
+    /// As Markdown.
+    text: String,
+}
+
+/// Headlines of a report, as one document on one line with a newline at the end.
+///
+/// # Panics
+///
+/// Never: they hold nothing that JSON cannot.
+#[must_use]
+pub fn headlines(report: &Report, headlines: &[Headline]) -> String {
+    let summed = headlines.iter().map(|headline| Summed {
+        headline,
+        geometric_mean: headline.geometric_mean(),
+        first: headline.count(Place::First),
+        tied: headline.count(Place::Tied),
+        not_decided: headline.count(Place::NotDecided),
+        behind: headline.count(Place::Behind),
+        floors: headline.floors(),
+        text: headline.text(&report.run),
+    });
+    let document = Headlines {
+        run: &report.run,
+        contenders: report.contenders.iter().map(|contender| contender.id.as_str()).collect(),
+        headlines: summed.collect(),
+    };
+    let mut text = serde_json::to_string(&document).expect("it has only keys that are strings");
     text.push('\n');
     text
 }

@@ -48,6 +48,9 @@ fn title(out: &mut String, report: &Report) {
             text(&run.state)
         );
     }
+    if let Some(thinned) = &run.thinned {
+        let _ = writeln!(out, "{}\n", text(&thinned.text()));
+    }
 }
 
 fn totals(out: &mut String, report: &Report) {

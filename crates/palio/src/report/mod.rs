@@ -17,6 +17,8 @@ pub mod summary;
 pub mod terminal;
 
 mod statistic;
+mod thinned;
+mod totals;
 mod units;
 mod view;
 

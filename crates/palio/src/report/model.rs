@@ -51,6 +51,20 @@ pub struct Run {
     pub machine: Machine,
     /// What makes timing here unreliable, each a sentence; empty is good news.
     pub warnings: Vec<String>,
+    /// Whether the run was carried here without a part of its samples; `None` if it has all.
+    #[serde(default)]
+    pub thinned: Option<Thinned>,
+}
+
+/// How much a thinned run has of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thinned {
+    /// The most measured samples that were kept of a process.
+    pub samples_per_process: u32,
+    /// Measured samples of all contenders and blocks.
+    pub measured: u64,
+    /// Those of them that are still there.
+    pub kept: u64,
 }
 
 /// All contenders on one workload × parameters × threads.
@@ -210,12 +224,13 @@ pub struct Entry {
     /// Context switches per invocation (mean).
     pub voluntary_switches: Option<f64>,
     pub involuntary_switches: Option<f64>,
-    /// Measured samples (warm-up not counted).
+    /// Measured samples (warm-up not counted), with those that a thinned run does not have any
+    /// more.
     pub samples: u32,
     /// Iterations in one sample.
     pub batch: u32,
-    /// Every measured sample in the order of execution: its time in ns per iteration, or the race's
-    /// statistic of its events in ns.
+    /// Every measured sample in the order of execution, of a thinned run those that were kept: its
+    /// time in ns per iteration, or the race's statistic of its events in ns.
     pub sample_ns: Vec<f64>,
     /// The block of each of `sample_ns`, from 0.
     pub sample_block: Vec<u32>,

@@ -7,12 +7,12 @@ use crate::contender::{Kind, Track};
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
-    Total, Verdict, VerdictWord,
+    Thinned, Verdict, VerdictWord,
 };
-use crate::report::{holm, units};
+use crate::report::{holm, thinned, totals, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
-    Statistic, Summary, Totals, location_ns,
+    Statistic, Summary, location_ns,
 };
 use crate::workload::{Model, Prediction, Relation, settings_text};
 
@@ -27,7 +27,7 @@ pub fn report(run: &RunRecord) -> Report {
     let races: Vec<Race> = measured.iter().map(|race| race.race(run)).collect();
     let mut report = Report {
         run: header(run),
-        totals: totals(&races),
+        totals: totals::of(&races),
         told_apart: None,
         predictions: measured.iter().flat_map(MeasuredRace::predictions).collect(),
         contenders: contenders(run),
@@ -53,6 +53,7 @@ fn header(run: &RunRecord) -> Run {
         command: header.command.clone(),
         machine: header.machine.clone(),
         warnings: header.warnings.clone(),
+        thinned: Thinned::of(run),
     }
 }
 
@@ -401,13 +402,17 @@ impl<'a> MeasuredRace<'a> {
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
             accounted_percent: accounted.map(|a| a.time_percent),
             accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
-            certified: (self.race.work.is_some() && measured.is_ok())
-                .then(|| cell.measured().all(|(_, sample)| sample.work.is_some())),
+            certified: (self.race.work.is_some() && measured.is_ok()).then(|| {
+                cell.measured().all(|(_, sample)| sample.work.is_some())
+                    && cell.dropped().all(|dropped| dropped.uncounted == 0)
+            }),
             doubts: self.doubts(index, accounted),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
             involuntary_switches: raced(|r| r.involuntary_switches).map(mean),
-            samples: u32::try_from(measured.samples.len()).unwrap_or(u32::MAX),
+            samples: u32::try_from(thinned::dropped(cell))
+                .unwrap_or(u32::MAX)
+                .saturating_add(u32::try_from(measured.samples.len()).unwrap_or(u32::MAX)),
             batch: cell.schedule.map_or(1, |schedule| schedule.batch),
             sample_ns: measured.samples.iter().map(|(_, ns)| *ns).collect(),
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
@@ -598,74 +603,12 @@ impl CpuSums {
             sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;
             sums.iterations += f64::from(sample.batch);
         }
+        for dropped in cell.dropped() {
+            sums.user_us += dropped.user_us? as f64;
+            sums.sys_us += dropped.sys_us? as f64;
+            sums.elapsed_us += dropped.elapsed_ns as f64 / 1000.0;
+            sums.iterations += dropped.iterations as f64;
+        }
         (sums.iterations > 0.0).then_some(sums)
     }
-}
-
-/// The means over the races of each model, since few contenders run both.
-///
-/// Listed are the contenders that completed at least half of the model's races; the means go over
-/// the races that all of them completed. A contender that completed fewer is shown with its
-/// coverage and without means.
-fn totals(races: &[Race]) -> Vec<Total> {
-    let mut all = Vec::new();
-    let mut models: Vec<Model> = Vec::new();
-    for race in races {
-        if !models.contains(&race.model) {
-            models.push(race.model);
-        }
-    }
-    for model in models {
-        let races: Vec<&Race> = races.iter().filter(|race| race.model == model).collect();
-        let mut names: Vec<&str> = Vec::new();
-        for entry in races.iter().flat_map(|race| &race.entries) {
-            let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline;
-            if ranked && !names.contains(&entry.contender.as_str()) {
-                names.push(&entry.contender);
-            }
-        }
-        let ratio = |race: &Race, name: &str| {
-            let entry = race
-                .entries
-                .iter()
-                .find(|entry| entry.contender == name && entry.outcome == Outcome::Ok);
-            entry.and_then(|entry| entry.ratio_to_best).map(|ratio| ratio.point)
-        };
-        let completed =
-            |name: &str| races.iter().filter(|race| ratio(race, name).is_some()).count();
-        let (listed, others): (Vec<&str>, Vec<&str>) =
-            names.into_iter().partition(|name| completed(name) * 2 >= races.len());
-        let table: Vec<Vec<Option<f64>>> = races
-            .iter()
-            .map(|race| listed.iter().map(|name| ratio(race, name)).collect())
-            .collect();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let means = Totals::of(listed.len(), &table).ok();
-        let mut group: Vec<Total> = Vec::new();
-        for (index, name) in listed.iter().enumerate() {
-            let mean = means.as_ref().map(|means| &means.totals[index]);
-            group.push(Total {
-                contender: (*name).to_owned(),
-                model,
-                geomean_ratio: mean.and_then(|mean| mean.geometric_mean),
-                mean_ratio: mean.and_then(|mean| mean.arithmetic_mean),
-                completed: count(completed(name)),
-                of: count(races.len()),
-                common: count(means.as_ref().map_or(0, |means| means.common)),
-            });
-        }
-        let key = |total: &Total| total.geomean_ratio.unwrap_or(f64::INFINITY);
-        group.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        group.extend(others.iter().map(|name| Total {
-            contender: (*name).to_owned(),
-            model,
-            geomean_ratio: None,
-            mean_ratio: None,
-            completed: count(completed(name)),
-            of: count(races.len()),
-            common: count(means.as_ref().map_or(0, |means| means.common)),
-        }));
-        all.extend(group);
-    }
-    all
 }

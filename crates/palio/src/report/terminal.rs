@@ -71,6 +71,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
         let text = format!("This run is {}: what is pending has not been raced yet.", run.state);
         let _ = writeln!(out, "{}", paper.paint(Ink::Bad, &text));
     }
+    if let Some(thinned) = &run.thinned {
+        paper.prose(out, "", &thinned.text());
+    }
     out.push('\n');
 }
 

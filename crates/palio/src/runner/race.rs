@@ -238,6 +238,7 @@ impl RaceLoop<'_> {
             detail: result.detail.clone(),
             resources: result.resources,
             spans: result.spans,
+            dropped: None,
             samples: result.samples,
         };
         self.clock.learn(&invocation);

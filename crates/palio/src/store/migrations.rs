@@ -81,8 +81,10 @@ const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID;",
     // 4: what `--salt` gave a process, as the signed number of the same bits.
     "ALTER TABLE invocation ADD COLUMN salt INTEGER;",
-    // How far apart the lines of a command came; NULL in runs of before.
+    // 5: how far apart the lines of a command came; NULL in runs of before.
     "ALTER TABLE span ADD COLUMN line_ns INTEGER;",
+    // 6: what `palio export --thin` left out; NULL where nothing was.
+    "ALTER TABLE invocation ADD COLUMN dropped TEXT;  -- JSON of record::Dropped",
 ];
 
 /// The version that this Palio writes.

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use bundle::{export, import, schema as bundle_schema};
+pub use bundle::{export, import, pack, schema as bundle_schema, unpack};
 pub use lease::Lease;
 
 use crate::record::{
@@ -367,7 +367,7 @@ impl Store {
     fn load_invocations(&self, cell_id: i64) -> Result<Vec<InvocationRecord>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, block, position, started_at, outcome, detail, wall_us, user_us, sys_us, max_rss_kib,
-                    voluntary_switches, involuntary_switches, salt
+                    voluntary_switches, involuntary_switches, salt, dropped
              FROM invocation WHERE cell = ?1 ORDER BY id",
         )?;
         let mut rows = statement.query([cell_id])?;
@@ -390,6 +390,10 @@ impl Store {
                     max_rss_kib: number(9)?,
                     voluntary_switches: number(10)?,
                     involuntary_switches: number(11)?,
+                },
+                dropped: match row.get::<_, Option<String>>(13)? {
+                    Some(text) => Some(from_json(&text)?),
+                    None => None,
                 },
                 spans: self.load_spans(row.get(0)?)?,
                 samples: self.load_samples(row.get(0)?)?,
@@ -517,8 +521,8 @@ fn insert_invocation(
     transaction
         .prepare_cached(
             "INSERT INTO invocation (cell, block, position, started_at, outcome, detail, wall_us, user_us, sys_us,
-                                     max_rss_kib, voluntary_switches, involuntary_switches, salt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                                     max_rss_kib, voluntary_switches, involuntary_switches, salt, dropped)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?
         .execute(params![
             cell_id,
@@ -533,7 +537,8 @@ fn insert_invocation(
             resources.max_rss_kib.map(signed),
             resources.voluntary_switches.map(signed),
             resources.involuntary_switches.map(signed),
-            invocation.salt.map(u64::cast_signed)
+            invocation.salt.map(u64::cast_signed),
+            invocation.dropped.map(|dropped| json(&dropped)).transpose()?
         ])?;
     let invocation_id = transaction.last_insert_rowid();
     let mut statement = transaction.prepare_cached(

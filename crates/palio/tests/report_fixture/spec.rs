@@ -226,6 +226,7 @@ impl Spec {
                 cpu_quota: None,
             },
             warnings: vec![],
+            thinned: None,
         }
     }
 

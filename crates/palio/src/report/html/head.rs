@@ -32,6 +32,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
             esc(&run.state)
         );
     }
+    if let Some(thinned) = &run.thinned {
+        put!(out, "<p class=notice>{}</p>\n", esc(&thinned.text()));
+    }
     figures(out, view);
     if !run.warnings.is_empty() {
         let n = units::plural(run.warnings.len(), "thing");

@@ -1,0 +1,326 @@
+//! Reports and numbers of documents, from the bundles in `docs/results`.
+//!
+//! A bundle `NAME.json.gz` there has a report `NAME.md` beside it. Numbers of other documents
+//! stand in marked places ([`place`]), which are filled from the bundles ([`text`]). Palio computes
+//! all of them; nothing is computed here.
+
+pub(crate) mod place;
+mod text;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::tidy::Fault;
+use crate::tidy::tree::{File, Tree};
+use text::{Bundles, Order};
+
+const FOLDER: &str = "docs/results/";
+const BUNDLE: &str = ".json.gz";
+/// What a report of Palio begins with.
+const TITLE: &str = "# Palio: ";
+
+/// Writes all reports and fills all places; nothing if anything is wrong.
+pub(crate) fn run(root: &Path) -> bool {
+    let wanted = match wanted(root) {
+        Ok(wanted) => wanted,
+        Err(faults) => return complain(&faults),
+    };
+    let mut well = true;
+    for Wanted { name, text, .. } in wanted.iter().filter(|wanted| wanted.before != wanted.text) {
+        match fs::write(root.join(name), text) {
+            Ok(()) => eprintln!("results: wrote {name}"),
+            Err(error) => {
+                eprintln!("results: cannot write {name}: {error}");
+                well = false;
+            }
+        }
+    }
+    well
+}
+
+/// True if [`run`] would write nothing.
+pub(crate) fn check(root: &Path) -> bool {
+    let faults = match wanted(root) {
+        Ok(wanted) => wanted.into_iter().flat_map(|wanted| wanted.stale).collect(),
+        Err(faults) => faults,
+    };
+    complain(&faults)
+}
+
+fn complain(faults: &[Fault]) -> bool {
+    for fault in faults {
+        eprintln!("results: {fault}");
+    }
+    faults.is_empty()
+}
+
+/// A file as it has to be.
+struct Wanted {
+    name: String,
+    before: String,
+    text: String,
+    /// Where the file differs from that.
+    stale: Vec<Fault>,
+}
+
+/// All files that have to do with bundles.
+fn wanted(root: &Path) -> Result<Vec<Wanted>, Vec<Fault>> {
+    let tree = Tree::load(root);
+    let (mut wanted, mut faults) = (Vec::new(), faults(&tree));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let palio = Palio { root, names: bundles(&tree), heard: RefCell::default() };
+    for name in &palio.names {
+        match report(&tree, name, &palio) {
+            Ok(one) => wanted.push(one),
+            Err(error) => faults.push(Fault::of(&format!("{FOLDER}{name}{BUNDLE}"), error)),
+        }
+    }
+    if faults.is_empty() {
+        for file in documents(&tree) {
+            match filled(file, &palio) {
+                Ok(one) => wanted.push(one),
+                Err(wrong) => faults.extend(wrong),
+            }
+        }
+    }
+    if faults.is_empty() { Ok(wanted) } else { Err(faults) }
+}
+
+/// What can be told without asking Palio: markers that are wrong or ask for what is not there, and
+/// reports without a bundle.
+pub(crate) fn faults(tree: &Tree) -> Vec<Fault> {
+    let names = bundles(tree);
+    let mut faults = Vec::new();
+    for file in documents(tree) {
+        let (places, wrong) = place::places(&file.text);
+        faults.extend(wrong.into_iter().map(|(line, reason)| Fault::at(&file.name, line, reason)));
+        for place in places {
+            let reason = match Order::parse(&place.order) {
+                Err(reason) => Some(reason),
+                Ok(order) if order.is_block().is_some_and(|block| block != place.block) => {
+                    let shape =
+                        if place.block { "within a line" } else { "between lines of its own" };
+                    Some(format!("what {:?} stands for belongs {shape}", place.order))
+                }
+                Ok(Order::Headline { bundle, .. }) if !names.contains(&bundle) => {
+                    Some(format!("there is no bundle {FOLDER}{bundle}{BUNDLE}"))
+                }
+                Ok(_) => None,
+            };
+            faults.extend(reason.map(|reason| Fault::at(&file.name, place.line, reason)));
+        }
+    }
+    let in_folder = tree.files.iter().filter(|file| file.name.starts_with(FOLDER));
+    let reports = in_folder.filter(|file| file.text.starts_with(TITLE));
+    let orphans = reports.filter(|file| !is_report(&file.name, &names));
+    faults.extend(orphans.map(|file| Fault::of(&file.name, "this report has no bundle beside it")));
+    faults
+}
+
+/// The names of the bundles, in order.
+fn bundles(tree: &Tree) -> Vec<String> {
+    let names =
+        tree.paths.iter().filter_map(|path| path.strip_prefix(FOLDER)?.strip_suffix(BUNDLE));
+    names.map(str::to_owned).collect()
+}
+
+fn is_report(file: &str, bundles: &[String]) -> bool {
+    let name = file.strip_prefix(FOLDER).and_then(|name| name.strip_suffix(".md"));
+    name.is_some_and(|name| bundles.iter().any(|bundle| bundle == name))
+}
+
+/// Documents that may have places: no reports, neither of races nor of tests.
+fn documents(tree: &Tree) -> impl Iterator<Item = &File> {
+    let names = bundles(tree);
+    tree.files.iter().filter(move |file| {
+        file.is(&["md"]) && !file.name.contains("/golden/") && !is_report(&file.name, &names)
+    })
+}
+
+/// The report of a bundle.
+fn report(tree: &Tree, name: &str, palio: &Palio<'_>) -> Result<Wanted, String> {
+    let text = palio.ask(name, &["--format", "markdown"])?;
+    let file = format!("{FOLDER}{name}.md");
+    let before = tree.files.iter().find(|other| other.name == file).map_or("", |file| &file.text);
+    let differs = before.lines().zip(text.lines()).take_while(|(a, b)| a == b).count() + 1;
+    let reason = format!("this is not what {name}{BUNDLE} says: `cargo xtask results` writes it");
+    let stale = (before != text).then(|| Fault::at(&file, differs, reason));
+    let (before, stale) = (before.to_owned(), stale.into_iter().collect());
+    Ok(Wanted { name: file, before, text, stale })
+}
+
+/// A document with its places filled.
+fn filled(file: &File, bundles: &impl Bundles) -> Result<Wanted, Vec<Fault>> {
+    let (mut text, mut stale, mut faults) = (file.text.clone(), Vec::new(), Vec::new());
+    // From the end, so that the places before stay where they are.
+    for place in place::places(&file.text).0.into_iter().rev() {
+        let order = Order::parse(&place.order);
+        let said = match order.and_then(|order| text::text(&order, &file.name, bundles)) {
+            Ok(Some(said)) if said.contains("<!--") => {
+                faults.push(Fault::at(&file.name, place.line, "its text has a comment in it"));
+                continue;
+            }
+            Ok(Some(said)) if place.block => format!("\n\n{said}\n\n"),
+            Ok(Some(said)) => said,
+            Ok(None) => continue,
+            Err(reason) => {
+                faults.push(Fault::at(&file.name, place.line, reason));
+                continue;
+            }
+        };
+        let before = &file.text[place.content.clone()];
+        if before != said {
+            let equal = before.lines().zip(said.lines()).take_while(|(a, b)| a == b).count();
+            let line = if place.block { place.line + equal } else { place.line };
+            let [old, new] =
+                [before, &said].map(|text| text.lines().nth(equal).unwrap_or_default());
+            let reason = format!(
+                "{:?} stands for {new:?}, and this is {old:?}: `cargo xtask results` mends it",
+                place.order
+            );
+            stale.push(Fault::at(&file.name, line, reason));
+            text.replace_range(place.content, &said);
+        }
+    }
+    stale.reverse();
+    faults.reverse();
+    let (name, before) = (file.name.clone(), file.text.clone());
+    if faults.is_empty() { Ok(Wanted { name, before, text, stale }) } else { Err(faults) }
+}
+
+/// Palio, which reads the bundles.
+struct Palio<'a> {
+    root: &'a Path,
+    names: Vec<String>,
+    /// What it said of a bundle with contenders left out.
+    heard: RefCell<HashMap<(String, Vec<String>), Value>>,
+}
+
+impl Palio<'_> {
+    /// What `palio report` prints of a bundle.
+    fn ask(&self, bundle: &str, options: &[&str]) -> Result<String, String> {
+        let file = format!("{FOLDER}{bundle}{BUNDLE}");
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--locked", "--package", "palio", "--", "report"]);
+        command.args(["--bundle", &file]).args(options).current_dir(self.root);
+        let output =
+            command.output().map_err(|error| format!("cargo cannot be started: {error}"))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        String::from_utf8(output.stdout).map_err(|_| "palio did not print UTF-8".to_owned())
+    }
+}
+
+impl Bundles for Palio<'_> {
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn headlines(&self, bundle: &str, without: &[String]) -> Result<Value, String> {
+        let key = (bundle.to_owned(), without.to_vec());
+        if let Some(heard) = self.heard.borrow().get(&key) {
+            return Ok(heard.clone());
+        }
+        let list = without.join(",");
+        let mut options = vec!["--headline", "all", "--format", "json"];
+        if !without.is_empty() {
+            options.extend(["--without", &list]);
+        }
+        let text = self.ask(bundle, &options)?;
+        let heard: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        self.heard.borrow_mut().insert(key, heard.clone());
+        Ok(heard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn strings(faults: &[Fault]) -> Vec<String> {
+        faults.iter().map(Fault::to_string).collect()
+    }
+
+    #[test]
+    fn markers_are_checked_without_palio() {
+        let tree = |text: &str| {
+            Tree::of(&[
+                ("README.md", text),
+                ("docs/results/nio.md", "# Palio: nio\n"),
+                ("docs/results/nio.json.gz", ""),
+            ])
+        };
+        let fault = |text: &str| strings(&faults(&tree(text)));
+        assert!(fault("x <!-- palio: nio headline go geomean -->1<!-- /palio -->").is_empty());
+        for (text, reason) in [
+            ("\nx <!-- palio: nio headlines go -->1<!-- /palio -->", "README.md:2: unknown marker"),
+            (
+                "\nx <!-- palio: nix headline go geomean -->1<!-- /palio -->",
+                "README.md:2: there is no bundle",
+            ),
+            ("\nx <!-- palio: nio headline go geomean -->1", "README.md:2: the place"),
+            (
+                "\nx <!-- palio: nio headline go -->1<!-- /palio -->",
+                "README.md:2: what \"nio headline go\" stands for belongs between",
+            ),
+            ("<!-- palio: nio headline go first -->\n1\n<!-- /palio -->", "README.md:1: what"),
+        ] {
+            let found = fault(text);
+            assert!(found.len() == 1 && found[0].starts_with(reason), "{found:?}");
+        }
+        let orphan = Tree::of(&[
+            ("docs/results/old.md", "# Palio: old\n"),
+            ("docs/results/README.md", "# Results\n"),
+        ]);
+        assert_eq!(
+            strings(&faults(&orphan)),
+            ["docs/results/old.md: this report has no bundle beside it"]
+        );
+    }
+
+    struct One;
+
+    impl Bundles for One {
+        fn names(&self) -> Vec<String> {
+            vec!["nio".to_owned()]
+        }
+
+        fn headlines(&self, _: &str, _: &[String]) -> Result<Value, String> {
+            let own = json!({ "contender": "own", "geometric_mean": 0.5, "first": 7, "text": "two\nlines\n" });
+            Ok(json!({ "headlines": [own] }))
+        }
+    }
+
+    #[test]
+    fn places_are_filled_and_what_differs_is_named() {
+        let text = "a <!-- palio: nio headline own geomean -->0.49<!-- /palio --> and \
+                    <!-- palio: nio headline own first -->7<!-- /palio -->\n\n\
+                    <!-- palio: nio headline own -->\n\ntwo\nrhymes\n\n<!-- /palio -->\n";
+        let tree = Tree::of(&[("x.md", text)]);
+        let wanted = filled(&tree.files[0], &One).ok().unwrap();
+        assert_eq!(wanted.text, text.replace("0.49", "0.50").replace("rhymes", "lines"));
+        assert_eq!(
+            strings(&wanted.stale),
+            [
+                "x.md:1: \"nio headline own geomean\" stands for \"0.50\", and this is \"0.49\": `cargo xtask results` mends it",
+                "x.md:6: \"nio headline own\" stands for \"lines\", and this is \"rhymes\": `cargo xtask results` mends it",
+            ]
+        );
+        let tree = Tree::of(&[("x.md", &wanted.text)]);
+        assert!(filled(&tree.files[0], &One).ok().unwrap().stale.is_empty());
+        let tree =
+            Tree::of(&[("x.md", "\na <!-- palio: nio headline no geomean -->1<!-- /palio -->")]);
+        let faults = filled(&tree.files[0], &One).err().unwrap();
+        assert_eq!(strings(&faults), ["x.md:2: no is not in the bundle nio"]);
+    }
+}

@@ -33,10 +33,11 @@ static REMAINING: AtomicU64 = AtomicU64::new(0);
 /// The sum of the numbers that came back.
 static SUM: AtomicU64 = AtomicU64::new(0);
 
-/// What the last pair of an iteration tells the thread outside.
+/// What the last pair of an iteration tells the thread outside: not how many have ended, because a
+/// task that held their number would be larger than the document's.
 struct Ended {
     answer: u64,
-    pairs: u64,
+    left: u64,
 }
 
 /// A runtime, and a channel to the thread outside that lives from the first iteration to the last.
@@ -58,25 +59,25 @@ impl<R: AsyncRuntime> Pairs<R> {
         SUM.store(0, Ordering::Relaxed);
         let done = self.done.clone();
         R::spawn_detached_from_outside(&self.runtime.handle(), async move {
-            let salt = salt::of_process();
             for i in 0..pairs {
-                let done = done.clone();
+                let (done, number) = (done.clone(), salt::of_process().wrapping_add(i));
                 R::spawn_detached(async move {
-                    let number = pair::<R>(salt.wrapping_add(i)).await;
+                    let number = pair::<R>(number).await;
                     // Relaxed: published by the subtraction below.
                     SUM.fetch_add(number, Ordering::Relaxed);
                     // AcqRel: the last pair speaks for all that came before it.
                     let before = REMAINING.fetch_sub(1, Ordering::AcqRel);
                     if before == 1 {
                         let answer = SUM.load(Ordering::Relaxed);
-                        let ended = Ended { answer, pairs: pairs - (before - 1) };
+                        let ended = Ended { answer, left: before - 1 };
                         done.send(ended).expect("the outside thread waits");
                     }
                 });
             }
         });
-        let Ended { answer, pairs } = self.ended.recv().expect("the last pair sends");
-        Iteration { answer, ops: pairs, work: Some(TASKS * pairs) }
+        let Ended { answer, left } = self.ended.recv().expect("the last pair sends");
+        let ops = pairs - left;
+        Iteration { answer, ops, work: Some(TASKS * ops) }
     }
 }
 

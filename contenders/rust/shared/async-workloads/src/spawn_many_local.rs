@@ -36,12 +36,14 @@ impl<R: AsyncRuntime> Outside<R> {
                 // AcqRel: the last task speaks for all that came before it.
                 let before = REMAINING.fetch_sub(1, Ordering::AcqRel);
                 if before == 1 {
-                    let done = tasks - (before - 1);
-                    ring.send(done).expect("the outside thread waits");
+                    // Not how many have ended: a task that held their number would be larger than
+                    // the document's.
+                    ring.send(before - 1).expect("the outside thread waits");
                 }
             });
         }
-        let done = self.rung.recv().expect("the last task rings");
+        let left = self.rung.recv().expect("the last task rings");
+        let done = tasks - left;
         Tally { answer: done, work: done }
     }
 }

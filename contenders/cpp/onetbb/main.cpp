@@ -1,5 +1,5 @@
 // oneTBB: tbb::parallel_invoke where the number of children is known, tbb::task_group where it is
-// not.
+// not. The last child of a group runs in run_and_wait, which need not spawn it.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -30,11 +30,12 @@ palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
     std::array<palio::skynet::Below, palio::skynet::children> below;
+    constexpr std::uint64_t last = palio::skynet::children - 1;
     tbb::task_group ten;
-    for (std::uint64_t child = 0; child < palio::skynet::children; ++child) {
+    for (std::uint64_t child = 0; child < last; ++child) {
         ten.run([&below, child, first, part] { below[child] = skynet(first + child * part, part); });
     }
-    ten.wait();
+    ten.run_and_wait([&below, first, part] { below[last] = skynet(first + last * part, part); });
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;
     return all;
@@ -43,14 +44,19 @@ palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
 palio::nqueens::Below place(const palio::nqueens::Placement& placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) return all;
-    std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
+    std::array<std::uint8_t, palio::nqueens::n_max> legal;
     std::size_t children = 0;
-    tbb::task_group legal;
     for (std::uint8_t column = 0; column < placement.n; ++column) {
-        if (!placement.is_legal(column)) continue;
-        legal.run([&result = below[children++], child = placement.with(column)] { result = place(child); });
+        if (placement.is_legal(column)) legal[children++] = column;
     }
-    legal.wait();
+    if (children == 0) return all;
+    std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
+    const auto task = [&](std::size_t child) {
+        return [&result = below[child], child = placement.with(legal[child])] { result = place(child); };
+    };
+    tbb::task_group row;
+    for (std::size_t child = 0; child + 1 < children; ++child) row.run(task(child));
+    row.run_and_wait(task(children - 1));
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     return all;
 }

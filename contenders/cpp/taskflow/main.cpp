@@ -29,12 +29,14 @@ palio::skynet::Below skynet(tf::Executor& executor, std::uint64_t first, std::ui
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
     std::array<palio::skynet::Below, palio::skynet::children> below;
+    constexpr std::uint64_t last = palio::skynet::children - 1;
     tf::TaskGroup ten = executor.task_group();
-    for (std::uint64_t child = 0; child < palio::skynet::children; ++child) {
+    for (std::uint64_t child = 0; child < last; ++child) {
         ten.silent_async([&executor, &result = below[child], from = first + child * part, part] {
             result = skynet(executor, from, part);
         });
     }
+    below[last] = skynet(executor, first + last * part, part);
     ten.corun();
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;

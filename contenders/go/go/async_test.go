@@ -18,14 +18,16 @@ func TestSpawning(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
 		for _, tasks := range []uint64{1, 2, 1000} {
 			expect(t, "spawnMany", spawnMany(int(tasks)), each(tasks, tasks))
-			expect(t, "spawnManyLocal", spawnManyLocal(int64(tasks)), tasks)
+			expect(t, "spawnManyLocal", spawnManyLocal(int64(tasks), make(chan uint64, 1)), tasks)
 			expect(t, "spawnManyRemote", spawnManyRemote(7, int(tasks)), each(7*tasks, 7*tasks))
 			expect(t, "spawnYieldJoin", spawnYieldJoin(int(tasks)), each(2*tasks, tasks))
 			expect(t, "spawnStorm", spawnStorm(3, int(tasks)), each(tasks, tasks))
 			expect(t, "chainedSpawn", chainedSpawn(tasks), tasks)
+			expect(t, "chainFromOutside", chainFromOutside(tasks, make(chan uint64, 1)), tasks)
 			expect(t, "descend", onGoroutine(func() uint64 { return descend(tasks) }), tasks)
 		}
 		expect(t, "yieldMany", yieldMany(20, 30), 600)
+		expect(t, "yieldManyFromOutside", yieldManyFromOutside(20, 30, make(chan uint64, 1)), 600)
 		expect(t, "panics of none", panics(0), each(0, 0))
 		expect(t, "panics of one", panics(1), each(1_000_000, 1))
 		expect(t, "panics of five", panics(5), each(3_000_002, 5))
@@ -38,10 +40,12 @@ func TestATaskThatReturnedNothingIsNotCounted(t *testing.T) {
 
 func TestChannels(t *testing.T) {
 	onThreads(t, func(t *testing.T) {
-		expect(t, "pingPong", pingPong(50), harness.Iteration{Answer: 1225, Ops: 50, Work: 100})
+		pongs := make(chan harness.Iteration, 1)
+		expect(t, "pingPong", pingPong(50, pongs), harness.Iteration{Answer: 1225, Ops: 50, Work: 100})
 		expect(t, "pingPongOneshot", pingPongOneshot(50), each(1225, 50))
 		expect(t, "requestReply", served(50), each(1275, 50))
 		expect(t, "mpscContention", mpscContention(4, 25), each(4950, 100))
+		expect(t, "mpscCounted", mpscCounted(4, 25), each(4950, 100))
 		expect(t, "uncontendedChannel", uncontendedChannel(100), each(4950, 100))
 		expect(t, "sendThenReceive", sendThenReceive(100), each(4950, 100))
 		for _, buffer := range []int{1, 7, 1000} {
@@ -68,14 +72,17 @@ func TestTheSaltEntersEveryValue(t *testing.T) {
 			expect(t, "spawnManyRemote", spawnManyRemote(1, int(n)), each(n*(1+with), n))
 			expect(t, "spawnYieldJoin", spawnYieldJoin(int(n)), each(n*(2+with), n))
 			expect(t, "pingPongOneshot", pingPongOneshot(n), numbers)
-			expect(t, "pingPong", pingPong(int(n)), harness.Iteration{Answer: numbers.Answer, Ops: n, Work: 2 * n})
+			pongs := make(chan harness.Iteration, 1)
+			expect(t, "pingPong", pingPong(int64(n), pongs), harness.Iteration{Answer: numbers.Answer, Ops: n, Work: 2 * n})
 			expect(t, "requestReply", served(n), each(numbers.Answer+n, n))
 			expect(t, "mpscContention", mpscContention(1, n), numbers)
+			expect(t, "mpscCounted", mpscCounted(1, n), numbers)
 			expect(t, "uncontendedChannel", uncontendedChannel(n), numbers)
 			expect(t, "sendThenReceive", sendThenReceive(n), numbers)
 			expect(t, "fanInReaderFirst", fanInReaderFirst(int(n), 2), numbers)
 			expect(t, "fanInReaderLast", fanInReaderLast(int(n), 2), numbers)
 			expect(t, "chainedSpawn", chainedSpawn(n), n+with)
+			expect(t, "chainFromOutside", chainFromOutside(n, make(chan uint64, 1)), n+with)
 			expect(t, "descend", descend(n), n+with)
 		}
 		expect(t, "panics", panics(5), each(3_000_002+3*with, 5))

@@ -1,45 +1,40 @@
 package main
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"palio/contenders/go/harness"
 )
 
 func preparePingPong(request *harness.Request) (harness.Work, error) {
-	pairs, err := request.Between("pairs", 0, countMax)
+	// Without a pair there is nobody to ring.
+	pairs, err := request.Between("pairs", 1, countMax)
 	if err != nil {
 		return harness.Work{}, err
 	}
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return pingPong(int(pairs)) })
-	}), startScheduler(request)
+	last := make(chan harness.Iteration, roomOutside)
+	return harness.Plain(func() harness.Iteration { return pingPong(int64(pairs), last) }), startScheduler(request)
 }
 
-// pong is what came back to one task, and how many tasks that took.
-type pong struct{ value, tasks uint64 }
-
-func pingPong(pairs int) harness.Iteration {
-	var done sync.WaitGroup
-	pongs := make([]pong, pairs)
-	done.Add(pairs)
-	for i := range pongs {
-		go func() {
-			back, echoes := ping(salt + uint64(i))
-			// This task and its echo.
-			pongs[i] = pong{value: back, tasks: 1 + echoes}
-			done.Done()
-		}()
-	}
-	done.Wait()
-	var all harness.Iteration
-	for _, pong := range pongs {
-		all.Answer += pong.value
-		all.Work += pong.tasks
-	}
-	// Two tasks make one round trip.
-	all.Ops = all.Work / 2
-	return all
+// pingPong runs on the harness's own goroutine, which waits until the last pair rings.
+func pingPong(pairs int64, last chan harness.Iteration) harness.Iteration {
+	var running atomic.Int64
+	var sum atomic.Uint64
+	running.Store(pairs)
+	go func() {
+		for i := range pairs {
+			go func() {
+				back, _ := ping(salt + uint64(i))
+				sum.Add(back)
+				if others := running.Add(-1); others == 0 {
+					ended := uint64(pairs - others)
+					// Two tasks make one round trip.
+					last <- harness.Iteration{Answer: sum.Load(), Ops: ended, Work: 2 * ended}
+				}
+			}()
+		}
+	}()
+	return <-last
 }
 
 // ping sends a value to a new task, and returns what came back and the tasks that this took: nobody

@@ -15,6 +15,9 @@ import (
 // by default).
 const threadsMax = 8192
 
+// roomOutside is the room of the channel on which the harness's own goroutine waits.
+const roomOutside = 1000
+
 const gogcDefault = "100"
 
 // countMax bounds the parameters that say how many tasks to make: an index of a slice must hold it.

@@ -9,7 +9,17 @@ import (
 // Go has no unbounded channel. In this file each channel has room for all messages, which is what
 // an unbounded one promises: no sender ever waits.
 
+// prepareMpscContention is the row in which the consumer receives until all have hung up.
 func prepareMpscContention(request *harness.Request) (harness.Work, error) {
+	return prepareProducers(request, mpscContention)
+}
+
+// prepareMpscCounted is the row in which it knows how many messages there are.
+func prepareMpscCounted(request *harness.Request) (harness.Work, error) {
+	return prepareProducers(request, mpscCounted)
+}
+
+func prepareProducers(request *harness.Request, run func(producers, messages uint64) harness.Iteration) (harness.Work, error) {
 	producers, err := request.Between("producers", 1, countMax)
 	if err != nil {
 		return harness.Work{}, err
@@ -22,7 +32,7 @@ func prepareMpscContention(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, harness.Misuse("--set messages=%d are too many for producers=%d", messages, producers)
 	}
 	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return mpscContention(producers, messages) })
+		return onGoroutine(func() harness.Iteration { return run(producers, messages) })
 	}), startScheduler(request)
 }
 
@@ -45,6 +55,18 @@ func mpscContention(producers, messages uint64) harness.Iteration {
 		close(values)
 	}()
 	return receiveAll(values)
+}
+
+func mpscCounted(producers, messages uint64) harness.Iteration {
+	values := make(chan uint64, producers*messages)
+	for producer := range producers {
+		go func() {
+			for message := range messages {
+				values <- salt + producer*messages + message
+			}
+		}()
+	}
+	return receive(values, int(producers*messages))
 }
 
 func prepareUncontendedChannel(request *harness.Request) (harness.Work, error) {

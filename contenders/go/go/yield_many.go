@@ -7,6 +7,42 @@ import (
 	"palio/contenders/go/harness"
 )
 
+// prepareYieldManyFromOutside is the row in which the harness's own goroutine spawns the tasks, and
+// receives from each.
+func prepareYieldManyFromOutside(request *harness.Request) (harness.Work, error) {
+	tasks, err := request.Between("tasks", 0, countMax)
+	if err != nil {
+		return harness.Work{}, err
+	}
+	yields, err := request.Between("yields", 0, countMax)
+	if err != nil {
+		return harness.Work{}, err
+	}
+	done := make(chan uint64, tasks)
+	return harness.Plain(func() harness.Iteration {
+		yielded := yieldManyFromOutside(int(tasks), yields, done)
+		return harness.Iteration{Answer: yielded, Ops: yielded, Work: yielded}
+	}), startScheduler(request)
+}
+
+func yieldManyFromOutside(tasks int, yields uint64, done chan uint64) (yielded uint64) {
+	for range tasks {
+		go func() { done <- yieldOften(yields) }()
+	}
+	for range tasks {
+		yielded += <-done
+	}
+	return yielded
+}
+
+func yieldOften(yields uint64) (count uint64) {
+	for range yields {
+		runtime.Gosched()
+		count++
+	}
+	return count
+}
+
 func prepareYieldMany(request *harness.Request) (harness.Work, error) {
 	tasks, err := request.Between("tasks", 0, countMax)
 	if err != nil {
@@ -29,12 +65,7 @@ func yieldMany(tasks int, yields uint64) uint64 {
 	for i := range yielded {
 		go func() {
 			// Counted in a variable of its own: neighbouring slots share a cache line.
-			var count uint64
-			for range yields {
-				runtime.Gosched()
-				count++
-			}
-			yielded[i] = count
+			yielded[i] = yieldOften(yields)
 			done.Done()
 		}()
 	}

@@ -260,23 +260,39 @@ async def spawn_storm_busy(busy: int, tasks: int) -> Outcome:
     return Outcome(joined, joined, joined)
 
 
-@steady("rt_multi_threaded/chained_spawn", depth=positive)
-@cold("chained_spawn", depth=positive)
-async def chained_spawn(depth: int) -> Outcome:
-    end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
+def spawn_chain(depth: int, done: Callable[[int], None]) -> None:
     async def link(before: int) -> None:
         links = before + 1
         if links == last:
-            end.set_result(links)
+            done(links)
         else:
             asyncio.create_task(link(links))
 
-    first, last = SALT, SALT + depth
-    asyncio.create_task(link(first))
-    count = await end
-    links = count - first
+    last = SALT + depth
+    asyncio.create_task(link(SALT))
+
+
+def chain(count: int) -> Outcome:
+    links = count - SALT
     return Outcome(wrapped(count), links, links)
+
+
+@cold("chained_spawn", depth=positive)
+async def chained_spawn(depth: int) -> Outcome:
+    end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    spawn_chain(depth, end.set_result)
+    return chain(await end)
+
+
+@outside("rt_multi_threaded/chained_spawn", depth=positive)
+def chain_from_outside(loop: asyncio.AbstractEventLoop, depth: int) -> Outcome:
+    bell: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    async def root() -> None:
+        spawn_chain(depth, bell.put)
+
+    asyncio.run_coroutine_threadsafe(root(), loop)
+    return chain(bell.get())
 
 
 @cold("catch_unwind_panics", tasks=positive)
@@ -313,19 +329,32 @@ async def deep_recursion(depth: int) -> Outcome:
 # Yielding
 
 
-@steady("rt_multi_threaded/yield_many", tasks=positive, yields=positive)
+async def yield_often(yields: int) -> int:
+    yielded = 0
+    for _ in range(yields):
+        await asyncio.sleep(0)
+        yielded += 1
+    return yielded
+
+
+@outside("rt_multi_threaded/yield_many", tasks=positive, yields=positive)
+def yield_many_from_outside(loop: asyncio.AbstractEventLoop, tasks: int, yields: int) -> Outcome:
+    bell: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    async def yield_and_ring() -> None:
+        bell.put(await yield_often(yields))
+
+    for _ in range(tasks):
+        asyncio.run_coroutine_threadsafe(yield_and_ring(), loop)
+    yielded = sum(bell.get() for _ in range(tasks))
+    return Outcome(yielded, yielded, yielded)
+
+
 @cold("yield_many", tasks=positive, yields=positive)
 @cold("yield_in_hot_loop", tasks=positive, yields=positive)
 async def yield_many(tasks: int, yields: int) -> Outcome:
-    async def yield_often() -> int:
-        yielded = 0
-        for _ in range(yields):
-            await asyncio.sleep(0)
-            yielded += 1
-        return yielded
-
     async with asyncio.TaskGroup() as group:
-        handles = [group.create_task(yield_often()) for _ in range(tasks)]
+        handles = [group.create_task(yield_often(yields)) for _ in range(tasks)]
     yielded = sum(handle.result() for handle in handles)
     return Outcome(yielded, yielded, yielded)
 
@@ -348,18 +377,27 @@ async def round_trip(number: int) -> tuple[int, int]:
     return await reply, spawned
 
 
-@steady("rt_multi_threaded/ping_pong", pairs=positive)
-async def ping_pong(pairs: int) -> Outcome:
-    async with asyncio.TaskGroup() as group:
-        handles = [group.create_task(round_trip(SALT + number)) for number in range(pairs)]
-    total = returned = 0
-    spawned = len(handles)
-    for handle in handles:
-        number, echoes = handle.result()
-        total += number
+@outside("rt_multi_threaded/ping_pong", pairs=positive)
+def ping_pong(loop: asyncio.AbstractEventLoop, pairs: int) -> Outcome:
+    total = returned = spawned = 0
+    bell: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    # asyncio itself refers to a task but weakly.
+    tasks: list[asyncio.Task[None]] = []
+
+    async def pair(number: int) -> None:
+        nonlocal total, returned, spawned
+        back, echoes = await round_trip(number)
+        total += back
         returned += 1
-        spawned += echoes
-    return Outcome(wrapped(total), returned, spawned)
+        spawned += 1 + echoes
+        if returned == pairs:
+            bell.put(Outcome(wrapped(total), returned, spawned))
+
+    async def root() -> None:
+        tasks.extend(asyncio.create_task(pair(SALT + number)) for number in range(pairs))
+
+    asyncio.run_coroutine_threadsafe(root(), loop)
+    return bell.get()
 
 
 @cold("ping_pong_oneshot", rounds=positive)
@@ -416,8 +454,24 @@ async def consume(channel: asyncio.Queue[int | None], producers: int) -> tuple[i
 
 
 @steady("sync_mpsc/contention", producers=positive, messages=positive, root=on_worker)
+async def mpsc_counted(producers: int, messages: int, root: str) -> Outcome:
+    channel: asyncio.Queue[int] = asyncio.Queue()
+
+    async def send(first: int) -> None:
+        for number in range(first, first + messages):
+            channel.put_nowait(number)
+
+    # Kept: asyncio itself refers to a task but weakly.
+    handles = [asyncio.create_task(send(SALT + producer * messages)) for producer in range(producers)]
+    total = received = 0
+    while received < producers * messages:
+        total += await channel.get()
+        received += 1
+    return Outcome(wrapped(total), received, received)
+
+
 @cold("mpsc_contention", producers=positive, messages=positive)
-async def mpsc_contention(producers: int, messages: int, root: str = "worker") -> Outcome:
+async def mpsc_contention(producers: int, messages: int) -> Outcome:
     channel: asyncio.Queue[int | None] = asyncio.Queue()
     async with asyncio.TaskGroup() as group:
         for producer in range(producers):

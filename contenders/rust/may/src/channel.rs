@@ -1,16 +1,17 @@
 //! The rows about channels and semaphores: may's own, as they block the coroutine and not its
 //! worker.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc as std_mpsc};
 
 use fork_join_workloads::Tally;
 use may::go;
 use may::sync::Semphore;
-use may::sync::mpsc::{Receiver, channel};
+use may::sync::mpsc::{Receiver, Sender, channel};
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 use palio_protocol::salt;
 
-use crate::scheduler::{join, one_thread, root_on_worker, run, start, start_later};
+use crate::scheduler::{ROOM_OUTSIDE, join, one_thread, root_on_worker, run, start, start_later};
 
 /// Tasks of one pair: the one that asks and its echo.
 const PAIR: u64 = 2;
@@ -27,21 +28,41 @@ fn pair(i: u64) -> u64 {
     ponged.recv().expect("the echo sends")
 }
 
+/// The pairs of this iteration that have not ended.
+static REMAINING: AtomicU64 = AtomicU64::new(0);
+/// The sum of the numbers that came back.
+static SUM: AtomicU64 = AtomicU64::new(0);
+
 pub(crate) fn ping_pong(request: &mut Request) -> Result<Work, Refusal> {
     let pairs: u64 = request.param("pairs")?;
+    if pairs == 0 {
+        return Err(Refusal::Misuse("--set pairs=0: there is a last pair to wait for".into()));
+    }
     start(request)?;
-    let salt = request.salt;
-    let root = move || {
-        let handles: Vec<_> = (0..pairs).map(|i| go!(move || pair(salt.wrapping_add(i)))).collect();
-        let (mut answer, mut ops, mut work) = (0_u64, 0, 0);
-        for handle in handles {
-            answer = answer.wrapping_add(join(handle));
-            ops += 1;
-            work += PAIR;
-        }
-        Iteration { answer, ops, work: Some(work) }
-    };
-    Ok(Work::new(move || run(root)))
+    let (done, ended) = std_mpsc::sync_channel(ROOM_OUTSIDE);
+    Ok(Work::new(move || {
+        // Relaxed: the spawns below publish both.
+        REMAINING.store(pairs, Ordering::Relaxed);
+        SUM.store(0, Ordering::Relaxed);
+        let done = done.clone();
+        go!(move || {
+            for i in 0..pairs {
+                let done = done.clone();
+                go!(move || {
+                    // Relaxed: published by the subtraction below.
+                    SUM.fetch_add(pair(salt::of_process().wrapping_add(i)), Ordering::Relaxed);
+                    // AcqRel: the last pair speaks for all that came before it.
+                    let before = REMAINING.fetch_sub(1, Ordering::AcqRel);
+                    if before == 1 {
+                        let ended = (SUM.load(Ordering::Relaxed), pairs - (before - 1));
+                        done.send(ended).expect("the outside thread waits");
+                    }
+                });
+            }
+        });
+        let (answer, pairs) = ended.recv().expect("the last pair sends");
+        Iteration { answer, ops: pairs, work: Some(PAIR * pairs) }
+    }))
 }
 
 pub(crate) fn ping_pong_oneshot(request: &mut Request) -> Result<Work, Refusal> {
@@ -62,7 +83,15 @@ fn receive_all(receiver: &Receiver<u64>) -> Tally {
     tally
 }
 
-fn contention(request: &mut Request) -> Result<Work, Refusal> {
+fn receive(receiver: &Receiver<u64>, messages: u64) -> Tally {
+    let receive = |_| receiver.recv().expect("there is a sender, or all is sent");
+    (0..messages).map(receive).map(|answer| Tally { answer, work: 1 }).sum()
+}
+
+fn contention(
+    request: &mut Request,
+    receive: impl Fn(Sender<u64>, Receiver<u64>, u64) -> Tally + Copy + Send + 'static,
+) -> Result<Work, Refusal> {
     let (producers, messages): (u64, u64) =
         (request.param("producers")?, request.param("messages")?);
     let root = move || {
@@ -76,8 +105,7 @@ fn contention(request: &mut Request) -> Result<Work, Refusal> {
                 }
             });
         }
-        drop(sender);
-        receive_all(&receiver)
+        receive(sender, receiver, producers * messages)
     };
     Ok(Work::new(move || run(root).into()))
 }
@@ -85,12 +113,16 @@ fn contention(request: &mut Request) -> Result<Work, Refusal> {
 pub(crate) fn contention_steady(request: &mut Request) -> Result<Work, Refusal> {
     root_on_worker(request)?;
     start(request)?;
-    contention(request)
+    // The sender lives until all is received.
+    contention(request, |_sender, receiver, messages| receive(&receiver, messages))
 }
 
 pub(crate) fn contention_cold(request: &mut Request) -> Result<Work, Refusal> {
     start_later(request)?;
-    contention(request)
+    contention(request, |sender, receiver, _| {
+        drop(sender);
+        receive_all(&receiver)
+    })
 }
 
 /// One task sends, then receives.
@@ -103,8 +135,7 @@ pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal>
         for number in 0..messages {
             sender.send(salt::of_process().wrapping_add(number)).expect("this task receives");
         }
-        let receive = |_| receiver.recv().expect("this task has sent");
-        (0..messages).map(receive).map(|answer| Tally { answer, work: 1 }).sum::<Tally>()
+        receive(&receiver, messages)
     };
     Ok(Work::new(move || run(root).into()))
 }

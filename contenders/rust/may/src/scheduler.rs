@@ -9,6 +9,9 @@ use palio_protocol::harness::{Refusal, Request};
 /// may's own default, in words.
 const STACK_WORDS: usize = 0x1000;
 
+/// Room of the channel on which a thread that is no worker waits.
+pub(crate) const ROOM_OUTSIDE: usize = 1000;
+
 /// What `--set` accepts beside the parameters.
 pub(crate) const KNOBS: &[(&str, &str)] = &[("stack_words", "4096"), ("pin", "0")];
 

@@ -1,18 +1,19 @@
 //! The rows about spawning, joining and yielding.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 
 use fork_join_workloads::Tally;
 use may::coroutine::{JoinHandle, yield_now};
 use may::go;
-use may::sync::mpsc::{Sender, channel};
+use may::sync::mpsc::channel;
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::background::{Background, busy_chain, chain};
-use crate::scheduler::{join, keep_stacks, one_thread, root_on_worker, run, start, start_later};
+use crate::scheduler::{
+    ROOM_OUTSIDE, join, keep_stacks, one_thread, root_on_worker, run, start, start_later,
+};
 
 /// From a coroutine or from an outside thread: may spawns and joins alike from both.
 fn spawn_and_join(tasks: usize) -> Tally {
@@ -72,23 +73,8 @@ pub(crate) fn many_remote_busy2(request: &mut Request) -> Result<Work, Refusal> 
     }))
 }
 
-fn spawn_and_wait_for_the_last(tasks: u64) -> Tally {
-    let remaining = Arc::new(AtomicU64::new(tasks));
-    let (ring, rung) = std_mpsc::sync_channel(1);
-    for _ in 0..tasks {
-        let (remaining, ring) = (Arc::clone(&remaining), ring.clone());
-        go!(move || {
-            // AcqRel: the last task speaks for all that came before it.
-            let before = remaining.fetch_sub(1, Ordering::AcqRel);
-            if before == 1 {
-                let done = tasks - (before - 1);
-                ring.send(done).expect("the outside thread waits");
-            }
-        });
-    }
-    let done = rung.recv().expect("the last task rings");
-    Tally { answer: done, work: done }
-}
+/// The tasks of this iteration that have not ended.
+static REMAINING: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn many_detached(request: &mut Request) -> Result<Work, Refusal> {
     let tasks = request.param("tasks")?;
@@ -97,7 +83,23 @@ pub(crate) fn many_detached(request: &mut Request) -> Result<Work, Refusal> {
     }
     keep_stacks(tasks as usize);
     start(request)?;
-    Ok(Work::new(move || spawn_and_wait_for_the_last(tasks).into()))
+    let (ring, rung) = std_mpsc::sync_channel(ROOM_OUTSIDE);
+    Ok(Work::new(move || {
+        // Relaxed: the spawns below publish it.
+        REMAINING.store(tasks, Ordering::Relaxed);
+        for _ in 0..tasks {
+            let ring = ring.clone();
+            go!(move || {
+                // AcqRel: the last task speaks for all that came before it.
+                let before = REMAINING.fetch_sub(1, Ordering::AcqRel);
+                if before == 1 {
+                    ring.send(tasks - (before - 1)).expect("the outside thread waits");
+                }
+            });
+        }
+        let done = rung.recv().expect("the last task rings");
+        Tally { answer: done, work: done }.into()
+    }))
 }
 
 pub(crate) fn many_remote(request: &mut Request) -> Result<Work, Refusal> {
@@ -150,7 +152,23 @@ fn yields(count: u64) -> u64 {
     yielded
 }
 
-fn yield_many(request: &mut Request) -> Result<Work, Refusal> {
+/// The thread outside spawns the coroutines, and receives from each.
+pub(crate) fn yield_many_steady(request: &mut Request) -> Result<Work, Refusal> {
+    let (tasks, count): (usize, u64) = (request.param("tasks")?, request.param("yields")?);
+    start(request)?;
+    let (done, ended) = std_mpsc::sync_channel(tasks);
+    Ok(Work::new(move || {
+        for _ in 0..tasks {
+            let done = done.clone();
+            go!(move || done.send(yields(count)).expect("the outside thread receives"));
+        }
+        let yielded = (0..tasks).map(|_| ended.recv().expect("every coroutine sends")).sum();
+        Tally { answer: yielded, work: yielded }.into()
+    }))
+}
+
+pub(crate) fn yield_many_cold(request: &mut Request) -> Result<Work, Refusal> {
+    start_later(request)?;
     let (tasks, count): (usize, u64) = (request.param("tasks")?, request.param("yields")?);
     let root = move || {
         let Tally { answer, .. } = sum((0..tasks).map(|_| go!(move || yields(count))).collect());
@@ -159,52 +177,54 @@ fn yield_many(request: &mut Request) -> Result<Work, Refusal> {
     Ok(Work::new(move || run(root).into()))
 }
 
-pub(crate) fn yield_many_steady(request: &mut Request) -> Result<Work, Refusal> {
-    start(request)?;
-    yield_many(request)
-}
-
-pub(crate) fn yield_many_cold(request: &mut Request) -> Result<Work, Refusal> {
-    start_later(request)?;
-    yield_many(request)
-}
-
 pub(crate) fn yield_in_hot_loop(request: &mut Request) -> Result<Work, Refusal> {
     one_thread(request)?;
     yield_many_cold(request)
 }
 
 /// The link that counts to `count` of a chain that ends at `last`.
-fn spawn_link(count: u64, last: u64, done: Sender<u64>) {
+fn spawn_link<D: FnOnce(u64) + Send + 'static>(count: u64, last: u64, done: D) {
     go!(move || {
         if count == last {
-            done.send(count).expect("the root waits");
+            done(count);
         } else {
             spawn_link(count.wrapping_add(1), last, done);
         }
     });
 }
 
-fn chained_spawn(request: &mut Request) -> Result<Work, Refusal> {
-    let (salt, depth): (u64, u64) = (request.salt, request.param("depth")?);
-    if depth == 0 {
-        return Err(Refusal::Misuse("--set depth=0: a chain has at least one link".into()));
+fn depth(request: &mut Request) -> Result<u64, Refusal> {
+    match request.param("depth")? {
+        0 => Err(Refusal::Misuse("--set depth=0: a chain has at least one link".into())),
+        depth => Ok(depth),
     }
+}
+
+/// The thread outside waits for the last link.
+pub(crate) fn chained_spawn_steady(request: &mut Request) -> Result<Work, Refusal> {
+    let (salt, depth) = (request.salt, depth(request)?);
+    start(request)?;
+    let (done, ended) = std_mpsc::sync_channel(ROOM_OUTSIDE);
+    Ok(Work::new(move || {
+        let done = done.clone();
+        go!(move || {
+            let done = move |count| done.send(count).expect("the outside thread waits");
+            spawn_link(salt.wrapping_add(1), salt.wrapping_add(depth), done);
+        });
+        let count: u64 = ended.recv().expect("the last link sends");
+        Tally { answer: count, work: count.wrapping_sub(salt) }.into()
+    }))
+}
+
+pub(crate) fn chained_spawn_cold(request: &mut Request) -> Result<Work, Refusal> {
+    let (salt, depth) = (request.salt, depth(request)?);
+    start_later(request)?;
     let root = move || {
         let (done, ended) = channel();
+        let done = move |count: u64| done.send(count).expect("the root waits");
         spawn_link(salt.wrapping_add(1), salt.wrapping_add(depth), done);
         let count = ended.recv().expect("the last link sends");
         Tally { answer: count, work: count.wrapping_sub(salt) }
     };
     Ok(Work::new(move || run(root).into()))
-}
-
-pub(crate) fn chained_spawn_steady(request: &mut Request) -> Result<Work, Refusal> {
-    start(request)?;
-    chained_spawn(request)
-}
-
-pub(crate) fn chained_spawn_cold(request: &mut Request) -> Result<Work, Refusal> {
-    start_later(request)?;
-    chained_spawn(request)
 }

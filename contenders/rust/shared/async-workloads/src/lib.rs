@@ -54,9 +54,12 @@ pub use runtime::AsyncRuntime;
 pub use timers::TimedTask;
 
 /// In these an outside thread waits in another way than in `block_on`.
-fn rows_beside_running_workers<R: AsyncRuntime>() -> [(&'static str, Prepare); 3] {
+fn rows_beside_running_workers<R: AsyncRuntime>() -> [(&'static str, Prepare); 6] {
     [
         ("rt_multi_threaded/spawn_many_local", spawn_many_local::prepare::<R>),
+        ("rt_multi_threaded/ping_pong", ping_pong::prepare::<R>),
+        ("rt_multi_threaded/yield_many", yield_many::prepare_steady::<R>),
+        ("rt_multi_threaded/chained_spawn", chained_spawn::prepare_steady::<R>),
         ("sync_notify/notify_one", sync_notify::prepare_one::<R>),
         ("sync_notify/notify_waiters", sync_notify::prepare_waiters::<R>),
     ]
@@ -75,9 +78,6 @@ pub fn rows<R: AsyncRuntime, C: Channels>() -> Vec<(&'static str, Prepare)> {
         ("rt_multi_threaded/spawn_many_remote_idle", spawn_many_from_outside::prepare_idle::<R>),
         ("rt_multi_threaded/spawn_many_remote_busy1", spawn_many::prepare_remote_busy1::<R>),
         ("rt_multi_threaded/spawn_many_remote_busy2", spawn_many_from_outside::prepare_busy2::<R>),
-        ("rt_multi_threaded/ping_pong", ping_pong::prepare::<R>),
-        ("rt_multi_threaded/yield_many", yield_many::prepare_steady::<R>),
-        ("rt_multi_threaded/chained_spawn", chained_spawn::prepare_steady::<R>),
         ("spawn_blocking/concurrency", spawn_blocking::prepare::<R>),
         ("spawn/basic_scheduler_spawn", spawn::prepare_basic::<R>),
         ("spawn/threaded_scheduler_spawn", spawn::prepare_threaded::<R>),

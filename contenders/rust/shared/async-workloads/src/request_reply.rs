@@ -1,10 +1,9 @@
 //! Requests through a channel, each answered on its own: both channels are `futures::channel` in
 //! every contender.
 
-use std::future::poll_fn;
-
 use fork_join_workloads::Tally;
 use futures_channel::{mpsc, oneshot};
+use futures_util::SinkExt;
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
@@ -30,9 +29,8 @@ async fn client(mut sender: mpsc::Sender<Question>, requests: u64) -> Tally {
     for request in 0..requests {
         let number = salt::of_process().wrapping_add(request);
         let (reply, replied) = oneshot::channel();
-        // What `SinkExt::send` does, without the crate that has it.
-        poll_fn(|cx| sender.poll_ready(cx)).await.expect("the server receives until the end");
-        sender.start_send(Question { number, reply }).expect("there is room");
+        let question = Question { number, reply };
+        sender.send(question).await.expect("the server receives until the end");
         tally += Tally { answer: replied.await.expect("the server replies"), work: 1 };
     }
     tally

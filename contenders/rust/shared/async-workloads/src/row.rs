@@ -17,6 +17,9 @@ where
     Work::new(move || runtime.run(root()).into())
 }
 
+/// Room of the channel on which a thread that is no worker waits.
+pub(crate) const ROOM_OUTSIDE: usize = 1000;
+
 /// For rows that are about one thread: on more they would be other rows.
 pub(crate) fn one_thread(request: &Request) -> Result<(), Refusal> {
     if request.threads == 1 {

@@ -48,6 +48,12 @@ pub trait AsyncRuntime: Sized + 'static {
     /// its `contender.toml` what its rows of scope `cold` mean.)
     fn start(threads: usize) -> Self;
 
+    /// As [`start`](Self::start), with what the runtime's users set for a program of few tasks that
+    /// use many timers.
+    fn start_for_timers(threads: usize) -> Self {
+        Self::start(threads)
+    }
+
     /// For a thread that is no worker.
     fn handle(&self) -> Self::Handle;
 
@@ -78,6 +84,15 @@ pub trait AsyncRuntime: Sized + 'static {
     fn spawn<F>(task: F) -> Self::Join<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static;
+
+    /// Spawns, from a task, one that stays on one worker, where the runtime has such tasks; one like
+    /// any other elsewhere.
+    fn spawn_pinned<F>(task: F) -> Self::Join<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        Self::spawn(task)
+    }
 
     /// Spawns, from a task, what nobody will await. Not simply a dropped handle: dropping one
     /// detaches the task on some runtimes and cancels it on others.

@@ -1,6 +1,5 @@
 //! Many detached spawns from outside; the last task rings.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
@@ -8,23 +7,45 @@ use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
+use crate::row::ROOM_OUTSIDE;
 
-fn spawn_and_wait<R: AsyncRuntime>(handle: &R::Handle, tasks: u64) -> Tally {
-    let remaining = Arc::new(AtomicU64::new(tasks));
-    let (ring, rung) = mpsc::sync_channel(1);
-    for _ in 0..tasks {
-        let (remaining, ring) = (Arc::clone(&remaining), ring.clone());
-        R::spawn_detached_from_outside(handle, async move {
-            // AcqRel: the last task speaks for all that came before it.
-            let before = remaining.fetch_sub(1, Ordering::AcqRel);
-            if before == 1 {
-                let done = tasks - (before - 1);
-                ring.send(done).expect("the outside thread waits");
-            }
-        });
+/// The tasks of this iteration that have not ended. A static, as in the document: a task that held
+/// a counted reference would pay for it.
+static REMAINING: AtomicU64 = AtomicU64::new(0);
+
+/// A runtime, and a channel to the thread outside that lives from the first iteration to the last.
+struct Outside<R> {
+    ring: mpsc::SyncSender<u64>,
+    rung: mpsc::Receiver<u64>,
+    runtime: R,
+}
+
+impl<R: AsyncRuntime> Outside<R> {
+    fn start(threads: usize) -> Self {
+        let (ring, rung) = mpsc::sync_channel(ROOM_OUTSIDE);
+        Self { ring, rung, runtime: R::start(threads) }
     }
-    let done = rung.recv().expect("the last task rings");
-    Tally { answer: done, work: done }
+
+    fn spawn_and_wait(&self, tasks: u64) -> Tally {
+        // Relaxed: the spawns below publish it.
+        REMAINING.store(tasks, Ordering::Relaxed);
+        let handle = self.runtime.handle();
+        for _ in 0..tasks {
+            let ring = self.ring.clone();
+            R::spawn_detached_from_outside(&handle, async move {
+                // AcqRel: the last task speaks for all that came before it.
+                let before = REMAINING.fetch_sub(1, Ordering::AcqRel);
+                if before == 1 {
+                    // Not how many have ended: a task that held their number would be larger than
+                    // the document's.
+                    ring.send(before - 1).expect("the outside thread waits");
+                }
+            });
+        }
+        let left = self.rung.recv().expect("the last task rings");
+        let done = tasks - left;
+        Tally { answer: done, work: done }
+    }
 }
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
@@ -32,8 +53,8 @@ pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Re
     if tasks == 0 {
         return Err(Refusal::Misuse("--set tasks=0: there is a last task to wait for".into()));
     }
-    let runtime = R::start(request.threads);
-    Ok(Work::new(move || spawn_and_wait::<R>(&runtime.handle(), tasks).into()))
+    let outside = Outside::<R>::start(request.threads);
+    Ok(Work::new(move || outside.spawn_and_wait(tasks).into()))
 }
 
 #[cfg(test)]
@@ -43,7 +64,9 @@ mod tests {
 
     #[test]
     fn the_last_task_rings() {
-        let tally = spawn_and_wait::<TestRuntime>(&(), 100);
-        assert_eq!(tally, Tally { answer: 100, work: 100 });
+        let outside = Outside::<TestRuntime>::start(2);
+        for _ in 0..3 {
+            assert_eq!(outside.spawn_and_wait(100), Tally { answer: 100, work: 100 });
+        }
     }
 }

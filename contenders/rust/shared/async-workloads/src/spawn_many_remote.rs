@@ -18,7 +18,7 @@ async fn spawner<R: AsyncRuntime>(tasks: usize) -> Tally {
 }
 
 async fn root<R: AsyncRuntime>(spawners: usize, each: usize) -> Tally {
-    let joins: Vec<_> = (0..spawners).map(|_| R::spawn(spawner::<R>(each))).collect();
+    let joins: Vec<_> = (0..spawners).map(|_| R::spawn_pinned(spawner::<R>(each))).collect();
     let mut tally = Tally::default();
     for join in joins {
         tally += join.await;

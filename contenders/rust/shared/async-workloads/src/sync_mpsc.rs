@@ -3,6 +3,7 @@
 
 use fork_join_workloads::Tally;
 use futures_channel::mpsc::unbounded;
+use futures_util::SinkExt;
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
@@ -12,27 +13,27 @@ use crate::row::Root;
 async fn contention<R: AsyncRuntime>(producers: u64, messages: u64) -> Tally {
     let (sender, mut receiver) = unbounded();
     for producer in 0..producers {
-        let sender = sender.clone();
+        let mut sender = sender.clone();
         R::spawn_detached(async move {
             for number in producer * messages..(producer + 1) * messages {
                 let number = salt::of_process().wrapping_add(number);
-                sender.unbounded_send(number).expect("the consumer receives until the end");
+                sender.send(number).await.expect("the consumer receives until the end");
             }
         });
     }
-    drop(sender);
     let mut tally = Tally::default();
-    while let Ok(answer) = receiver.recv().await {
+    for _ in 0..producers * messages {
+        let answer = receiver.recv().await.expect("this task holds a sender");
         tally += Tally { answer, work: 1 };
     }
     tally
 }
 
 async fn uncontended(messages: u64) -> Tally {
-    let (sender, mut receiver) = unbounded();
+    let (mut sender, mut receiver) = unbounded();
     for number in 0..messages {
         let number = salt::of_process().wrapping_add(number);
-        sender.unbounded_send(number).expect("this task receives");
+        sender.send(number).await.expect("this task receives");
     }
     let mut tally = Tally::default();
     for _ in 0..messages {

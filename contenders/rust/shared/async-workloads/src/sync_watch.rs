@@ -49,7 +49,8 @@ impl<R: AsyncRuntime> Watch<R> {
 
     fn iterate(&self) -> Tally {
         let (sender, receipts) = (Arc::clone(&self.sender), Arc::clone(&self.receipts));
-        self.runtime.run(root(self.sends, sender, receipts))
+        let root = root(self.sends, sender, receipts);
+        self.runtime.block_on_root(async { R::spawn(root).await })
     }
 }
 

@@ -14,7 +14,7 @@ use palio_protocol::salt;
 use task_work::{sleeper_ms, splitmix64};
 
 use crate::AsyncRuntime;
-use crate::row::{cold, steady};
+use crate::row::cold;
 
 /// Longer than any sample.
 const NEVER: Duration = Duration::from_secs(1);
@@ -61,7 +61,6 @@ pub struct TimedTask(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Sleeper { ms: u64 },
-    Sleeps { timers: u64 },
     ArmedSleeps { timers: u64 },
     Timeouts { timers: u64 },
     Measured(Arc<Sleeper>),
@@ -86,7 +85,6 @@ impl TimedTask {
                 R::sleep(Duration::from_millis(ms)).await;
                 ms
             }
-            Kind::Sleeps { timers } => sleeps::<R>(timers),
             Kind::ArmedSleeps { timers } => armed_sleeps::<R>(timers).await,
             Kind::Timeouts { timers } => timeouts::<R>(timers).await,
             Kind::Measured(sleeper) => sleeper.run::<R>().await,
@@ -147,10 +145,30 @@ async fn many_timers<R: AsyncRuntime>(sleepers: u64) -> Tally {
     join_all::<R>((0..sleepers).map(sleeper).collect()).await
 }
 
-async fn timers_dropped<R: AsyncRuntime>(tasks: usize, kind: Kind) -> Tally {
-    let joins = (0..tasks).map(|_| R::spawn_timed(TimedTask(kind.clone()))).collect();
+async fn timers_dropped<R: AsyncRuntime>(joins: Vec<R::Join<u64>>) -> Tally {
     let Tally { answer, .. } = join_all::<R>(joins).await;
     Tally { answer, work: answer }
+}
+
+/// Tasks like any other: what is never polled need not stay with its worker.
+async fn all_sleeps<R: AsyncRuntime>(tasks: usize, timers: u64) -> Tally {
+    let task = |_| R::spawn(async move { sleeps::<R>(timers) });
+    timers_dropped::<R>((0..tasks).map(task).collect()).await
+}
+
+async fn all_timed<R: AsyncRuntime>(tasks: usize, kind: Kind) -> Tally {
+    let task = |_| R::spawn_timed(TimedTask(kind.clone()));
+    timers_dropped::<R>((0..tasks).map(task).collect()).await
+}
+
+/// Scope `steady`, as the rows of timers that never fire start their runtime.
+fn steady<R, F>(threads: usize, root: impl Fn() -> F + 'static) -> Work
+where
+    R: AsyncRuntime,
+    F: Future<Output = Tally> + Send + 'static,
+{
+    let runtime = R::start_for_timers(threads);
+    Work::new(move || runtime.run(root()).into())
 }
 
 pub(crate) fn prepare_many_timers<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
@@ -160,20 +178,19 @@ pub(crate) fn prepare_many_timers<R: AsyncRuntime>(request: &mut Request) -> Res
 
 pub(crate) fn prepare_sleep<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
-    let kind = Kind::Sleeps { timers };
-    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
+    Ok(steady::<R, _>(request.threads, move || all_sleeps::<R>(tasks, timers)))
 }
 
 pub(crate) fn prepare_sleep_armed<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
     let kind = Kind::ArmedSleeps { timers };
-    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
+    Ok(steady::<R, _>(request.threads, move || all_timed::<R>(tasks, kind.clone())))
 }
 
 pub(crate) fn prepare_timeout<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, timers) = (request.param("tasks")?, request.param("timers")?);
     let kind = Kind::Timeouts { timers };
-    Ok(steady::<R, _, _>(request.threads, move || timers_dropped::<R>(tasks, kind.clone())))
+    Ok(steady::<R, _>(request.threads, move || all_timed::<R>(tasks, kind.clone())))
 }
 
 #[cfg(test)]
@@ -195,11 +212,11 @@ mod tests {
     fn every_timer_is_counted() {
         let runtime = TestRuntime::start(2);
         let timers = 50;
-        let kinds =
-            [Kind::Sleeps { timers }, Kind::ArmedSleeps { timers }, Kind::Timeouts { timers }];
-        for kind in kinds {
-            let tally = runtime.run(timers_dropped::<TestRuntime>(2, kind.clone()));
-            assert_eq!(tally, Tally { answer: 100, work: 100 }, "{kind:?}");
+        let expected = Tally { answer: 100, work: 100 };
+        assert_eq!(runtime.run(all_sleeps::<TestRuntime>(2, timers)), expected);
+        for kind in [Kind::ArmedSleeps { timers }, Kind::Timeouts { timers }] {
+            let tally = runtime.run(all_timed::<TestRuntime>(2, kind.clone()));
+            assert_eq!(tally, expected, "{kind:?}");
         }
     }
 }

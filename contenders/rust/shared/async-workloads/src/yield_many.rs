@@ -1,10 +1,12 @@
 //! Tasks that do nothing but yield.
 
+use std::sync::mpsc;
+
 use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
-use crate::row::{cold, one_thread, steady};
+use crate::row::{cold, one_thread};
 use crate::self_wake::wake_and_yield;
 
 async fn yields<R: AsyncRuntime>(count: u64) -> u64 {
@@ -25,12 +27,8 @@ async fn wakes(count: u64) -> u64 {
     yielded
 }
 
-async fn root<R, F>(tasks: usize, task: impl Fn() -> F + Send) -> Tally
-where
-    R: AsyncRuntime,
-    F: Future<Output = u64> + Send + 'static,
-{
-    let joins: Vec<_> = (0..tasks).map(|_| R::spawn(task())).collect();
+async fn root<R: AsyncRuntime>(tasks: usize, count: u64) -> Tally {
+    let joins: Vec<_> = (0..tasks).map(|_| R::spawn(yields::<R>(count))).collect();
     let mut yielded = 0;
     for join in joins {
         yielded += join.await;
@@ -38,14 +36,44 @@ where
     Tally { answer: yielded, work: yielded }
 }
 
+/// A runtime, and a channel to the thread outside that lives from the first iteration to the last.
+struct Yielders<R> {
+    tasks: usize,
+    done: mpsc::SyncSender<u64>,
+    ended: mpsc::Receiver<u64>,
+    runtime: R,
+}
+
+impl<R: AsyncRuntime> Yielders<R> {
+    fn start(threads: usize, tasks: usize) -> Self {
+        // Room for all: no task waits on a worker until the thread outside has received.
+        let (done, ended) = mpsc::sync_channel(tasks);
+        Self { tasks, done, ended, runtime: R::start(threads) }
+    }
+
+    fn iterate(&self, count: u64) -> Tally {
+        let handle = self.runtime.handle();
+        for _ in 0..self.tasks {
+            let done = self.done.clone();
+            R::spawn_detached_from_outside(&handle, async move {
+                done.send(wakes(count).await).expect("the outside thread receives");
+            });
+        }
+        let receive = |_| self.ended.recv().expect("every task sends");
+        let yielded = (0..self.tasks).map(receive).sum();
+        Tally { answer: yielded, work: yielded }
+    }
+}
+
 pub(crate) fn prepare_steady<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, count) = (request.param("tasks")?, request.param("yields")?);
-    Ok(steady::<R, _, _>(request.threads, move || root::<R, _>(tasks, move || wakes(count))))
+    let yielders = Yielders::<R>::start(request.threads, tasks);
+    Ok(Work::new(move || yielders.iterate(count).into()))
 }
 
 pub(crate) fn prepare_cold<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let (tasks, count) = (request.param("tasks")?, request.param("yields")?);
-    Ok(cold::<R, _, _>(request.threads, move || root::<R, _>(tasks, move || yields::<R>(count))))
+    Ok(cold::<R, _, _>(request.threads, move || root::<R>(tasks, count)))
 }
 
 pub(crate) fn prepare_hot_loop<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
@@ -61,8 +89,10 @@ mod tests {
     #[test]
     fn every_yield_is_counted() {
         let tally = Tally { answer: 210, work: 210 };
-        let runtime = TestRuntime::start(2);
-        assert_eq!(runtime.run(root::<TestRuntime, _>(7, || yields::<TestRuntime>(30))), tally);
-        assert_eq!(runtime.run(root::<TestRuntime, _>(7, || wakes(30))), tally);
+        let yielders = Yielders::<TestRuntime>::start(2, 7);
+        assert_eq!(yielders.runtime.run(root::<TestRuntime>(7, 30)), tally);
+        for _ in 0..3 {
+            assert_eq!(yielders.iterate(30), tally);
+        }
     }
 }

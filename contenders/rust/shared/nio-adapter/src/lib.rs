@@ -68,6 +68,11 @@ impl<T> Future for Join<T> {
     }
 }
 
+fn builder(threads: usize) -> RuntimeBuilder {
+    let threads = threads.try_into().expect("the harness has refused more than 255");
+    RuntimeBuilder::new().worker_threads(threads)
+}
+
 impl<R: Flavour> AsyncRuntime for Nio<R> {
     const DRIVEN_BY_BLOCK_ON: bool = R::DRIVEN_BY_BLOCK_ON;
     /// It runs the future as a task on a worker.
@@ -79,8 +84,13 @@ impl<R: Flavour> AsyncRuntime for Nio<R> {
     type Join<T: Send + 'static> = Join<T>;
 
     fn start(threads: usize) -> Self {
-        let threads = threads.try_into().expect("the harness has refused more than 255");
-        Self(R::start(RuntimeBuilder::new().worker_threads(threads)))
+        Self(R::start(builder(threads)))
+    }
+
+    /// Each task gets a worker of its own while there are some: by default nio gives a worker
+    /// several before it wakes the next one.
+    fn start_for_timers(threads: usize) -> Self {
+        Self(R::start(builder(threads).min_tasks_per_worker(1)))
     }
 
     fn handle(&self) -> Self::Handle {
@@ -113,6 +123,13 @@ impl<R: Flavour> AsyncRuntime for Nio<R> {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         nio::spawn(task).into()
+    }
+
+    fn spawn_pinned<F>(task: F) -> Join<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        spawn_pinned(|| task).into()
     }
 
     fn spawn_detached<F>(task: F)

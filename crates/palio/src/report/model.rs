@@ -120,6 +120,9 @@ pub struct Verdict {
     /// The same after Holm's correction for all comparisons of the run.
     #[serde(default)]
     pub holm: Option<f64>,
+    /// Blocks in which both were measured.
+    #[serde(default)]
+    pub blocks: u32,
 }
 
 /// The verdicts of a run, counted.
@@ -131,6 +134,12 @@ pub struct ToldApart {
     pub plain: u32,
     /// Those of them that stand after Holm's correction.
     pub holm: u32,
+    /// The fewest blocks with which one of so many comparisons can stand after Holm's correction.
+    #[serde(default)]
+    pub blocks_min: u32,
+    /// Whether any of these could have stood, with the blocks that it has.
+    #[serde(default)]
+    pub could_stand: bool,
     /// Whether verdicts that do not stand have been taken back.
     pub corrected: bool,
 }

@@ -421,6 +421,8 @@ impl<'a> MeasuredRace<'a> {
         if !cell.is_ok() {
             return None;
         }
+        let count = |blocks: usize| u32::try_from(blocks).unwrap_or(u32::MAX);
+        let times = cell.blocks.as_ref()?;
         if index == reference {
             return Some(Verdict {
                 point: 1.0,
@@ -429,13 +431,15 @@ impl<'a> MeasuredRace<'a> {
                 verdict: VerdictWord::Reference,
                 p: None,
                 holm: None,
+                blocks: count(times.measured()),
             });
         }
-        let (times, reference) = (cell.blocks.as_ref()?, twin.blocks.as_ref()?);
+        let reference = twin.blocks.as_ref()?;
         let ratio = RatioInterval::between(times, reference)?;
         let Interval { point, lo, hi } = interval(&ratio);
         let p = stats::p_value(times, reference);
-        Some(Verdict { point, lo, hi, verdict: word(self.verdict(&ratio)), p, holm: None })
+        let (verdict, blocks) = (word(self.verdict(&ratio)), count(ratio.blocks));
+        Some(Verdict { point, lo, hi, verdict, p, holm: None, blocks })
     }
 
     fn verdict(&self, ratio: &RatioInterval) -> stats::Verdict {

@@ -10,6 +10,7 @@ mod manifest;
 pub mod plan;
 mod prediction;
 pub mod record;
+pub mod release;
 pub mod report;
 pub mod runner;
 pub mod salt;

@@ -30,7 +30,7 @@ impl Entrant {
             return alias.clone();
         }
         let knobs = self.knobs.iter().map(|(key, value)| format!("@{key}={value}"));
-        self.contender.id.clone() + &knobs.collect::<String>()
+        self.contender.id_and_release() + &knobs.collect::<String>()
     }
 }
 

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
+use crate::release::Release;
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
 use crate::words::words;
@@ -92,6 +93,9 @@ pub struct ContenderRecord {
     /// The id in its `contender.toml`; another one where it raced under a second name or with
     /// turned knobs.
     pub base: String,
+    /// The release of its runtime, where the user chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     pub name: String,
     pub language: String,
     pub kind: Kind,

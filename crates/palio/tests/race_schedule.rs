@@ -128,7 +128,8 @@ fn drift_that_matters_is_told_by_name() {
     let report =
         project.race().set("--blocks", "5").set("--reference", "steady").run().exits(0).json();
     let cautions = report["races"][0]["cautions"].to_string();
-    let said = "time changes while a process lives (last third of its samples ÷ first third): growing ×";
+    let said =
+        "time changes while a process lives (last third of its samples ÷ first third): growing ×";
     assert!(cautions.contains(said), "{cautions}");
     assert!(!cautions.contains("steady"), "{cautions}");
     let text = project.palio(&["report", "latest"]).run().exits(0).stdout;

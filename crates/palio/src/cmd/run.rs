@@ -16,6 +16,7 @@ use crate::contender::{Contender, Track};
 use crate::machine::{self, CpuClock};
 use crate::plan::{Entrant, Plan};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
+use crate::release::Release;
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
 use crate::runner::build::Prober;
@@ -34,7 +35,9 @@ pub(super) struct Options {
     #[arg(conflicts_with = "workload")]
     suite: Option<String>,
     /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them
-    /// [default: all that can be built]
+    /// [default: all that can be built]. `ID@version=1.45.0` is the contender with that release of
+    /// its runtime, and `ID@path=../tokio` with a working copy of it, such as
+    /// tokio-mt@version=1.45.0,tokio-mt@path=../tokio,tokio-mt
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
     /// A workload (or a family of them) to race instead of a suite; several with commas between
@@ -203,7 +206,7 @@ struct Selection<'a> {
     suite: String,
     preset: Preset,
     workloads: Vec<&'a Workload>,
-    choices: Vec<Choice<'a>>,
+    choices: Vec<Choice>,
 }
 
 impl<'a> Selection<'a> {
@@ -351,7 +354,7 @@ fn nobody_can_race(races: &[RaceRecord]) -> String {
 
 /// Builds and asks every contender, telling what takes time.
 fn get_ready(
-    choices: &[Choice<'_>],
+    choices: &[Choice],
     quiet: bool,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Vec<Entrant>> {
@@ -359,7 +362,12 @@ fn get_ready(
     let mut entrants = Vec::new();
     for (number, choice) in choices.iter().enumerate() {
         if !quiet {
-            note(&format!("ready {}/{}: {}", number + 1, choices.len(), choice.contender.id));
+            note(&format!(
+                "ready {}/{}: {}",
+                number + 1,
+                choices.len(),
+                choice.contender.id_and_release()
+            ));
         }
         let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
         // Before anything else, because what was interrupted looks like a failure.
@@ -378,9 +386,16 @@ fn get_ready(
 fn record(entrant: &Entrant) -> ContenderRecord {
     let contender = &entrant.contender;
     let said = entrant.ready.as_ref().ok();
+    let release = contender.release.as_ref().map(|chosen| &chosen.release);
+    // The version of a working copy is that of the release before or after it.
+    let working_copy = match release {
+        Some(release @ Release::Path { .. }) => format!(" ({})", release.short()),
+        _ => String::new(),
+    };
     ContenderRecord {
         id: entrant.name(),
         base: contender.id.clone(),
+        release: release.cloned(),
         name: contender.name.clone(),
         language: contender.language.clone(),
         kind: contender.kind,
@@ -390,7 +405,9 @@ fn record(entrant: &Entrant) -> ContenderRecord {
         licence: contender.licence.clone(),
         notes: contender.notes.clone(),
         runtime: said.map(|description| description.runtime.clone()),
-        version: said.and_then(|description| description.version.clone()),
+        version: said
+            .and_then(|description| description.version.clone())
+            .map(|version| version + &working_copy),
         toolchain: said.map(|description| description.toolchain.clone()),
         flags: said.map(|description| description.flags.clone()),
         absent: entrant.ready.as_ref().err().map(|(_, reason)| reason.clone()),
@@ -438,7 +455,8 @@ fn check_unchanged(
         );
     }
     for before in run.contenders.iter().filter(ready) {
-        let choices = project.choose(std::slice::from_ref(&before.base))?;
+        let release = before.release.as_ref().map(|release| format!("@{}", release.choice()));
+        let choices = project.choose(&[before.base.clone() + &release.unwrap_or_default()])?;
         let entrants = get_ready(&choices, quiet, interrupted)?;
         let now = record(&entrants[0]);
         if let Some(reason) = &now.absent {

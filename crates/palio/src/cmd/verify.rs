@@ -21,7 +21,7 @@ use crate::workload::{Preset, Settings, Workload, settings_text};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Only these contenders: `[NAME=]ID[@KNOB=VALUE]…`
+    /// Only these contenders: `[NAME=]ID[@version=VERSION|@path=PATH][@KNOB=VALUE]…`
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
     /// Only these workloads, or families of them

@@ -64,8 +64,9 @@ impl ToldApart {
     pub(super) fn text(&self) -> String {
         let of = units::plural(self.comparisons as usize, "comparison");
         let (plain, holm) = (self.plain, self.holm);
-        let said =
-            format!("Of {of} with a reference {plain} say faster or slower, each at 95 % by itself");
+        let said = format!(
+            "Of {of} with a reference {plain} say faster or slower, each at 95 % by itself"
+        );
         if !self.could_stand {
             let shown = if self.corrected { "; none is shown as a verdict" } else { "" };
             return format!(

@@ -148,7 +148,7 @@ pub struct RaceRecord {
 pub struct CellRecord {
     pub contender: String,
     pub variant: Settings,
-    /// The reference's second self.
+    /// A second self: of the reference, or of each contender.
     pub shadow: bool,
     /// The command that starts it, arguments included.
     pub command: Vec<String>,
@@ -316,11 +316,13 @@ impl RunRecord {
 }
 
 impl RaceRecord {
-    /// The noise floor that the first `blocks` blocks show; `None` if the shadow or its twin takes
-    /// no part any more.
+    /// The noise floor of the reference that the first `blocks` blocks show; `None` if it or its
+    /// shadow takes no part any more.
     pub fn floor_after(&self, blocks: u32) -> Option<NoiseFloor> {
         let races = |cell: &&CellRecord| matches!(cell.outcome, Outcome::Ok | Outcome::Pending);
-        let shadow = self.cells.iter().filter(races).find(|cell| cell.shadow)?;
+        let is_reference = |cell: &&CellRecord| Some(&cell.contender) == self.reference.as_ref();
+        let mut shadows = self.cells.iter().filter(races).filter(|cell| cell.shadow);
+        let shadow = shadows.find(is_reference)?;
         let twin = self.cells.iter().filter(races).find(|cell| {
             !cell.shadow && cell.contender == shadow.contender && cell.variant == shadow.variant
         })?;

@@ -14,7 +14,7 @@ use super::project::{Choice, Project, open_store};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
 use crate::contender::{Contender, Track};
 use crate::machine::{self, CpuClock};
-use crate::plan::{Entrant, Plan};
+use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
 use crate::release::Release;
 use crate::report::summary::shell_line;
@@ -67,6 +67,9 @@ pub(super) struct Options {
     /// The contender that all others are compared to
     #[arg(long, value_name = "CONTENDER")]
     reference: Option<String>,
+    /// Who runs twice in every block, once as its own shadow
+    #[arg(long, value_enum, default_value_t = Shadows::Reference)]
+    shadow: Shadows,
     /// Milliseconds of measured samples in one invocation, on average over the contenders of a race
     /// [default: 120 for quick, 1000 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -82,7 +85,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "seed", "reference", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -247,6 +250,7 @@ impl<'a> Selection<'a> {
             threads: (!options.threads.is_empty()).then(|| options.threads.clone()),
             cores: machine::cores(),
             reference: options.reference.clone(),
+            shadows: options.shadow,
         }
     }
 
@@ -308,6 +312,7 @@ impl<'a> Selection<'a> {
         }
         let threads: Vec<String> = options.threads.iter().map(u32::to_string).collect();
         let threads = (!threads.is_empty()).then(|| threads.join(","));
+        let shadow = (options.shadow == Shadows::All).then(|| "all".to_owned());
         let unusual = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
         let settings = [
             ("-w", options.workload.clone()),
@@ -320,6 +325,7 @@ impl<'a> Selection<'a> {
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
             ("--reference", options.reference.iter().cloned().collect()),
+            ("--shadow", shadow.into_iter().collect()),
             ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),
             ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),
             ("--seed", vec![seed.to_string()]),

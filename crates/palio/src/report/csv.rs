@@ -56,6 +56,7 @@ const ENTRIES: &[&str] = &[
     "certified",
     "doubts",
     "salted",
+    "own_noise_floor_ratio",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -160,6 +161,7 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(entry.certified);
     out.text(&entry.doubts.join("; "));
     out.number(Some(race.salted));
+    out.number(entry.noise_floor.and_then(|floor| floor.ratio));
     out.end();
 }
 

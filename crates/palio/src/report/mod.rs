@@ -17,6 +17,7 @@ pub mod summary;
 pub mod terminal;
 
 mod statistic;
+mod totals;
 mod units;
 mod view;
 

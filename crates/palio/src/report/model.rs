@@ -89,13 +89,13 @@ pub struct Race {
     pub entries: Vec<Entry>,
 }
 
-/// The reference against itself: no verdict below this.
+/// A contender against itself, of a race its reference: no verdict below this.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
     /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were
     /// run to tell.
     pub ratio: Option<f64>,
-    /// The reference's shadow ÷ the reference.
+    /// The contender's shadow ÷ the contender.
     pub shadow: Interval,
 }
 
@@ -190,6 +190,10 @@ pub struct Entry {
     pub distribution: Option<Distribution>,
     pub ratio_to_best: Option<Interval>,
     pub ratio_to_reference: Option<Verdict>,
+    /// Its own shadow ÷ itself; `None` without a shadow of its own. A comparison is judged by the
+    /// wider floor of its two sides, and by that of the reference where a side has none.
+    #[serde(default)]
+    pub noise_floor: Option<NoiseFloor>,
     /// The last third of the samples of an invocation ÷ the first third; `None` where there are too
     /// few samples, or where the maximum is ranked.
     #[serde(default)]

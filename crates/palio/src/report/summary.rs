@@ -7,14 +7,14 @@ use crate::contender::{Kind, Track};
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
-    Total, Verdict, VerdictWord,
+    Verdict, VerdictWord,
 };
-use crate::report::{holm, units};
+use crate::report::{holm, totals, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
-    Statistic, Summary, Totals, location_ns,
+    Statistic, Summary, location_ns,
 };
-use crate::workload::{Model, Prediction, Relation, settings_text};
+use crate::workload::{Prediction, Relation, settings_text};
 
 /// A sample shorter than this contains more than a little of the clock's own cost and resolution.
 const SAMPLE_NS_MIN: u64 = 10_000;
@@ -27,7 +27,7 @@ pub fn report(run: &RunRecord) -> Report {
     let races: Vec<Race> = measured.iter().map(|race| race.race(run)).collect();
     let mut report = Report {
         run: header(run),
-        totals: totals(&races),
+        totals: totals::of(&races),
         told_apart: None,
         predictions: measured.iter().flat_map(MeasuredRace::predictions).collect(),
         contenders: contenders(run),
@@ -165,7 +165,10 @@ struct MeasuredRace<'a> {
     cells: Vec<MeasuredCell<'a>>,
     /// The cell shown for each contender: the fastest variant that completed, or the first.
     chosen: Vec<usize>,
+    /// Of the reference.
     floor: stats::NoiseFloor,
+    /// Of the contender of each cell, if it has a shadow.
+    floors: Vec<Option<stats::NoiseFloor>>,
     reference: Option<usize>,
 }
 
@@ -195,20 +198,18 @@ impl<'a> MeasuredRace<'a> {
             .iter()
             .copied()
             .find(|&index| is_reference(&cells[index]) && cells[index].is_ok());
-        let floor = cells
-            .iter()
-            .find(|cell| cell.cell.shadow && cell.is_ok())
-            .and_then(|shadow| {
-                let twin = cells.iter().find(|cell| {
-                    !cell.cell.shadow
-                        && cell.cell.contender == shadow.cell.contender
-                        && cell.cell.variant == shadow.cell.variant
-                        && cell.is_ok()
-                })?;
-                Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
-            })
-            .unwrap_or_else(stats::NoiseFloor::unknown);
-        Self { race, cells, chosen, floor, reference }
+        let floors: Vec<_> =
+            cells.iter().map(|cell| own_floor(&cells, &cell.cell.contender)).collect();
+        let referred = cells.iter().position(is_reference).and_then(|index| floors[index]);
+        let floor = referred.unwrap_or_else(stats::NoiseFloor::unknown);
+        Self { race, cells, chosen, floor, floors, reference }
+    }
+
+    /// The floor of a comparison between two cells. A contender without a shadow has that of the
+    /// reference.
+    fn pair_floor(&self, a: usize, b: usize) -> stats::NoiseFloor {
+        let [a, b] = [a, b].map(|index| self.floors[index].unwrap_or(self.floor));
+        a.with(&b)
     }
 
     fn race(&self, run: &RunRecord) -> Race {
@@ -224,7 +225,12 @@ impl<'a> MeasuredRace<'a> {
             .partition(|&i| is_baseline(i));
         let blocks: Vec<BlockTimes> =
             ok.iter().filter_map(|&index| self.cells[index].blocks.clone()).collect();
-        let ranking = Ranking::of(&blocks, &self.floor);
+        let floors: Vec<_> = ok
+            .iter()
+            .filter(|&&index| self.cells[index].blocks.is_some())
+            .map(|&index| self.pair_floor(index, index))
+            .collect();
+        let ranking = Ranking::with_floors(&blocks, &floors);
         let mut entries: Vec<Entry> =
             self.chosen.iter().map(|&index| self.entry(run, index)).collect();
         for (&index, standing) in ok.iter().zip(&ranking.standings) {
@@ -277,10 +283,7 @@ impl<'a> MeasuredRace<'a> {
             ops: race.ops,
             statistic: race.statistic,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
-            noise_floor: self.floor.a_a().map(|shadow| NoiseFloor {
-                ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
-                shadow: interval(&shadow),
-            }),
+            noise_floor: noise_floor(&self.floor),
             origin: race.origin.clone(),
             cautions: self.cautions(run),
             entries,
@@ -395,6 +398,9 @@ impl<'a> MeasuredRace<'a> {
             distribution: measured.distribution(),
             ratio_to_best: None,
             ratio_to_reference: self.against_reference(index),
+            noise_floor: self.floors[index]
+                .filter(|_| measured.is_ok())
+                .and_then(|f| noise_floor(&f)),
             drift: measured.drift().map(|drift| interval(&drift.ratio())),
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),
             sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
@@ -438,12 +444,9 @@ impl<'a> MeasuredRace<'a> {
         let ratio = RatioInterval::between(times, reference)?;
         let Interval { point, lo, hi } = interval(&ratio);
         let p = stats::p_value(times, reference);
-        let (verdict, blocks) = (word(self.verdict(&ratio)), count(ratio.blocks));
+        let floor = self.pair_floor(index, self.reference?);
+        let (verdict, blocks) = (word(judge(&ratio, &floor)), count(ratio.blocks));
         Some(Verdict { point, lo, hi, verdict, p, holm: None, blocks })
-    }
-
-    fn verdict(&self, ratio: &RatioInterval) -> stats::Verdict {
-        stats::Verdict::of(ratio, &self.floor, EquivalenceMargin::default())
     }
 
     fn predictions(&self) -> Vec<CheckedPrediction> {
@@ -455,14 +458,12 @@ impl<'a> MeasuredRace<'a> {
         let check = |prediction: &Prediction| {
             let (left, right) = (&prediction.order.left, &prediction.order.right);
             let ratio = find(left).zip(find(right)).and_then(|(a, b)| {
-                RatioInterval::between(
-                    self.cells[a].blocks.as_ref()?,
-                    self.cells[b].blocks.as_ref()?,
-                )
+                let [x, y] = [a, b].map(|index| self.cells[index].blocks.as_ref());
+                Some((RatioInterval::between(x?, y?)?, self.pair_floor(a, b)))
             });
             let (seen, held) = match &ratio {
                 None => (format!("{left} and {right} did not both complete"), None),
-                Some(ratio) => {
+                Some((ratio, floor)) => {
                     let bound = |value: f64| {
                         if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() }
                     };
@@ -472,7 +473,7 @@ impl<'a> MeasuredRace<'a> {
                         bound(ratio.lo),
                         bound(ratio.hi)
                     );
-                    (seen, self.holds(prediction, ratio))
+                    (seen, holds(prediction, ratio, floor))
                 }
             };
             CheckedPrediction {
@@ -491,24 +492,45 @@ impl<'a> MeasuredRace<'a> {
         };
         self.race.predictions.iter().map(check).collect()
     }
+}
 
-    /// `None` where the data do not decide.
-    fn holds(&self, prediction: &Prediction, ratio: &RatioInterval) -> Option<bool> {
-        match prediction.order.relation {
-            Relation::Faster => match self.verdict(ratio) {
-                stats::Verdict::Faster => Some(true),
-                stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
-                stats::Verdict::Inconclusive => None,
-            },
-            Relation::Close => {
-                let (low, high) = (1.0 / prediction.within, prediction.within);
-                if ratio.lo >= low && ratio.hi <= high {
-                    Some(true)
-                } else if ratio.hi < low || ratio.lo > high {
-                    Some(false)
-                } else {
-                    None
-                }
+/// The floor of `contender`, from its shadow and the cell that this repeats.
+fn own_floor(cells: &[MeasuredCell<'_>], contender: &str) -> Option<stats::NoiseFloor> {
+    let mut ok = cells.iter().filter(|cell| cell.cell.contender == contender && cell.is_ok());
+    let shadow = ok.clone().find(|cell| cell.cell.shadow)?;
+    let twin = ok.find(|cell| !cell.cell.shadow && cell.cell.variant == shadow.cell.variant)?;
+    Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
+}
+
+fn noise_floor(floor: &stats::NoiseFloor) -> Option<NoiseFloor> {
+    let ratio = Some(floor.ratio()).filter(|ratio| ratio.is_finite());
+    Some(NoiseFloor { ratio, shadow: interval(&floor.a_a()?) })
+}
+
+fn judge(ratio: &RatioInterval, floor: &stats::NoiseFloor) -> stats::Verdict {
+    stats::Verdict::of(ratio, floor, EquivalenceMargin::default())
+}
+
+/// `None` where the data do not decide.
+fn holds(
+    prediction: &Prediction,
+    ratio: &RatioInterval,
+    floor: &stats::NoiseFloor,
+) -> Option<bool> {
+    match prediction.order.relation {
+        Relation::Faster => match judge(ratio, floor) {
+            stats::Verdict::Faster => Some(true),
+            stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
+            stats::Verdict::Inconclusive => None,
+        },
+        Relation::Close => {
+            let (low, high) = (1.0 / prediction.within, prediction.within);
+            if ratio.lo >= low && ratio.hi <= high {
+                Some(true)
+            } else if ratio.hi < low || ratio.lo > high {
+                Some(false)
+            } else {
+                None
             }
         }
     }
@@ -577,72 +599,4 @@ impl CpuSums {
         }
         (sums.iterations > 0.0).then_some(sums)
     }
-}
-
-/// The means over the races of each model, since few contenders run both.
-///
-/// Listed are the contenders that completed at least half of the model's races; the means go over
-/// the races that all of them completed. A contender that completed fewer is shown with its
-/// coverage and without means.
-fn totals(races: &[Race]) -> Vec<Total> {
-    let mut all = Vec::new();
-    let mut models: Vec<Model> = Vec::new();
-    for race in races {
-        if !models.contains(&race.model) {
-            models.push(race.model);
-        }
-    }
-    for model in models {
-        let races: Vec<&Race> = races.iter().filter(|race| race.model == model).collect();
-        let mut names: Vec<&str> = Vec::new();
-        for entry in races.iter().flat_map(|race| &race.entries) {
-            let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline;
-            if ranked && !names.contains(&entry.contender.as_str()) {
-                names.push(&entry.contender);
-            }
-        }
-        let ratio = |race: &Race, name: &str| {
-            let entry = race
-                .entries
-                .iter()
-                .find(|entry| entry.contender == name && entry.outcome == Outcome::Ok);
-            entry.and_then(|entry| entry.ratio_to_best).map(|ratio| ratio.point)
-        };
-        let completed =
-            |name: &str| races.iter().filter(|race| ratio(race, name).is_some()).count();
-        let (listed, others): (Vec<&str>, Vec<&str>) =
-            names.into_iter().partition(|name| completed(name) * 2 >= races.len());
-        let table: Vec<Vec<Option<f64>>> = races
-            .iter()
-            .map(|race| listed.iter().map(|name| ratio(race, name)).collect())
-            .collect();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let means = Totals::of(listed.len(), &table).ok();
-        let mut group: Vec<Total> = Vec::new();
-        for (index, name) in listed.iter().enumerate() {
-            let mean = means.as_ref().map(|means| &means.totals[index]);
-            group.push(Total {
-                contender: (*name).to_owned(),
-                model,
-                geomean_ratio: mean.and_then(|mean| mean.geometric_mean),
-                mean_ratio: mean.and_then(|mean| mean.arithmetic_mean),
-                completed: count(completed(name)),
-                of: count(races.len()),
-                common: count(means.as_ref().map_or(0, |means| means.common)),
-            });
-        }
-        let key = |total: &Total| total.geomean_ratio.unwrap_or(f64::INFINITY);
-        group.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        group.extend(others.iter().map(|name| Total {
-            contender: (*name).to_owned(),
-            model,
-            geomean_ratio: None,
-            mean_ratio: None,
-            completed: count(completed(name)),
-            of: count(races.len()),
-            common: count(means.as_ref().map_or(0, |means| means.common)),
-        }));
-        all.extend(group);
-    }
-    all
 }

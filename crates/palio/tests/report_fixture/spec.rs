@@ -320,6 +320,7 @@ impl Spec {
             distribution: None,
             ratio_to_best: None,
             ratio_to_reference: None,
+            noise_floor: None,
             drift: None,
             user_us: Some((median * busy * 0.94 / 1e3 * 10.0).round() / 10.0),
             sys_us: Some((median * busy * 0.05 / 1e3 * 10.0).round() / 10.0),

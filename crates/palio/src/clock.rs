@@ -5,7 +5,7 @@
 //! within that span, so that they cannot add up to more; and where they add up to much less,
 //! something else took the time.
 
-use crate::record::{CellRecord, Outcome, SpanRecord};
+use crate::record::{CellRecord, SpanRecord};
 
 /// What clocks may differ: both read the same hardware, but the kernel disciplines
 /// `CLOCK_MONOTONIC` and not every other clock, by at most 500 parts in a million.
@@ -45,9 +45,7 @@ impl Accounted {
     pub fn of(cell: &CellRecord) -> Option<Self> {
         let (mut claimed_ns, mut wall_ns) = (0.0, 0.0);
         let (mut claimed_cpu_us, mut cpu_ns) = (Some(0.0), Some(0.0));
-        let raced =
-            cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
-        for invocation in raced {
+        for invocation in cell.raced() {
             let spans = invocation.spans.iter().filter(|span| !span.warm_up);
             let SpanRecord { wall_ns: wall, cpu_ns: cpu, .. } = spans.fold(
                 SpanRecord { warm_up: false, samples: 0, wall_ns: 0, cpu_ns: Some(0) },

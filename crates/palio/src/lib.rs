@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod cmd;
 pub mod contender;
+pub mod disturbance;
 pub mod machine;
 mod manifest;
 pub mod plan;

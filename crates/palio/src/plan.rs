@@ -151,6 +151,7 @@ impl Plan<'_> {
             statistic: workload.statistic,
             reference,
             predictions: workload.predictions.clone(),
+            blocks: Vec::new(),
             cells,
         }
     }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
+use crate::disturbance::RepeatRule;
 use crate::release::Release;
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
@@ -35,6 +36,9 @@ pub struct Header {
     /// Whether races go on beyond their blocks, and how far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_floor: Option<FloorGoal>,
+    /// Which blocks are repeated because others disturbed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<RepeatRule>,
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
@@ -139,7 +143,23 @@ pub struct RaceRecord {
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
     pub predictions: Vec<Prediction>,
+    /// What the machine did in each block, where blocks are judged by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockRecord>,
     pub cells: Vec<CellRecord>,
+}
+
+/// A block of a race as the machine tells.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockRecord {
+    pub block: u32,
+    /// What others took of the machine's CPU time, as a fraction; `None` where it is not told.
+    pub outside: Option<f64>,
+    /// Of that, what the hypervisor took for other guests.
+    pub steal: Option<f64>,
+    /// Others disturbed it: another block was raced in its place, and its samples enter no result.
+    pub repeated: bool,
 }
 
 /// One contender (in one variant) in one race.
@@ -202,6 +222,9 @@ pub struct InvocationRecord {
     pub salt: Option<u64>,
     pub outcome: Outcome,
     pub detail: Option<String>,
+    /// Its block was [repeated](BlockRecord::repeated).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
     pub resources: Resources,
     /// One for each `run` that was answered to its end; empty in runs of an older Palio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -330,6 +353,21 @@ impl RaceRecord {
         Some(NoiseFloor::measure(&times(twin)?, &times(shadow)?))
     }
 
+    /// Blocks that were raced in the place of none.
+    pub fn undisturbed(&self, blocks: u32) -> u32 {
+        let repeated = self.blocks.iter().filter(|b| b.repeated && b.block < blocks).count();
+        blocks.saturating_sub(u32::try_from(repeated).unwrap_or(u32::MAX))
+    }
+
+    /// Marks the invocations of blocks that were repeated.
+    pub fn mark_disturbed(&mut self) {
+        let repeated: Vec<u32> =
+            self.blocks.iter().filter(|block| block.repeated).map(|block| block.block).collect();
+        for invocation in self.cells.iter_mut().flat_map(|cell| &mut cell.invocations) {
+            invocation.disturbed = invocation.block.is_some_and(|block| repeated.contains(&block));
+        }
+    }
+
     /// What every sample of a process with this salt must answer.
     ///
     /// # Errors
@@ -371,20 +409,24 @@ impl CellRecord {
         label
     }
 
+    /// The completed invocations of blocks that count.
+    pub fn raced(&self) -> impl Iterator<Item = &InvocationRecord> {
+        let counts = |i: &&InvocationRecord| i.block.is_some() && !i.disturbed;
+        self.invocations.iter().filter(|i| i.outcome == Outcome::Ok).filter(counts)
+    }
+
     /// The measured samples of completed race invocations with their blocks, in the order of
     /// execution.
     pub fn measured(&self) -> impl Iterator<Item = (u32, &SampleRecord)> {
-        self.invocations
-            .iter()
-            .filter(|invocation| invocation.outcome == Outcome::Ok)
-            .filter_map(|invocation| Some((invocation.block?, invocation)))
-            .flat_map(|(block, invocation)| {
+        self.raced().filter_map(|invocation| Some((invocation.block?, invocation))).flat_map(
+            |(block, invocation)| {
                 invocation
                     .samples
                     .iter()
                     .filter(|sample| !sample.warm_up)
                     .map(move |sample| (block, sample))
-            })
+            },
+        )
     }
 }
 

@@ -71,6 +71,7 @@ fn run(statistic: Statistic) -> RunRecord {
             seed: 1,
             limits: Limits { budget_ms: 120, warm_up_ms: 0, timeout_ms: 1000, memory_mib: 100 },
             until_floor: None,
+            repeat: None,
             started_at: "2026-01-01T00:00:00Z".into(),
             finished_at: Some("2026-01-01T00:00:01Z".into()),
             palio_version: "0".into(),
@@ -96,6 +97,7 @@ fn run(statistic: Statistic) -> RunRecord {
             statistic: Some(statistic),
             reference: Some("good".into()),
             predictions: Vec::new(),
+            blocks: Vec::new(),
             cells: vec![cell("good", false, 1), cell("bad", false, 3), cell("good", true, 1)],
         }],
     }

@@ -13,6 +13,7 @@ use super::progress::Watcher;
 use super::project::{Choice, Project, open_store};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
 use crate::contender::{Contender, Track};
+use crate::disturbance::RepeatRule;
 use crate::machine::{self, CpuClock};
 use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
@@ -28,6 +29,8 @@ use crate::workload::{Preset, Workload};
 
 const TIMEOUT_S: u64 = 120;
 const MEMORY_MIB: u64 = 8192;
+/// Above it, what others take no longer disappears in the noise floor.
+const OUTSIDE_MAX_PERCENT: f64 = 5.0;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -61,6 +64,13 @@ pub(super) struct Options {
     /// The most blocks of a race with --until-floor [default: four times --blocks]
     #[arg(long, value_name = "N", requires = "until_floor", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks_max: Option<u32>,
+    /// Repeat a block in which others (processes, other guests) took more than this many percent of
+    /// the machine's CPU time; 100 repeats none [default: 5, and none for quick]
+    #[arg(long, value_name = "PERCENT", value_parser = outside_percent)]
+    outside_max: Option<f64>,
+    /// The most blocks of a race that are repeated so [default: a third of --blocks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    repeats_max: Option<u32>,
     /// Seed of the order of contenders [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
@@ -85,7 +95,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -107,6 +117,14 @@ fn percent(text: &str) -> Result<f64, String> {
         _ => Err(format!(
             "a number of percent above {least:.0} is needed: no smaller floor is ever claimed"
         )),
+    }
+}
+
+/// `5` or `5%`: a share of all CPU time.
+fn outside_percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a number of percent from 0 to 100 is needed".to_owned()),
     }
 }
 
@@ -294,6 +312,12 @@ impl<'a> Selection<'a> {
                 ratio: 1.0 + percent / 100.0,
                 blocks_max: options.blocks_max.unwrap_or(blocks.saturating_mul(4)),
             }),
+            repeat: options.outside_max.or((!quick).then_some(OUTSIDE_MAX_PERCENT)).map(
+                |percent| {
+                    let repeats_max = options.repeats_max.unwrap_or(blocks.div_ceil(3));
+                    RepeatRule { outside_max: percent / 100.0, repeats_max }
+                },
+            ),
             started_at,
             finished_at: None,
             palio_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -322,6 +346,8 @@ impl<'a> Selection<'a> {
             ("--blocks", options.blocks.iter().map(u32::to_string).collect()),
             ("--until-floor", options.until_floor.iter().map(f64::to_string).collect()),
             ("--blocks-max", options.blocks_max.iter().map(u32::to_string).collect()),
+            ("--outside-max", options.outside_max.iter().map(f64::to_string).collect()),
+            ("--repeats-max", options.repeats_max.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
             ("--reference", options.reference.iter().cloned().collect()),

@@ -38,6 +38,10 @@ pub struct Run {
     pub preset: Preset,
     /// Blocks planned for every race.
     pub blocks: u32,
+    /// By which rule blocks that others disturbed were repeated, and how many were; `None` without
+    /// such a rule.
+    #[serde(default)]
+    pub disturbance: Option<String>,
     /// Seed of the order of contenders and of the bootstrap.
     pub seed: u64,
     /// `finished`, or `partial` when it was interrupted or is still going on.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
+use crate::disturbance;
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
@@ -45,6 +46,7 @@ fn header(run: &RunRecord) -> Run {
         suite: header.suite.clone(),
         preset: header.preset,
         blocks: header.blocks,
+        disturbance: disturbance::sentence(run),
         seed: header.seed,
         state: state.to_owned(),
         started_at: header.started_at.clone(),
@@ -371,7 +373,7 @@ impl<'a> MeasuredRace<'a> {
             let values: Option<Vec<u64>> = cell
                 .invocations
                 .iter()
-                .filter(|i| i.block.is_some())
+                .filter(|i| i.block.is_some() && !i.disturbed)
                 .map(|i| of(&i.resources))
                 .collect();
             values.filter(|values| !values.is_empty())
@@ -589,9 +591,7 @@ impl CpuSums {
     /// `None` if the CPU time of a sample could not be read.
     fn of(cell: &CellRecord) -> Option<Self> {
         let mut sums = Self { user_us: 0.0, sys_us: 0.0, elapsed_us: 0.0, iterations: 0.0 };
-        let raced =
-            cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
-        for sample in raced.flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
+        for sample in cell.raced().flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
             sums.user_us += sample.user_us? as f64;
             sums.sys_us += sample.sys_us? as f64;
             sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;

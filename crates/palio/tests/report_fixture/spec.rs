@@ -195,6 +195,7 @@ impl Spec {
             suite: self.suite.clone(),
             preset: Preset::Quick,
             blocks: self.blocks,
+            disturbance: None,
             seed: self.seed,
             state: "finished".into(),
             started_at: "2026-03-01T09:12:44Z".into(),

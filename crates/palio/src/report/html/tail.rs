@@ -242,6 +242,9 @@ pub(super) fn reproduce(out: &mut String, report: &Report) {
     fact("Run", &run.id);
     fact("Suite and preset", &format!("{}, {}", run.suite, run.preset));
     fact("Blocks", &run.blocks.to_string());
+    if let Some(disturbance) = &run.disturbance {
+        fact("Disturbed blocks", disturbance);
+    }
     fact("Seed", &run.seed.to_string());
     fact("Started", &run.started_at);
     fact("Finished", run.finished_at.as_deref().unwrap_or("not yet"));

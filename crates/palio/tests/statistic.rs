@@ -42,6 +42,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         salt: None,
         outcome: Outcome::Ok,
         detail: None,
+        disturbed: false,
         resources: Resources::default(),
         spans: Vec::new(),
         samples: [4_000, 40_000, 4_000]

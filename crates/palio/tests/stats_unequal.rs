@@ -58,7 +58,8 @@ const PAIRS: [(&str, Noise, Noise); 8] = [
     ("0.5 % against ÷1.5 in 30 %", QUIET, Noise::Fast(0.3)),
 ];
 
-/// Reference, its shadow, contender and that one's shadow over `blocks` blocks; the contender takes `ratio` times as long.
+/// Reference, its shadow, the contender and its shadow over `blocks` blocks; the contender takes
+/// `ratio` times as long.
 struct Race<'a> {
     rng: &'a mut Rng,
     noise: [Noise; 2],

@@ -115,8 +115,10 @@ impl Fake {
         let work = if self.at("no-work", number) { "-".to_owned() } else { work.to_string() };
         let claimed_ns =
             self.fault("claim").and_then(|claim| claim.parse().ok()).unwrap_or(CLAIMED_NS);
-        // Every sample longer than the last, where a test is about their order.
-        let extra_ns = if self.fault("count-up").is_some() { u64::from(number) } else { 0 };
+        // Every sample longer than the last, where a test is about their order; by 1 ns, or by so
+        // many.
+        let step_ns = self.fault("count-up").map_or(0, |step| step.parse().unwrap_or(1));
+        let extra_ns = step_ns * u64::from(number);
         // Every process at another pace, where a test is about noise.
         let is_moody = self.faults.iter().any(|(fault, _)| fault == "moody");
         let pace = if is_moody { 1 + u64::from(self.start % 5) } else { 1 };

@@ -5,7 +5,7 @@
 //! within that span, so that they cannot add up to more; and where they add up to much less,
 //! something else took the time.
 
-use crate::record::{CellRecord, Outcome, SpanRecord};
+use crate::record::{CellRecord, SpanRecord};
 use crate::stats::location_ns;
 
 /// What clocks may differ: both read the same hardware, but the kernel disciplines
@@ -55,9 +55,7 @@ impl Accounted {
         let (mut claimed_ns, mut wall_ns) = (0.0, 0.0);
         let (mut claimed_cpu_us, mut cpu_ns) = (Some(0.0), Some(0.0));
         let (mut typical_ns, mut line_ns) = (0.0, Some(0.0));
-        let raced =
-            cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
-        for invocation in raced {
+        for invocation in cell.raced() {
             let spans = invocation.spans.iter().filter(|span| !span.warm_up);
             let SpanRecord { wall_ns: wall, cpu_ns: cpu, line_ns: line, .. } = spans.fold(
                 SpanRecord {

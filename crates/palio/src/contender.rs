@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::release::{Chosen, Releases};
 use crate::words::words;
-use crate::workload::unknown;
+use crate::workload::{Settings, unknown};
 
 words! {
     /// What sort of runtime it is.
@@ -77,10 +78,16 @@ pub struct Contender {
     pub build_inputs: Vec<PathBuf>,
     /// Variables of the environment whose change makes a new build necessary.
     pub build_environment: Vec<String>,
+    /// Variables that its build and its probes get besides.
+    pub build_variables: Settings,
     /// The command that starts it.
     pub command: Vec<String>,
     /// Where its build puts things.
     pub target: PathBuf,
+    /// How it is built with another release of its runtime, if its file says so.
+    pub releases: Option<Releases>,
+    /// The release that it is built with, where that is not the one of its sources.
+    pub release: Option<Chosen>,
 }
 
 impl Contender {
@@ -92,6 +99,14 @@ impl Contender {
         all.iter().find(|contender| contender.id == id).with_context(|| {
             unknown("contender", id, all.iter().map(|c| c.id.as_str()), "palio list contenders")
         })
+    }
+
+    /// Its id, and its release where that was chosen.
+    pub fn id_and_release(&self) -> String {
+        match &self.release {
+            Some(chosen) => format!("{}@{}", self.id, chosen.release),
+            None => self.id.clone(),
+        }
     }
 
     /// Where it is described: its `contender.toml`, and the variant there.

@@ -5,11 +5,13 @@
 pub mod clock;
 pub mod cmd;
 pub mod contender;
+pub mod disturbance;
 pub mod machine;
 mod manifest;
 pub mod plan;
 mod prediction;
 pub mod record;
+pub mod release;
 pub mod report;
 pub mod runner;
 pub mod salt;

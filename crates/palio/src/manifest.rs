@@ -11,10 +11,13 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::contender::{Contender, Kind, Requirement, Track, is_name};
-use crate::workload::read_toml;
+use crate::release::{Chosen, Release, Releases};
+use crate::workload::{Settings, read_toml};
 
 /// The folder of build output below a language's that variants have to themselves.
 const VARIANTS: &str = "variants";
+/// The folder of build output below a contender's for its other releases.
+const RELEASES: &str = "releases";
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,7 @@ struct Manifest {
     run: Run,
     #[serde(default)]
     requires: Vec<Requirement>,
+    releases: Option<Releases>,
     #[serde(default)]
     variant: Vec<Variant>,
 }
@@ -126,6 +130,49 @@ pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
     Ok(contenders)
 }
 
+impl Contender {
+    /// The same contender with another release of its runtime, in a target folder of its own.
+    ///
+    /// # Errors
+    /// Its `contender.toml` does not say how, or the release cannot be had.
+    pub fn with_release(&self, release: Release) -> Result<Self> {
+        let path = self.folder.join("contender.toml");
+        let manifest: Manifest = read_toml(&path)?;
+        let how = manifest.releases.clone().with_context(|| {
+            format!(
+                "{} cannot be raced with another release of its runtime: {} has no section [releases] that says how \
+                 it is built",
+                self.id,
+                path.display()
+            )
+        })?;
+        how.check(&release)
+            .with_context(|| format!("{} cannot be raced at {}", self.id, release.choice()))?;
+        let variant = manifest.variant.iter().find(|v| Some(&v.id) == self.variant.as_ref());
+        let target = self.target.join(RELEASES).join(&self.id).join(release.folder());
+        let mut contender = manifest.contender(variant, &self.folder, target);
+        if contender.command == self.command {
+            bail!(
+                "{} is malformed: every release starts `{}`: begin the executable in `run.command` with {{target}}, \
+                 which is another folder for each",
+                path.display(),
+                self.command.join(" ")
+            );
+        }
+        contender.name = format!("{}, {}", contender.name, release.short());
+        contender.build_variables.extend(how.variables(&release));
+        if let Release::Path { path, .. } = &release {
+            contender.build_inputs.push(path.clone());
+        }
+        let copied_from = matches!(how, Releases::Cargo { .. }).then(|| {
+            let copy = contender.target.join("workspace");
+            std::mem::replace(&mut contender.build_directory, copy)
+        });
+        contender.release = Some(Chosen { release, how, copied_from });
+        Ok(contender)
+    }
+}
+
 impl Manifest {
     fn check(&self) -> Result<()> {
         check_name(&self.id)?;
@@ -208,8 +255,11 @@ impl Manifest {
             build_commands: self.build.commands.iter().map(|words| places.fill(words)).collect(),
             build_inputs,
             build_environment: self.build.environment.clone(),
+            build_variables: Settings::new(),
             command: places.fill(&self.run.command),
             target: places.target,
+            releases: self.releases.clone(),
+            release: None,
         }
     }
 }

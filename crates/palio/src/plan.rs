@@ -30,8 +30,18 @@ impl Entrant {
             return alias.clone();
         }
         let knobs = self.knobs.iter().map(|(key, value)| format!("@{key}={value}"));
-        self.contender.id.clone() + &knobs.collect::<String>()
+        self.contender.id_and_release() + &knobs.collect::<String>()
     }
+}
+
+/// Which contenders run a second time in every block, as their own shadows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shadows {
+    /// The reference alone: its noise floor is that of the race
+    #[default]
+    Reference,
+    /// Every contender: a comparison has the wider floor of its two sides
+    All,
 }
 
 /// What to race, with whom and on how many threads; [`races`](Plan::races) lays it out.
@@ -46,6 +56,7 @@ pub struct Plan<'a> {
     pub cores: u32,
     /// The contender that every other one is compared to; `None` leaves the choice to each race.
     pub reference: Option<String>,
+    pub shadows: Shadows,
 }
 
 /// References in order of preference, where the user names none: what most readers know.
@@ -121,12 +132,8 @@ impl Plan<'_> {
                     .find(|cell| cell.outcome == Outcome::Pending)
                     .map(|cell| cell.contender.clone())
             });
-        // One variant of the reference is enough to learn what the same work differs from itself.
-        let shadow = cells
-            .iter()
-            .find(|cell| Some(&cell.contender) == reference.as_ref())
-            .map(|cell| CellRecord { shadow: true, ..cell.clone() });
-        cells.extend(shadow);
+        let shadows = self.shadows(&cells, reference.as_ref());
+        cells.extend(shadows);
         RaceRecord {
             workload: workload.id.clone(),
             title: workload.title.clone(),
@@ -144,8 +151,29 @@ impl Plan<'_> {
             statistic: workload.statistic,
             reference,
             predictions: workload.predictions.clone(),
+            blocks: Vec::new(),
             cells,
         }
+    }
+
+    /// One variant of a contender is enough to learn what the same work differs from itself. That
+    /// of the reference comes first.
+    fn shadows(&self, cells: &[CellRecord], reference: Option<&String>) -> Vec<CellRecord> {
+        let mut names: Vec<&String> = reference.into_iter().collect();
+        if self.shadows == Shadows::All {
+            let able = cells.iter().filter(|cell| cell.outcome == Outcome::Pending);
+            for cell in able {
+                if !names.contains(&&cell.contender) {
+                    names.push(&cell.contender);
+                }
+            }
+        }
+        let first = |name: &String| cells.iter().find(|cell| cell.contender == *name);
+        names
+            .into_iter()
+            .filter_map(first)
+            .map(|cell| CellRecord { shadow: true, ..cell.clone() })
+            .collect()
     }
 
     fn cell(

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
+use crate::disturbance::RepeatRule;
+use crate::release::Release;
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
 use crate::words::words;
@@ -34,6 +36,9 @@ pub struct Header {
     /// Whether races go on beyond their blocks, and how far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_floor: Option<FloorGoal>,
+    /// Which blocks are repeated because others disturbed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<RepeatRule>,
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
@@ -97,6 +102,9 @@ pub struct ContenderRecord {
     /// The id in its `contender.toml`; another one where it raced under a second name or with
     /// turned knobs.
     pub base: String,
+    /// The release of its runtime, where the user chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     pub name: String,
     pub language: String,
     pub kind: Kind,
@@ -143,7 +151,23 @@ pub struct RaceRecord {
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
     pub predictions: Vec<Prediction>,
+    /// What the machine did in each block, where blocks are judged by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockRecord>,
     pub cells: Vec<CellRecord>,
+}
+
+/// A block of a race as the machine tells.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockRecord {
+    pub block: u32,
+    /// What others took of the machine's CPU time, as a fraction; `None` where it is not told.
+    pub outside: Option<f64>,
+    /// Of that, what the hypervisor took for other guests.
+    pub steal: Option<f64>,
+    /// Others disturbed it: another block was raced in its place, and its samples enter no result.
+    pub repeated: bool,
 }
 
 /// One contender (in one variant) in one race.
@@ -152,7 +176,7 @@ pub struct RaceRecord {
 pub struct CellRecord {
     pub contender: String,
     pub variant: Settings,
-    /// The reference's second self.
+    /// A second self: of the reference, or of each contender.
     pub shadow: bool,
     /// The command that starts it, arguments included.
     pub command: Vec<String>,
@@ -206,6 +230,9 @@ pub struct InvocationRecord {
     pub salt: Option<u64>,
     pub outcome: Outcome,
     pub detail: Option<String>,
+    /// Its block was [repeated](BlockRecord::repeated).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
     pub resources: Resources,
     /// One for each `run` that was answered to its end; empty in runs of an older Palio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -344,16 +371,33 @@ impl RunRecord {
 }
 
 impl RaceRecord {
-    /// The noise floor that the first `blocks` blocks show; `None` if the shadow or its twin takes
-    /// no part any more.
+    /// The noise floor of the reference that the first `blocks` blocks show; `None` if it or its
+    /// shadow takes no part any more.
     pub fn floor_after(&self, blocks: u32) -> Option<NoiseFloor> {
         let races = |cell: &&CellRecord| matches!(cell.outcome, Outcome::Ok | Outcome::Pending);
-        let shadow = self.cells.iter().filter(races).find(|cell| cell.shadow)?;
+        let is_reference = |cell: &&CellRecord| Some(&cell.contender) == self.reference.as_ref();
+        let mut shadows = self.cells.iter().filter(races).filter(|cell| cell.shadow);
+        let shadow = shadows.find(is_reference)?;
         let twin = self.cells.iter().filter(races).find(|cell| {
             !cell.shadow && cell.contender == shadow.contender && cell.variant == shadow.variant
         })?;
         let times = |cell: &CellRecord| cell.block_times(self.statistic, blocks);
         Some(NoiseFloor::measure(&times(twin)?, &times(shadow)?))
+    }
+
+    /// Blocks that were raced in the place of none.
+    pub fn undisturbed(&self, blocks: u32) -> u32 {
+        let repeated = self.blocks.iter().filter(|b| b.repeated && b.block < blocks).count();
+        blocks.saturating_sub(u32::try_from(repeated).unwrap_or(u32::MAX))
+    }
+
+    /// Marks the invocations of blocks that were repeated.
+    pub fn mark_disturbed(&mut self) {
+        let repeated: Vec<u32> =
+            self.blocks.iter().filter(|block| block.repeated).map(|block| block.block).collect();
+        for invocation in self.cells.iter_mut().flat_map(|cell| &mut cell.invocations) {
+            invocation.disturbed = invocation.block.is_some_and(|block| repeated.contains(&block));
+        }
     }
 
     /// What every sample of a process with this salt must answer.
@@ -399,24 +443,27 @@ impl CellRecord {
 
     /// What is missing from [`measured`](Self::measured).
     pub fn dropped(&self) -> impl Iterator<Item = &Dropped> {
-        let raced = self.invocations.iter().filter(|invocation| invocation.outcome == Outcome::Ok);
-        raced.filter(|invocation| invocation.block.is_some()).filter_map(|i| i.dropped.as_ref())
+        self.raced().filter_map(|invocation| invocation.dropped.as_ref())
+    }
+
+    /// The completed invocations of blocks that count.
+    pub fn raced(&self) -> impl Iterator<Item = &InvocationRecord> {
+        let counts = |i: &&InvocationRecord| i.block.is_some() && !i.disturbed;
+        self.invocations.iter().filter(|i| i.outcome == Outcome::Ok).filter(counts)
     }
 
     /// The measured samples of completed race invocations with their blocks, in the order of
     /// execution; of a thinned run, those that are kept.
     pub fn measured(&self) -> impl Iterator<Item = (u32, &SampleRecord)> {
-        self.invocations
-            .iter()
-            .filter(|invocation| invocation.outcome == Outcome::Ok)
-            .filter_map(|invocation| Some((invocation.block?, invocation)))
-            .flat_map(|(block, invocation)| {
+        self.raced().filter_map(|invocation| Some((invocation.block?, invocation))).flat_map(
+            |(block, invocation)| {
                 invocation
                     .samples
                     .iter()
                     .filter(|sample| !sample.warm_up)
                     .map(move |sample| (block, sample))
-            })
+            },
+        )
     }
 }
 

@@ -115,6 +115,7 @@ mod tests {
             resources: Resources::default(),
             spans: Vec::new(),
             dropped: None,
+            disturbed: false,
             samples: times.iter().map(|&(warm_up, ns)| sample(warm_up, ns)).collect(),
         }
     }

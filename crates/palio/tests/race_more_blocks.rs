@@ -94,8 +94,14 @@ fn five_blocks_stand_by_themselves_and_not_after_holm() {
     assert_eq!(entry(&five, "bad")["ratio_to_reference"]["holm"], 0.0625);
     assert_eq!(five["told_apart"]["plain"], 1);
     assert_eq!(five["told_apart"]["holm"], 0);
+    assert_eq!(five["told_apart"]["blocks_min"], 6);
+    assert_eq!(five["told_apart"]["could_stand"], false);
     assert_eq!(verdict(&corrected()), "inconclusive");
-    race("6");
+    let text = project.palio(&["report", "latest"]).run().exits(0).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    support::assert_has(&text, &["Holm's correction for 1 comparison takes 6 blocks or more."]);
+    assert!(!text.contains("of them stand together"), "{text}");
+    assert_eq!(race("6")["told_apart"]["could_stand"], true);
     assert_eq!(verdict(&corrected()), "slower");
     let text = project.palio(&["report", "latest", "--holm"]).run().exits(0).stdout;
     support::assert_has(&text, &["1 of them stand together", "only these are shown"]);

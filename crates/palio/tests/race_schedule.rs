@@ -120,3 +120,48 @@ fn growth_within_every_process_is_shown() {
     assert!(drift("growing") > 1.0 && drift("steady") == 1.0);
     assert!(entry(&report, "steady")["drift"]["lo"] == 1.0);
 }
+
+#[test]
+fn drift_that_matters_is_told_by_name() {
+    let growing = claiming("growing", 200_000).fault("count-up:40000");
+    let project = Project::new().with(growing).with(claiming("steady", 200_000));
+    let report =
+        project.race().set("--blocks", "5").set("--reference", "steady").run().exits(0).json();
+    let cautions = report["races"][0]["cautions"].to_string();
+    let said =
+        "time changes while a process lives (last third of its samples ÷ first third): growing ×";
+    assert!(cautions.contains(said), "{cautions}");
+    assert!(!cautions.contains("steady"), "{cautions}");
+    let text = project.palio(&["report", "latest"]).run().exits(0).stdout;
+    support::assert_has(&text, &["time changes while a process lives"]);
+}
+
+/// The time that `run` commands of the warm-up took in every invocation of a block, in ms.
+fn warm_ups_ms(stored: &Value) -> Vec<f64> {
+    let invocations =
+        cells(stored).into_iter().flat_map(|cell| cell["invocations"].as_array().unwrap());
+    let raced = invocations.filter(|invocation| invocation["block"].is_u64());
+    raced
+        .map(|invocation| {
+            let spans = invocation["spans"].as_array().unwrap();
+            let warm_ups = spans.iter().filter(|span| span["warm_up"] == true);
+            warm_ups.map(|span| span["wall_ns"].as_f64().unwrap() / 1e6).sum()
+        })
+        .collect()
+}
+
+#[test]
+fn presets_warm_up_by_time_and_a_fast_contender_as_long_as_a_slow_one() {
+    for (preset, least_ms) in [("quick", 30), ("native", 500)] {
+        let project = Project::new().with(claiming("fast", 50)).with(claiming("slow", 2_000_000));
+        let race = project.race().unset("--warm-up").set("--preset", preset).set("--blocks", "1");
+        race.set("--outside-max", "100").run().exits(0);
+        let stored = project.stored();
+        assert_eq!(stored["header"]["limits"]["warm_up_ms"], least_ms);
+        let warm_ups = warm_ups_ms(&stored);
+        assert_eq!(warm_ups.len(), 3);
+        // The goal is looked at between two commands, and what lies between them is no command.
+        let least = f64::from(least_ms) / 2.0;
+        assert!(warm_ups.iter().all(|&ms| ms >= least), "{preset}: {warm_ups:?}");
+    }
+}

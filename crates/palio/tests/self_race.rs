@@ -3,6 +3,7 @@
 mod support;
 
 use palio::plan::block_order;
+use serde_json::Value;
 use support::{Fake, Project, entry};
 
 #[test]
@@ -72,4 +73,48 @@ fn the_command_of_a_run_repeats_it() {
     let starts = project.starts();
     assert_eq!(starts[..starts.len() / 2], starts[starts.len() / 2..]);
     support::assert_has(&command, &["--timeout 50", "--memory 512"]);
+}
+
+#[test]
+fn every_contender_may_have_a_shadow_of_its_own() {
+    // One is another process every time, the other always the same.
+    let project = Project::good_and(Fake::new("bad").fault("moody"));
+    let race = || project.race().set("--reference", "good").set("--blocks", "5");
+    let plain = race().run().exits(0).json();
+    assert!(entry(&plain, "bad")["noise_floor"].is_null());
+    assert_eq!(entry(&plain, "good")["noise_floor"], plain["races"][0]["noise_floor"]);
+    let cells = |project: &Project| {
+        let stored = project.stored();
+        let shadow = |cell: &&Value| cell["shadow"] == true;
+        let shadows = support::cells(&stored).into_iter().filter(shadow).cloned();
+        shadows.map(|cell| cell["contender"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&project), ["good"]);
+
+    let report = race().set("--shadow", "all").run().exits(0).json();
+    assert_eq!(cells(&project), ["good", "bad"]);
+    assert!(report["run"]["command"].as_str().unwrap().contains("--shadow all"));
+    let floor = |value: &Value| value["noise_floor"]["ratio"].as_f64().unwrap();
+    assert_eq!(floor(&report["races"][0]), 1.01, "the race has the floor of its reference");
+    assert!(floor(entry(&report, "bad")) > 1.5);
+    assert_eq!(floor(entry(&report, "good")), 1.01);
+    let text = project.palio(&["report", "latest"]).run().exits(0).stdout;
+    support::assert_has(&text, &["noise floor", "of contenders: bad ×"]);
+}
+
+#[test]
+fn a_difference_within_a_contenders_own_floor_is_not_claimed() {
+    // `bad` takes 1 to 5 ms, another time in every process, where `good` takes 0.7 ms: beyond the
+    // floor of `good`, but not beyond its own, which is above 5.
+    let bad = || Fake::new("bad").fault("claim:1000000").fault("moody");
+    let good = || Fake::new("good").fault("claim:700000");
+    let verdict = |shadow: &str| {
+        let project = Project::new().with(good()).with(bad());
+        let race = project.race().set("--reference", "good").set("--blocks", "5");
+        let report = race.set("--shadow", shadow).run().exits(0).json();
+        let entry = entry(&report, "bad");
+        (entry["ratio_to_reference"]["verdict"].clone(), entry["rank"].clone())
+    };
+    assert_eq!(verdict("reference"), ("slower".into(), serde_json::json!([2, 2])));
+    assert_eq!(verdict("all"), ("inconclusive".into(), serde_json::json!([1, 2])));
 }

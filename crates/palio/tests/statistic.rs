@@ -42,6 +42,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         salt: None,
         outcome: Outcome::Ok,
         detail: None,
+        disturbed: false,
         resources: Resources::default(),
         spans: Vec::new(),
         dropped: None,
@@ -72,6 +73,7 @@ fn run(statistic: Statistic) -> RunRecord {
             seed: 1,
             limits: Limits { budget_ms: 120, warm_up_ms: 0, timeout_ms: 1000, memory_mib: 100 },
             until_floor: None,
+            repeat: None,
             started_at: "2026-01-01T00:00:00Z".into(),
             finished_at: Some("2026-01-01T00:00:01Z".into()),
             palio_version: "0".into(),
@@ -98,6 +100,7 @@ fn run(statistic: Statistic) -> RunRecord {
             statistic: Some(statistic),
             reference: Some("good".into()),
             predictions: Vec::new(),
+            blocks: Vec::new(),
             cells: vec![cell("good", false, 1), cell("bad", false, 3), cell("good", true, 1)],
         }],
     }

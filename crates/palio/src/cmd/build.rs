@@ -12,7 +12,7 @@ use crate::runner::build::{Freshness, Prober, is_left_out};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Only these contenders
+    /// Only these contenders: `ID`, `ID@version=VERSION` or `ID@path=PATH`
     contenders: Vec<String>,
     /// Exit with status 1 if any of them is not ready to race, except those whose library no
     /// package brings; for contenders that are named, this is the default, without the exception
@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             }
             Err((_, reason)) => {
                 let named = !options.contenders.is_empty();
-                absent += i32::from(named || !is_left_out(&prober.missing(choice.contender)));
+                absent += i32::from(named || !is_left_out(&prober.missing(&choice.contender)));
                 say(&format!("{:<22} not built: {reason}", entrant.name()))?;
             }
         }

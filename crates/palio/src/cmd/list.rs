@@ -17,6 +17,9 @@ pub(super) struct Options {
     /// Only the workloads of this suite
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
+    /// Only these contenders, as `run` takes them
+    #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
+    contender: Vec<String>,
     /// The parameters of this preset
     #[arg(long, value_enum, default_value_t = Preset::Quick)]
     preset: Preset,
@@ -122,15 +125,18 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
 
 fn contenders(options: &Options, places: &Places) -> Result<()> {
     let project = Project::load(places)?;
+    let chosen = match &options.contender[..] {
+        [] => project.contenders,
+        choices => project.choose(choices)?.into_iter().map(|choice| choice.contender).collect(),
+    };
     if options.json {
-        return say(&serde_json::to_string_pretty(&project.contenders)?);
+        return say(&serde_json::to_string_pretty(&chosen)?);
     }
-    let rows: Vec<Vec<String>> = project
-        .contenders
+    let rows: Vec<Vec<String>> = chosen
         .iter()
         .map(|contender| {
             vec![
-                contender.id.clone(),
+                contender.id_and_release(),
                 contender.language.clone(),
                 contender.kind.name().to_owned(),
                 contender.track.name().to_owned(),

@@ -8,7 +8,9 @@ use super::Places;
 use crate::contender::{Contender, is_name};
 use crate::plan::{Entrant, takes_part_by_default};
 use crate::record::Outcome;
+use crate::release::Release;
 use crate::runner::build::{self, Freshness, Prober};
+use crate::runner::working_copy;
 use crate::store::{self, Store};
 use crate::workload::{Catalogue, Settings};
 
@@ -58,14 +60,18 @@ impl Project {
     }
 
     /// The contenders that `choices` name, or those that race by default; not ready yet.
-    pub(super) fn choose(&self, choices: &[String]) -> Result<Vec<Choice<'_>>> {
+    pub(super) fn choose(&self, choices: &[String]) -> Result<Vec<Choice>> {
         if choices.is_empty() {
             let all = self.contenders.iter().filter(|contender| takes_part_by_default(contender));
             return Ok(all
-                .map(|contender| Choice { contender, knobs: Settings::new(), alias: None })
+                .map(|contender| Choice {
+                    contender: contender.clone(),
+                    knobs: Settings::new(),
+                    alias: None,
+                })
                 .collect());
         }
-        let chosen: Vec<Choice<'_>> =
+        let chosen: Vec<Choice> =
             choices.iter().map(|text| self.choice(text)).collect::<Result<_>>()?;
         let mut names: Vec<String> = chosen.iter().map(Choice::name).collect();
         names.sort();
@@ -79,8 +85,8 @@ impl Project {
         Ok(chosen)
     }
 
-    /// Understands `[NAME=]ID[@KNOB=VALUE]…`.
-    fn choice(&self, text: &str) -> Result<Choice<'_>> {
+    /// Understands `[NAME=]ID[@version=VERSION|@path=PATH][@KNOB=VALUE]…`.
+    fn choice(&self, text: &str) -> Result<Choice> {
         let (head, knobs) = text.split_once('@').unwrap_or((text, ""));
         let (alias, id) = match head.split_once('=') {
             Some((alias, id)) => (Some(alias.to_owned()), id),
@@ -92,7 +98,7 @@ impl Project {
                  start with `-` or `.`"
             );
         }
-        let contender = Contender::find(&self.contenders, id)?;
+        let mut contender = Contender::find(&self.contenders, id)?.clone();
         let known = |alias: &String| {
             let same = |known: &&Contender| known.id.eq_ignore_ascii_case(alias);
             self.contenders.iter().find(same).filter(|known| known.id != contender.id)
@@ -103,28 +109,52 @@ impl Project {
                 other.id
             );
         }
-        let knobs = knobs.split('@').filter(|knob| !knob.is_empty()).map(|knob| {
+        let mut settings = Settings::new();
+        for knob in knobs.split('@').filter(|knob| !knob.is_empty()) {
             let (key, value) = knob.split_once('=').with_context(|| {
                 format!("{knob:?} in {text:?} is no knob: write ID@KNOB=VALUE, such as {id}@event_interval=31")
             })?;
-            if value.is_empty() || value.contains(|c: char| c.is_whitespace() || c.is_control()) {
-                bail!("the value of {key:?} in {text:?} may neither be empty nor contain white space");
+            if Release::KEYS.contains(&key) {
+                if contender.release.is_some() {
+                    bail!(
+                        "{text:?} names two releases of {id}: choose one `version` or one `path`"
+                    );
+                }
+                contender = contender.with_release(release(key, value)?)?;
+                continue;
             }
-            Ok((key.to_owned(), value.to_owned()))
-        });
-        Ok(Choice { contender, knobs: knobs.collect::<Result<_>>()?, alias })
+            if value.is_empty() || value.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                bail!(
+                    "the value of {key:?} in {text:?} may neither be empty nor contain white space"
+                );
+            }
+            settings.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(Choice { contender, knobs: settings, alias })
     }
+}
+
+/// The release that `version=…` or `path=…` names.
+fn release(key: &str, value: &str) -> Result<Release> {
+    if key == "version" {
+        return Release::version(value);
+    }
+    let path = Path::new(value)
+        .canonicalize()
+        .with_context(|| format!("there is no working copy at {value:?}"))?;
+    let state = working_copy::state(&path);
+    Ok(Release::Path { path, state })
 }
 
 /// A contender that the user chose.
 #[derive(Clone, Debug)]
-pub(super) struct Choice<'a> {
-    pub(super) contender: &'a Contender,
+pub(super) struct Choice {
+    pub(super) contender: Contender,
     knobs: Settings,
     alias: Option<String>,
 }
 
-impl Choice<'_> {
+impl Choice {
     fn name(&self) -> String {
         self.unready().name()
     }
@@ -149,9 +179,9 @@ impl Choice<'_> {
         prober: &mut Prober,
         mut built: impl FnMut(&Contender, &Result<Freshness, (Outcome, String)>),
     ) -> Result<Entrant> {
-        let fresh = build::build(self.contender, prober);
-        built(self.contender, &fresh);
-        let ready = fresh.and_then(|_| build::describe(self.contender, prober));
+        let fresh = build::build(&self.contender, prober);
+        built(&self.contender, &fresh);
+        let ready = fresh.and_then(|_| build::describe(&self.contender, prober));
         if let Ok(description) = &ready {
             for knob in self.knobs.keys() {
                 if !description.knobs.iter().any(|known| known.name == *knob) {

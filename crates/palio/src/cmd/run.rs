@@ -13,9 +13,11 @@ use super::progress::Watcher;
 use super::project::{Choice, Project, open_store};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
 use crate::contender::{Contender, Track};
+use crate::disturbance::RepeatRule;
 use crate::machine::{self, CpuClock};
-use crate::plan::{Entrant, Plan};
+use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
+use crate::release::Release;
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
 use crate::runner::build::{self, Prober};
@@ -27,6 +29,8 @@ use crate::workload::{Preset, Workload};
 
 const TIMEOUT_S: u64 = 120;
 const MEMORY_MIB: u64 = 8192;
+/// Above it, what others take no longer disappears in the noise floor.
+const OUTSIDE_MAX_PERCENT: f64 = 5.0;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -34,7 +38,9 @@ pub(super) struct Options {
     #[arg(conflicts_with = "workload")]
     suite: Option<String>,
     /// A contender to race, as `[NAME=]ID[@KNOB=VALUE]…`; several with commas between them
-    /// [default: all that can be built]
+    /// [default: all that can be built]. `ID@version=1.45.0` is the contender with that release of
+    /// its runtime, and `ID@path=../tokio` with a working copy of it, such as
+    /// tokio-mt@version=1.45.0,tokio-mt@path=../tokio,tokio-mt
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
     /// A workload (or a family of them) to race instead of a suite; several with commas between
@@ -58,12 +64,22 @@ pub(super) struct Options {
     /// The most blocks of a race with --until-floor [default: four times --blocks]
     #[arg(long, value_name = "N", requires = "until_floor", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks_max: Option<u32>,
+    /// Repeat a block in which others (processes, other guests) took more than this many percent of
+    /// the machine's CPU time; 100 repeats none [default: 5, and none for quick]
+    #[arg(long, value_name = "PERCENT", value_parser = outside_percent)]
+    outside_max: Option<f64>,
+    /// The most blocks of a race that are repeated so [default: a third of --blocks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    repeats_max: Option<u32>,
     /// Seed of the order of contenders [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
     /// The contender that all others are compared to
     #[arg(long, value_name = "CONTENDER")]
     reference: Option<String>,
+    /// Who runs twice in every block, once as its own shadow
+    #[arg(long, value_enum, default_value_t = Shadows::Reference)]
+    shadow: Shadows,
     /// Milliseconds of measured samples in one invocation, on average over the contenders of a race
     /// [default: 120 for quick, 1000 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -79,7 +95,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "seed", "reference", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -101,6 +117,14 @@ fn percent(text: &str) -> Result<f64, String> {
         _ => Err(format!(
             "a number of percent above {least:.0} is needed: no smaller floor is ever claimed"
         )),
+    }
+}
+
+/// `5` or `5%`: a share of all CPU time.
+fn outside_percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a number of percent from 0 to 100 is needed".to_owned()),
     }
 }
 
@@ -203,7 +227,7 @@ struct Selection<'a> {
     suite: String,
     preset: Preset,
     workloads: Vec<&'a Workload>,
-    choices: Vec<Choice<'a>>,
+    choices: Vec<Choice>,
 }
 
 impl<'a> Selection<'a> {
@@ -244,6 +268,7 @@ impl<'a> Selection<'a> {
             threads: (!options.threads.is_empty()).then(|| options.threads.clone()),
             cores: machine::cores(),
             reference: options.reference.clone(),
+            shadows: options.shadow,
         }
     }
 
@@ -287,6 +312,12 @@ impl<'a> Selection<'a> {
                 ratio: 1.0 + percent / 100.0,
                 blocks_max: options.blocks_max.unwrap_or(blocks.saturating_mul(4)),
             }),
+            repeat: options.outside_max.or((!quick).then_some(OUTSIDE_MAX_PERCENT)).map(
+                |percent| {
+                    let repeats_max = options.repeats_max.unwrap_or(blocks.div_ceil(3));
+                    RepeatRule { outside_max: percent / 100.0, repeats_max }
+                },
+            ),
             started_at,
             finished_at: None,
             palio_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -306,6 +337,7 @@ impl<'a> Selection<'a> {
         }
         let threads: Vec<String> = options.threads.iter().map(u32::to_string).collect();
         let threads = (!threads.is_empty()).then(|| threads.join(","));
+        let shadow = (options.shadow == Shadows::All).then(|| "all".to_owned());
         let unusual = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
         let settings = [
             ("-w", options.workload.clone()),
@@ -315,9 +347,12 @@ impl<'a> Selection<'a> {
             ("--blocks", options.blocks.iter().map(u32::to_string).collect()),
             ("--until-floor", options.until_floor.iter().map(f64::to_string).collect()),
             ("--blocks-max", options.blocks_max.iter().map(u32::to_string).collect()),
+            ("--outside-max", options.outside_max.iter().map(f64::to_string).collect()),
+            ("--repeats-max", options.repeats_max.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
             ("--reference", options.reference.iter().cloned().collect()),
+            ("--shadow", shadow.into_iter().collect()),
             ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),
             ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),
             ("--seed", vec![seed.to_string()]),
@@ -352,7 +387,7 @@ fn nobody_can_race(races: &[RaceRecord]) -> String {
 
 /// Builds and asks every contender, telling what takes time.
 fn get_ready(
-    choices: &[Choice<'_>],
+    choices: &[Choice],
     quiet: bool,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Vec<Entrant>> {
@@ -360,7 +395,12 @@ fn get_ready(
     let mut entrants = Vec::new();
     for (number, choice) in choices.iter().enumerate() {
         if !quiet {
-            note(&format!("ready {}/{}: {}", number + 1, choices.len(), choice.contender.id));
+            note(&format!(
+                "ready {}/{}: {}",
+                number + 1,
+                choices.len(),
+                choice.contender.id_and_release()
+            ));
         }
         let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
         // Before anything else, because what was interrupted looks like a failure.
@@ -379,9 +419,16 @@ fn get_ready(
 fn record(entrant: &Entrant) -> ContenderRecord {
     let contender = &entrant.contender;
     let said = entrant.ready.as_ref().ok();
+    let release = contender.release.as_ref().map(|chosen| &chosen.release);
+    // The version of a working copy is that of the release before or after it.
+    let working_copy = match release {
+        Some(release @ Release::Path { .. }) => format!(" ({})", release.short()),
+        _ => String::new(),
+    };
     ContenderRecord {
         id: entrant.name(),
         base: contender.id.clone(),
+        release: release.cloned(),
         name: contender.name.clone(),
         language: contender.language.clone(),
         kind: contender.kind,
@@ -391,7 +438,9 @@ fn record(entrant: &Entrant) -> ContenderRecord {
         licence: contender.licence.clone(),
         notes: notes(entrant),
         runtime: said.map(|description| description.runtime.clone()),
-        version: said.and_then(|description| description.version.clone()),
+        version: said
+            .and_then(|description| description.version.clone())
+            .map(|version| version + &working_copy),
         toolchain: said.map(|description| description.toolchain.clone()),
         flags: said.map(|description| description.flags.clone()),
         program: said.map(|_| build::program(contender)),
@@ -450,7 +499,8 @@ fn check_unchanged(
         );
     }
     for before in run.contenders.iter().filter(ready) {
-        let choices = project.choose(std::slice::from_ref(&before.base))?;
+        let release = before.release.as_ref().map(|release| format!("@{}", release.choice()));
+        let choices = project.choose(&[before.base.clone() + &release.unwrap_or_default()])?;
         let entrants = get_ready(&choices, quiet, interrupted)?;
         let now = record(&entrants[0]);
         if let Some(reason) = &now.absent {

@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let mut prober = Prober::default();
     let (mut packages, mut by_hand) = (BTreeSet::new(), BTreeSet::new());
     for choice in project.choose(&options.contenders)? {
-        let missing = prober.missing(choice.contender);
+        let missing = prober.missing(&choice.contender);
         let wanted = !options.contenders.is_empty() || !is_left_out(&missing);
         for requirement in missing {
             if requirement.debian.is_empty() {
@@ -58,7 +58,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if !options.dry_run {
         let mut prober = Prober::default();
         for choice in project.choose(&options.contenders)? {
-            let still: Vec<_> = prober.missing(choice.contender);
+            let still: Vec<_> = prober.missing(&choice.contender);
             if options.contenders.is_empty() && is_left_out(&still) {
                 continue;
             }

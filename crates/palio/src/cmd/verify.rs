@@ -12,7 +12,7 @@ use palio_protocol::salt::mix;
 use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
 use crate::machine;
-use crate::plan::Plan;
+use crate::plan::{Plan, Shadows};
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord};
 use crate::runner::build::Prober;
 use crate::runner::conformance;
@@ -21,7 +21,7 @@ use crate::workload::{Preset, Settings, Workload, settings_text};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Only these contenders: `[NAME=]ID[@KNOB=VALUE]…`
+    /// Only these contenders: `[NAME=]ID[@version=VERSION|@path=PATH][@KNOB=VALUE]…`
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
     /// Only these workloads, or families of them
@@ -142,6 +142,7 @@ fn plan<'a>(
         threads: Some(threads),
         cores,
         reference: None,
+        shadows: Shadows::default(),
     })
 }
 

@@ -33,7 +33,7 @@ pub struct Change {
     /// Time in B ÷ time in A, each divided by the anchor's time in its run if there is an anchor;
     /// `None` if it did not complete in both.
     pub ratio: Option<Interval>,
-    /// The larger noise floor of the two races.
+    /// The largest noise floor of the two races, and of the contender in them where it has one.
     pub noise_floor: Option<f64>,
     /// The verdict in a word, or why there is none.
     pub note: String,
@@ -206,8 +206,13 @@ fn change(
     is_anchored: bool,
 ) -> Change {
     let ([x, y], [before, after]) = (races, entries);
-    let floors = races.map(|race| race.noise_floor.and_then(|floor| floor.ratio));
-    let noise_floor = floors[0].zip(floors[1]).map(|(a, b)| a.max(b));
+    let floors = [x.noise_floor, y.noise_floor].into_iter();
+    let floors =
+        floors.chain([before, after].map(|e| e.noise_floor).into_iter().filter(Option::is_some));
+    let noise_floor = floors
+        .map(|floor| floor.and_then(|floor| floor.ratio))
+        .reduce(|a, b| Some(a?.max(b?)))
+        .flatten();
     let mut change = Change {
         workload: y.workload.clone(),
         threads: y.threads,

@@ -57,6 +57,7 @@ const ENTRIES: &[&str] = &[
     "doubts",
     "salted",
     "samples_kept",
+    "own_noise_floor_ratio",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -162,6 +163,7 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.text(&entry.doubts.join("; "));
     out.number(Some(race.salted));
     out.number(Some(entry.sample_ns.len()));
+    out.number(entry.noise_floor.and_then(|floor| floor.ratio));
     out.end();
 }
 

@@ -308,6 +308,7 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
             .zip(blocks(race, other))
             .and_then(|(own, other)| RatioInterval::between(&own, &other));
         let Some(ratio) = ratio else { continue };
+        let floor = own_floor(own, &floor).with(&own_floor(other, &floor));
         let verdict = Verdict::of(&ratio, &floor, EquivalenceMargin::default());
         slower |= verdict == Verdict::Slower;
         undecided |= verdict == Verdict::Inconclusive;
@@ -341,6 +342,12 @@ fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<Remark> {
         entry.doubts.iter().map(doubt).collect()
     };
     entries.flat_map(of).collect()
+}
+
+/// The floor of a contender, or that of the race where it has no shadow.
+fn own_floor(entry: &Entry, of_race: &NoiseFloor) -> NoiseFloor {
+    let Some(own) = entry.noise_floor else { return *of_race };
+    bounded(&own.shadow).map_or_else(NoiseFloor::unknown, NoiseFloor::of)
 }
 
 fn bounded(interval: &Interval) -> Option<RatioInterval> {

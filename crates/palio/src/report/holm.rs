@@ -33,10 +33,14 @@ pub(super) fn adjust(report: &mut Report) {
     let count = |is: fn(&Verdict) -> bool| {
         u32::try_from(all.iter().filter(|verdict| is(verdict)).count()).unwrap_or(u32::MAX)
     };
+    let least: Vec<f64> =
+        all.iter().map(|verdict| stats::least_p_value(verdict.blocks as usize)).collect();
     let told_apart = ToldApart {
         comparisons: count(|_| true),
         plain: count(Verdict::tells_apart),
         holm: count(Verdict::stands),
+        blocks_min: u32::try_from(stats::holm_blocks_min(all.len(), LEVEL)).unwrap_or(u32::MAX),
+        could_stand: stats::holm(&least).iter().any(|&holm| holm <= LEVEL),
         corrected: false,
     };
     report.told_apart = (told_apart.comparisons > 0).then_some(told_apart);
@@ -56,14 +60,22 @@ pub fn correct(report: &mut Report) {
 }
 
 impl ToldApart {
-    /// `of 40 comparisons with a reference 31 …`.
+    /// `Of 40 comparisons with a reference 31 …`.
     pub(super) fn text(&self) -> String {
         let of = units::plural(self.comparisons as usize, "comparison");
         let (plain, holm) = (self.plain, self.holm);
+        let said = format!(
+            "Of {of} with a reference {plain} say faster or slower, each at 95 % by itself"
+        );
+        if !self.could_stand {
+            let shown = if self.corrected { "; none is shown as a verdict" } else { "" };
+            return format!(
+                "{said}. Whether they stand together cannot be told here: Holm's correction for {of} takes {} or \
+                 more{shown}.",
+                units::plural(self.blocks_min as usize, "block")
+            );
+        }
         let shown = if self.corrected { "; only these are shown as verdicts" } else { "" };
-        format!(
-            "Of {of} with a reference {plain} say faster or slower, each at 95 % by itself; {holm} of them stand together \
-             after Holm's correction{shown}."
-        )
+        format!("{said}; {holm} of them stand together after Holm's correction{shown}.")
     }
 }

@@ -357,6 +357,9 @@ fn setting(out: &mut String, report: &Report) {
         run.seed,
         text(&run.palio_version)
     );
+    if let Some(disturbance) = &run.disturbance {
+        let _ = writeln!(out, "- Disturbed blocks: {}", text(disturbance));
+    }
     let _ = writeln!(out, "\n```sh\n{}\n```", printable(&run.command));
 }
 

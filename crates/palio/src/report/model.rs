@@ -38,6 +38,10 @@ pub struct Run {
     pub preset: Preset,
     /// Blocks planned for every race.
     pub blocks: u32,
+    /// By which rule blocks that others disturbed were repeated, and how many were; `None` without
+    /// such a rule.
+    #[serde(default)]
+    pub disturbance: Option<String>,
     /// Seed of the order of contenders and of the bootstrap.
     pub seed: u64,
     /// `finished`, or `partial` when it was interrupted or is still going on.
@@ -103,13 +107,13 @@ pub struct Race {
     pub entries: Vec<Entry>,
 }
 
-/// The reference against itself: no verdict below this.
+/// A contender against itself, of a race its reference: no verdict below this.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
     /// At least 1: a difference smaller than this factor is noise. `None` when too few blocks were
     /// run to tell.
     pub ratio: Option<f64>,
-    /// The reference's shadow ÷ the reference.
+    /// The contender's shadow ÷ the contender.
     pub shadow: Interval,
 }
 
@@ -134,6 +138,9 @@ pub struct Verdict {
     /// The same after Holm's correction for all comparisons of the run.
     #[serde(default)]
     pub holm: Option<f64>,
+    /// Blocks in which both were measured.
+    #[serde(default)]
+    pub blocks: u32,
 }
 
 /// The verdicts of a run, counted.
@@ -145,6 +152,12 @@ pub struct ToldApart {
     pub plain: u32,
     /// Those of them that stand after Holm's correction.
     pub holm: u32,
+    /// The fewest blocks with which one of so many comparisons can stand after Holm's correction.
+    #[serde(default)]
+    pub blocks_min: u32,
+    /// Whether any of these could have stood, with the blocks that it has.
+    #[serde(default)]
+    pub could_stand: bool,
     /// Whether verdicts that do not stand have been taken back.
     pub corrected: bool,
 }
@@ -195,6 +208,10 @@ pub struct Entry {
     pub distribution: Option<Distribution>,
     pub ratio_to_best: Option<Interval>,
     pub ratio_to_reference: Option<Verdict>,
+    /// Its own shadow ÷ itself; `None` without a shadow of its own. A comparison is judged by the
+    /// wider floor of its two sides, and by that of the reference where a side has none.
+    #[serde(default)]
+    pub noise_floor: Option<NoiseFloor>,
     /// The last third of the samples of an invocation ÷ the first third; `None` where there are too
     /// few samples, or where the maximum is ranked.
     #[serde(default)]

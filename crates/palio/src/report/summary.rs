@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
+use crate::disturbance;
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
@@ -45,6 +46,7 @@ fn header(run: &RunRecord) -> Run {
         suite: header.suite.clone(),
         preset: header.preset,
         blocks: header.blocks,
+        disturbance: disturbance::sentence(run),
         seed: header.seed,
         state: state.to_owned(),
         started_at: header.started_at.clone(),
@@ -166,7 +168,10 @@ struct MeasuredRace<'a> {
     cells: Vec<MeasuredCell<'a>>,
     /// The cell shown for each contender: the fastest variant that completed, or the first.
     chosen: Vec<usize>,
+    /// Of the reference.
     floor: stats::NoiseFloor,
+    /// Of the contender of each cell, if it has a shadow.
+    floors: Vec<Option<stats::NoiseFloor>>,
     reference: Option<usize>,
 }
 
@@ -196,20 +201,18 @@ impl<'a> MeasuredRace<'a> {
             .iter()
             .copied()
             .find(|&index| is_reference(&cells[index]) && cells[index].is_ok());
-        let floor = cells
-            .iter()
-            .find(|cell| cell.cell.shadow && cell.is_ok())
-            .and_then(|shadow| {
-                let twin = cells.iter().find(|cell| {
-                    !cell.cell.shadow
-                        && cell.cell.contender == shadow.cell.contender
-                        && cell.cell.variant == shadow.cell.variant
-                        && cell.is_ok()
-                })?;
-                Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
-            })
-            .unwrap_or_else(stats::NoiseFloor::unknown);
-        Self { race, cells, chosen, floor, reference }
+        let floors: Vec<_> =
+            cells.iter().map(|cell| own_floor(&cells, &cell.cell.contender)).collect();
+        let referred = cells.iter().position(is_reference).and_then(|index| floors[index]);
+        let floor = referred.unwrap_or_else(stats::NoiseFloor::unknown);
+        Self { race, cells, chosen, floor, floors, reference }
+    }
+
+    /// The floor of a comparison between two cells. A contender without a shadow has that of the
+    /// reference.
+    fn pair_floor(&self, a: usize, b: usize) -> stats::NoiseFloor {
+        let [a, b] = [a, b].map(|index| self.floors[index].unwrap_or(self.floor));
+        a.with(&b)
     }
 
     fn race(&self, run: &RunRecord) -> Race {
@@ -225,7 +228,12 @@ impl<'a> MeasuredRace<'a> {
             .partition(|&i| is_baseline(i));
         let blocks: Vec<BlockTimes> =
             ok.iter().filter_map(|&index| self.cells[index].blocks.clone()).collect();
-        let ranking = Ranking::of(&blocks, &self.floor);
+        let floors: Vec<_> = ok
+            .iter()
+            .filter(|&&index| self.cells[index].blocks.is_some())
+            .map(|&index| self.pair_floor(index, index))
+            .collect();
+        let ranking = Ranking::with_floors(&blocks, &floors);
         let mut entries: Vec<Entry> =
             self.chosen.iter().map(|&index| self.entry(run, index)).collect();
         for (&index, standing) in ok.iter().zip(&ranking.standings) {
@@ -278,10 +286,7 @@ impl<'a> MeasuredRace<'a> {
             ops: race.ops,
             statistic: race.statistic,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
-            noise_floor: self.floor.a_a().map(|shadow| NoiseFloor {
-                ratio: Some(self.floor.ratio()).filter(|ratio| ratio.is_finite()),
-                shadow: interval(&shadow),
-            }),
+            noise_floor: noise_floor(&self.floor),
             origin: race.origin.clone(),
             cautions: self.cautions(run),
             entries,
@@ -369,7 +374,7 @@ impl<'a> MeasuredRace<'a> {
             let values: Option<Vec<u64>> = cell
                 .invocations
                 .iter()
-                .filter(|i| i.block.is_some())
+                .filter(|i| i.block.is_some() && !i.disturbed)
                 .map(|i| of(&i.resources))
                 .collect();
             values.filter(|values| !values.is_empty())
@@ -396,6 +401,9 @@ impl<'a> MeasuredRace<'a> {
             distribution: measured.distribution(),
             ratio_to_best: None,
             ratio_to_reference: self.against_reference(index),
+            noise_floor: self.floors[index]
+                .filter(|_| measured.is_ok())
+                .and_then(|f| noise_floor(&f)),
             drift: measured.drift().map(|drift| interval(&drift.ratio())),
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),
             sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
@@ -453,6 +461,8 @@ impl<'a> MeasuredRace<'a> {
         if !cell.is_ok() {
             return None;
         }
+        let count = |blocks: usize| u32::try_from(blocks).unwrap_or(u32::MAX);
+        let times = cell.blocks.as_ref()?;
         if index == reference {
             return Some(Verdict {
                 point: 1.0,
@@ -461,17 +471,16 @@ impl<'a> MeasuredRace<'a> {
                 verdict: VerdictWord::Reference,
                 p: None,
                 holm: None,
+                blocks: count(times.measured()),
             });
         }
-        let (times, reference) = (cell.blocks.as_ref()?, twin.blocks.as_ref()?);
+        let reference = twin.blocks.as_ref()?;
         let ratio = RatioInterval::between(times, reference)?;
         let Interval { point, lo, hi } = interval(&ratio);
         let p = stats::p_value(times, reference);
-        Some(Verdict { point, lo, hi, verdict: word(self.verdict(&ratio)), p, holm: None })
-    }
-
-    fn verdict(&self, ratio: &RatioInterval) -> stats::Verdict {
-        stats::Verdict::of(ratio, &self.floor, EquivalenceMargin::default())
+        let floor = self.pair_floor(index, self.reference?);
+        let (verdict, blocks) = (word(judge(&ratio, &floor)), count(ratio.blocks));
+        Some(Verdict { point, lo, hi, verdict, p, holm: None, blocks })
     }
 
     fn predictions(&self) -> Vec<CheckedPrediction> {
@@ -483,14 +492,12 @@ impl<'a> MeasuredRace<'a> {
         let check = |prediction: &Prediction| {
             let (left, right) = (&prediction.order.left, &prediction.order.right);
             let ratio = find(left).zip(find(right)).and_then(|(a, b)| {
-                RatioInterval::between(
-                    self.cells[a].blocks.as_ref()?,
-                    self.cells[b].blocks.as_ref()?,
-                )
+                let [x, y] = [a, b].map(|index| self.cells[index].blocks.as_ref());
+                Some((RatioInterval::between(x?, y?)?, self.pair_floor(a, b)))
             });
             let (seen, held) = match &ratio {
                 None => (format!("{left} and {right} did not both complete"), None),
-                Some(ratio) => {
+                Some((ratio, floor)) => {
                     let bound = |value: f64| {
                         if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() }
                     };
@@ -500,7 +507,7 @@ impl<'a> MeasuredRace<'a> {
                         bound(ratio.lo),
                         bound(ratio.hi)
                     );
-                    (seen, self.holds(prediction, ratio))
+                    (seen, holds(prediction, ratio, floor))
                 }
             };
             CheckedPrediction {
@@ -519,24 +526,45 @@ impl<'a> MeasuredRace<'a> {
         };
         self.race.predictions.iter().map(check).collect()
     }
+}
 
-    /// `None` where the data do not decide.
-    fn holds(&self, prediction: &Prediction, ratio: &RatioInterval) -> Option<bool> {
-        match prediction.order.relation {
-            Relation::Faster => match self.verdict(ratio) {
-                stats::Verdict::Faster => Some(true),
-                stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
-                stats::Verdict::Inconclusive => None,
-            },
-            Relation::Close => {
-                let (low, high) = (1.0 / prediction.within, prediction.within);
-                if ratio.lo >= low && ratio.hi <= high {
-                    Some(true)
-                } else if ratio.hi < low || ratio.lo > high {
-                    Some(false)
-                } else {
-                    None
-                }
+/// The floor of `contender`, from its shadow and the cell that this repeats.
+fn own_floor(cells: &[MeasuredCell<'_>], contender: &str) -> Option<stats::NoiseFloor> {
+    let mut ok = cells.iter().filter(|cell| cell.cell.contender == contender && cell.is_ok());
+    let shadow = ok.clone().find(|cell| cell.cell.shadow)?;
+    let twin = ok.find(|cell| !cell.cell.shadow && cell.cell.variant == shadow.cell.variant)?;
+    Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
+}
+
+fn noise_floor(floor: &stats::NoiseFloor) -> Option<NoiseFloor> {
+    let ratio = Some(floor.ratio()).filter(|ratio| ratio.is_finite());
+    Some(NoiseFloor { ratio, shadow: interval(&floor.a_a()?) })
+}
+
+fn judge(ratio: &RatioInterval, floor: &stats::NoiseFloor) -> stats::Verdict {
+    stats::Verdict::of(ratio, floor, EquivalenceMargin::default())
+}
+
+/// `None` where the data do not decide.
+fn holds(
+    prediction: &Prediction,
+    ratio: &RatioInterval,
+    floor: &stats::NoiseFloor,
+) -> Option<bool> {
+    match prediction.order.relation {
+        Relation::Faster => match judge(ratio, floor) {
+            stats::Verdict::Faster => Some(true),
+            stats::Verdict::Slower | stats::Verdict::Equivalent => Some(false),
+            stats::Verdict::Inconclusive => None,
+        },
+        Relation::Close => {
+            let (low, high) = (1.0 / prediction.within, prediction.within);
+            if ratio.lo >= low && ratio.hi <= high {
+                Some(true)
+            } else if ratio.hi < low || ratio.lo > high {
+                Some(false)
+            } else {
+                None
             }
         }
     }
@@ -595,9 +623,7 @@ impl CpuSums {
     /// `None` if the CPU time of a sample could not be read.
     fn of(cell: &CellRecord) -> Option<Self> {
         let mut sums = Self { user_us: 0.0, sys_us: 0.0, elapsed_us: 0.0, iterations: 0.0 };
-        let raced =
-            cell.invocations.iter().filter(|i| i.block.is_some() && i.outcome == Outcome::Ok);
-        for sample in raced.flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
+        for sample in cell.raced().flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
             sums.user_us += sample.user_us? as f64;
             sums.sys_us += sample.sys_us? as f64;
             sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;

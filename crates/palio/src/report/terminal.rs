@@ -67,6 +67,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
         run.id, run.preset, run.seed, run.started_at
     );
     paper.prose(out, "", &facts);
+    if let Some(disturbance) = &run.disturbance {
+        paper.prose(out, "", disturbance);
+    }
     if run.state != "finished" {
         let text = format!("This run is {}: what is pending has not been raced yet.", run.state);
         let _ = writeln!(out, "{}", paper.paint(Ink::Bad, &text));

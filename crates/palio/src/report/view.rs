@@ -284,12 +284,25 @@ impl Race {
             .collect()
     }
 
+    /// The floors of contenders other than the reference that ran beside a shadow.
+    fn own_floors(&self) -> String {
+        let others =
+            self.entries.iter().filter(|entry| Some(&entry.contender) != self.reference.as_ref());
+        let floors = others.filter_map(|entry| {
+            let factor = entry.noise_floor?.ratio.map_or("unknown".to_owned(), units::factor);
+            Some(format!("{} {factor}", printable(&entry.contender)))
+        });
+        let floors = floors.collect::<Vec<_>>().join(", ");
+        if floors.is_empty() { floors } else { format!("; of contenders: {floors}") }
+    }
+
     pub(super) fn noise_text(&self) -> String {
         let shadow =
             |i: Interval| format!("{} {}", units::fine(i.point), units::fine_limits(i.lo, i.hi));
         match self.noise_floor {
             Some(NoiseFloor { ratio: Some(ratio), shadow: i }) => {
-                format!("{} (shadow ÷ reference {})", units::factor(ratio), shadow(i))
+                let others = self.own_floors();
+                format!("{} (shadow ÷ reference {}){others}", units::factor(ratio), shadow(i))
             }
             Some(NoiseFloor { ratio: None, shadow: i }) => {
                 format!("unknown, too few blocks (shadow ÷ reference {})", shadow(i))

@@ -21,6 +21,8 @@ use sha2::{Digest, Sha256};
 use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::excerpt::Excerpt;
+use crate::runner::{cargo_copy, cmake_prefix};
+use crate::workload::Settings;
 
 /// The end of a failed build's output that is shown.
 const LOG_SHOWN_BYTES: u64 = 2 * 1024;
@@ -48,7 +50,7 @@ pub enum Freshness {
 /// Answers probes, each distinct one asked once, and gives up when the user interrupts.
 #[derive(Debug, Default)]
 pub struct Prober {
-    known: BTreeMap<Vec<String>, bool>,
+    known: BTreeMap<(Settings, Vec<String>), bool>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -58,18 +60,22 @@ impl Prober {
         Self { known: BTreeMap::new(), interrupted }
     }
 
-    pub fn has(&mut self, requirement: &Requirement) -> bool {
-        if let Some(&known) = self.known.get(&requirement.probe) {
+    /// Whether `requirement` is there, for a build with these variables.
+    fn has(&mut self, requirement: &Requirement, variables: &Settings) -> bool {
+        let question = (variables.clone(), requirement.probe.clone());
+        if let Some(&known) = self.known.get(&question) {
             return known;
         }
-        let present = output_of(&requirement.probe, Path::new("."), &self.interrupted).is_ok();
-        self.known.insert(requirement.probe.clone(), present);
+        let spoken = converse(&requirement.probe, variables, Path::new("."), "", &self.interrupted);
+        let present = spoken.is_ok_and(|spoken| spoken.status == Some(0));
+        self.known.insert(question, present);
         present
     }
 
     /// What `contender` needs and this machine lacks.
     pub fn missing<'a>(&mut self, contender: &'a Contender) -> Vec<&'a Requirement> {
-        contender.requires.iter().filter(|requirement| !self.has(requirement)).collect()
+        let has = |requirement: &&Requirement| !self.has(requirement, &contender.build_variables);
+        contender.requires.iter().filter(has).collect()
     }
 }
 
@@ -114,7 +120,7 @@ pub fn output_of(
     interrupted: &AtomicBool,
 ) -> Result<String, String> {
     let name = command.join(" ");
-    let spoken = converse(command, directory, "", interrupted)?;
+    let spoken = converse(command, &Settings::new(), directory, "", interrupted)?;
     match spoken.status {
         Some(0) => Ok(spoken.stdout),
         Some(status) => {
@@ -124,12 +130,13 @@ pub fn output_of(
     }
 }
 
-/// Runs a short command, gives it `stdin`, and waits for its end.
+/// Runs a short command with these variables besides, gives it `stdin`, and waits for its end.
 ///
 /// # Errors
 /// It cannot be started, takes too long or is interrupted.
 pub(super) fn converse(
     command: &[String],
+    variables: &Settings,
     directory: &Path,
     stdin: &str,
     interrupted: &AtomicBool,
@@ -137,6 +144,7 @@ pub(super) fn converse(
     let name = command.join(" ");
     let mut child = Command::new(&command[0])
         .args(&command[1..])
+        .envs(variables)
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -224,10 +232,12 @@ pub fn build(contender: &Contender, prober: &mut Prober) -> Result<Freshness, (O
         not_built(format!("cannot make the folder {}: {error}", contender.target.display()))
     })?;
     let log_path = contender.target.join(format!("{}.log", contender.id));
-    for command in &contender.build_commands {
-        run_logged(command, &contender.build_directory, &log_path, &prober.interrupted)
-            .map_err(not_built)?;
+    let prepared =
+        cargo_copy::prepare(contender).map_err(|error| not_built(format!("{error:#}")))?;
+    for command in prepared.iter().chain(&contender.build_commands) {
+        run_logged(contender, command, &log_path, &prober.interrupted).map_err(not_built)?;
     }
+    cmake_prefix::check(contender).map_err(not_built)?;
     // A stamp that cannot be written costs a needless build the next time, and nothing else.
     let _ = fs::write(&stamp_path, stamp);
     Ok(Freshness::Built)
@@ -240,16 +250,17 @@ fn executable_is_there(contender: &Contender) -> bool {
 }
 
 fn run_logged(
+    contender: &Contender,
     command: &[String],
-    directory: &Path,
     log_path: &Path,
     interrupted: &AtomicBool,
 ) -> Result<(), String> {
-    let name = command.join(" ");
+    let (name, directory) = (command.join(" "), &contender.build_directory);
     let log = |error: std::io::Error| format!("cannot write {}: {error}", log_path.display());
     let mut file = fs::File::create(log_path).map_err(log)?;
     let mut child = Command::new(&command[0])
         .args(&command[1..])
+        .envs(&contender.build_variables)
         .current_dir(directory)
         // Palio itself may be run by cargo, whose settings must not reach a contender's build.
         .env_remove("CARGO_TARGET_DIR")
@@ -292,8 +303,8 @@ fn run_logged(
     ))
 }
 
-/// A hash of the build commands, of the variables that decide what they build, and of path, size
-/// and time of every input file.
+/// A hash of the build commands, of the release and the variables that decide what they build, and
+/// of path, size and time of every input file.
 fn stamp(contender: &Contender) -> String {
     let mut files = Vec::new();
     for input in &contender.build_inputs {
@@ -303,6 +314,7 @@ fn stamp(contender: &Contender) -> String {
     files.dedup();
     let mut hash = Sha256::new();
     hash.update(format!("{:?}", contender.build_commands));
+    hash.update(format!("{:?}{:?}", contender.build_variables, contender.release));
     for name in &contender.build_environment {
         hash.update(format!("{name}={:?}\n", std::env::var_os(name)));
     }
@@ -393,8 +405,16 @@ pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
             differ(&claims, &says)
         )));
     }
-    if description.version.is_none() {
+    let Some(version) = &description.version else {
         return Err(not_built(format!("it does not know the version of {}", description.runtime)));
+    };
+    if let Some(chosen) = &contender.release
+        && !chosen.release.is_of(version)
+    {
+        return Err(not_built(format!(
+            "it was to be built with {}, but says that it is linked with {} {version}",
+            chosen.release, description.runtime
+        )));
     }
     Ok(description)
 }

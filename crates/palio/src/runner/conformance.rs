@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::runner::build::{Spoken, converse};
 use crate::runner::invocation::STATUS_UNSUPPORTED;
+use crate::workload::Settings;
 
 /// One session that every harness must get right.
 #[derive(Clone, Debug, Deserialize)]
@@ -53,7 +54,7 @@ impl Vector {
         // Nothing here is worth an orderly end: Ctrl-C simply ends Palio.
         let never = AtomicBool::new(false);
         let Spoken { status, stdout, stderr } =
-            converse(&command, Path::new("."), &self.stdin, &never)?;
+            converse(&command, &Settings::new(), Path::new("."), &self.stdin, &never)?;
         if self.optional && status == Some(STATUS_UNSUPPORTED) && stdout.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,8 @@
 //! Everything that starts processes: probes, builds and invocations.
 
 pub mod build;
+mod cargo_copy;
+mod cmake_prefix;
 pub mod conformance;
 pub mod excerpt;
 pub mod install;
@@ -8,6 +10,7 @@ pub mod invocation;
 pub mod process;
 pub mod race;
 pub mod schedule;
+pub mod working_copy;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 
+use crate::disturbance::Outside;
+use crate::machine::CpuClock;
 use crate::plan::{self, block_order};
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
-use crate::runner::{invocation, schedule};
+use crate::runner::{children_cpu_s, invocation, own_cpu_s, schedule};
 use crate::store::{Lease, Store};
 
 /// The events that the loop reports to its watcher.
@@ -162,7 +164,11 @@ impl RaceLoop<'_> {
         let mut block = 0;
         while self.needs_block(block) {
             let blocks = planned.max(block + 1);
-            for (position, cell) in (0_u32..).zip(block_order(seed, self.index, block, cells)) {
+            let watch = self.watch(block);
+            // A repeated block has the order of the one that it stands for, so that the mirror
+            // stays whole.
+            let place = self.run.races[self.index].undisturbed(block);
+            for (position, cell) in (0_u32..).zip(block_order(seed, self.index, place, cells)) {
                 let record = &self.run.races[self.index].cells[cell];
                 let raced = record
                     .invocations
@@ -196,6 +202,7 @@ impl RaceLoop<'_> {
                     return Ok(End::Interrupted);
                 }
             }
+            self.judge(block, watch)?;
             block += 1;
         }
         for cell in 0..cells {
@@ -208,17 +215,38 @@ impl RaceLoop<'_> {
         Ok(End::Finished)
     }
 
+    /// Starts to watch the machine for a block that is about to begin; not for one that was begun
+    /// before an interruption, of which nobody saw the whole.
+    fn watch(&self, block: u32) -> Option<Watch> {
+        self.run.header.repeat?;
+        let race = &self.run.races[self.index];
+        let mut invocations = race.cells.iter().flat_map(|cell| &cell.invocations);
+        let is_new = !invocations.any(|invocation| invocation.block == Some(block));
+        is_new.then(Watch::start)?
+    }
+
+    /// Judges a block by what the machine did in it, once.
+    fn judge(&mut self, block: u32, watch: Option<Watch>) -> Result<()> {
+        let race = &mut self.run.races[self.index];
+        let is_judged = race.blocks.iter().any(|judged| judged.block == block);
+        let Some(rule) = self.run.header.repeat.filter(|_| !is_judged) else { return Ok(()) };
+        race.blocks.push(rule.judge(block, watch.and_then(|watch| watch.end()), &race.blocks));
+        race.mark_disturbed();
+        self.store.update_race(&self.run.header.id, self.index, race)
+    }
+
     /// Whether another block follows the first `done`. What is stored of these decides, so that a
     /// resumed run decides alike.
     fn needs_block(&self, done: u32) -> bool {
         let header = &self.run.header;
         let race = &self.run.races[self.index];
+        let (all, done) = (done, race.undisturbed(done));
         if done < header.blocks {
             return true;
         }
         let races = race.cells.iter().any(|cell| cell.outcome == Outcome::Pending);
         let Some(goal) = header.until_floor.filter(|_| races) else { return false };
-        race.floor_after(done).is_some_and(|floor| goal.needs_block(header.blocks, done, &floor))
+        race.floor_after(all).is_some_and(|floor| goal.needs_block(header.blocks, done, &floor))
     }
 
     /// Stores an invocation, and takes a contender that failed out of the race.
@@ -236,6 +264,7 @@ impl RaceLoop<'_> {
             salt: Some(salt),
             outcome: result.outcome,
             detail: result.detail.clone(),
+            disturbed: false,
             resources: result.resources,
             spans: result.spans,
             dropped: None,
@@ -289,6 +318,27 @@ impl RaceLoop<'_> {
             done: (done, all),
             remaining,
         });
+    }
+}
+
+/// The machine's CPU accounting when a block began.
+struct Watch {
+    clock: CpuClock,
+    own_s: f64,
+    start: Instant,
+}
+
+impl Watch {
+    /// `None` where the system does not tell.
+    fn start() -> Option<Self> {
+        let own_s = children_cpu_s() + own_cpu_s();
+        Some(Self { clock: CpuClock::now()?, own_s, start: Instant::now() })
+    }
+
+    fn end(self) -> Option<Outside> {
+        let used = CpuClock::now()?.since(&self.clock);
+        let own_s = children_cpu_s() + own_cpu_s() - self.own_s;
+        Outside::of(&used, own_s, self.start.elapsed().as_secs_f64())
     }
 }
 

@@ -63,6 +63,14 @@ impl NoiseFloor {
         Self { ratio: f64::INFINITY, bias: f64::INFINITY, a_a: None }
     }
 
+    /// The floor of a comparison between two contenders that each have one: the wider of both, in
+    /// both of its numbers.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let wider = if other.ratio > self.ratio { other } else { self };
+        Self { ratio: wider.ratio, bias: self.bias.max(other.bias), a_a: wider.a_a }
+    }
+
     /// The floor to print above a table, a ratio of at least [`MIN_FLOOR`]: the end of the A/A
     /// interval that lies farther from 1. Infinite if the noise is unknown.
     #[must_use]
@@ -143,6 +151,16 @@ mod tests {
         assert!(!floor.clears(&ratio(9.0, 8.0, 10.0)));
         let short = NoiseFloor::measure(&times(&[1.0; 4]), &times(&[1.0; 4]));
         assert_eq!(short.ratio(), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_floor_of_two_is_the_wider_in_each_number() {
+        let a = NoiseFloor { ratio: 1.05, bias: 1.04, a_a: None };
+        let b = NoiseFloor { ratio: 1.20, bias: 1.02, a_a: None };
+        for both in [a.with(&b), b.with(&a)] {
+            assert_eq!((both.ratio, both.bias), (1.20, 1.04));
+        }
+        assert_eq!(a.with(&NoiseFloor::unknown()).ratio(), f64::INFINITY);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use floor::{HEADLINE_FLOOR_MAX, MIN_FLOOR, NoiseFloor};
 pub use goal::FloorGoal;
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
-pub use significance::{holm, p_value};
+pub use significance::{holm, holm_blocks_min, least_p_value, p_value};
 pub use statistic::Statistic;
 pub use summary::{InvalidSamples, Summary, location_ns, quantile};
 pub use totals::{InvalidRatios, Total, Totals};

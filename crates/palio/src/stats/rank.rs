@@ -45,7 +45,13 @@ impl Ranking {
     /// larger than for one pair (simulated in `docs/methodology.md`).
     #[must_use]
     pub fn of(contenders: &[BlockTimes], floor: &NoiseFloor) -> Self {
-        let pairs = Pairs::compare(contenders, floor);
+        Self::with_floors(contenders, &vec![*floor; contenders.len()])
+    }
+
+    /// The same where every contender has a floor of its own: that of a pair is the wider of both.
+    #[must_use]
+    pub fn with_floors(contenders: &[BlockTimes], floors: &[NoiseFloor]) -> Self {
+        let pairs = Pairs::compare(contenders, floors);
         let n = contenders.len();
         let bounds: Vec<(usize, usize)> = (0..n)
             .map(|i| {
@@ -83,7 +89,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn compare(contenders: &[BlockTimes], floor: &NoiseFloor) -> Self {
+    fn compare(contenders: &[BlockTimes], floors: &[NoiseFloor]) -> Self {
         let n = contenders.len();
         let mut pairs = Self { n, ratios: vec![None; n * n], sides: vec![None; n * n] };
         for i in 0..n {
@@ -93,7 +99,7 @@ impl Pairs {
                 };
                 pairs.ratios[i * n + j] = Some(ratio);
                 pairs.ratios[j * n + i] = Some(ratio.inverse());
-                let side = floor.side(&ratio);
+                let side = floors[i].with(&floors[j]).side(&ratio);
                 pairs.sides[i * n + j] = side;
                 pairs.sides[j * n + i] = side.map(|side| match side {
                     Side::Faster => Side::Slower,
@@ -194,6 +200,19 @@ mod tests {
     fn a_chain_of_ties_shares_a_rank_and_shows_its_ends_in_the_intervals() {
         let ranking = Ranking::of(&field(&[1.0, 1.008, 1.016], 5), &quiet());
         assert_eq!(places(&ranking), [(1, 2, 1), (1, 3, 1), (2, 3, 1)]);
+    }
+
+    #[test]
+    fn a_noisy_contender_is_not_ranked_apart_by_less_than_its_own_floor() {
+        let noisy = BlockTimes::new([1.0, 1.2, 1.0, 0.8, 1.0].map(Some)).unwrap();
+        let noisy = NoiseFloor::measure(&field(&[1.0], 5)[0], &noisy);
+        let field = field(&[1.0, 1.1, 1.1], 5);
+        let bounds = |ranking: Ranking| {
+            ranking.standings.iter().map(|standing| (standing.lo, standing.hi)).collect::<Vec<_>>()
+        };
+        assert_eq!(bounds(Ranking::of(&field, &quiet())), [(1, 1), (2, 3), (2, 3)]);
+        let ranking = Ranking::with_floors(&field, &[quiet(), noisy, quiet()]);
+        assert_eq!(bounds(ranking), [(1, 2), (1, 3), (2, 3)]);
     }
 
     #[test]

@@ -33,6 +33,20 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// The least that [`p_value`] can be with so many blocks: all differences on one side.
+#[must_use]
+pub fn least_p_value(blocks: usize) -> f64 {
+    2.0_f64.powi(1 - i32::try_from(blocks).unwrap_or(i32::MAX)).min(1.0)
+}
+
+/// The fewest blocks with which any of `comparisons` can stand at `level` after Holm's correction,
+/// if all have as many: the least p-value must stand for all of them.
+#[must_use]
+pub fn holm_blocks_min(comparisons: usize, level: f64) -> usize {
+    let fits = |&blocks: &usize| comparisons as f64 * least_p_value(blocks) <= level;
+    (1..).find(fits).unwrap_or(usize::MAX)
+}
+
 /// A difference of 0 counts for the smaller side: against a verdict.
 fn sign_test(differences: &[f64]) -> f64 {
     let above = differences.iter().filter(|&&d| d > 0.0).count();
@@ -111,6 +125,26 @@ mod tests {
     fn many_blocks_are_no_problem() {
         let logs: Vec<f64> = (0..200).map(|x| f64::from(x % 7) - 1.5).collect();
         assert!((0.0..1e-3).contains(&p(&logs)), "{}", p(&logs));
+    }
+
+    #[test]
+    fn no_difference_is_clearer_than_the_least() {
+        for n in 1..=30 {
+            let least = p(&vec![1.0; n]);
+            assert!((least_p_value(n) / least - 1.0).abs() < 1e-9, "{n}");
+        }
+        assert_eq!([least_p_value(0), least_p_value(1)], [1.0, 1.0]);
+    }
+
+    #[test]
+    fn one_block_fewer_than_the_fewest_is_not_enough() {
+        // One comparison: 2 ÷ 2^6 = 3.1 %. Forty: 80 ÷ 2^11 = 3.9 %.
+        assert_eq!([1, 2, 40].map(|count| holm_blocks_min(count, 0.05)), [6, 7, 11]);
+        for count in 1..300 {
+            let blocks = holm_blocks_min(count, 0.05);
+            let stands = |blocks| holm(&vec![least_p_value(blocks); count])[0] <= 0.05;
+            assert!(stands(blocks) && !stands(blocks - 1), "{count}");
+        }
     }
 
     #[test]

@@ -215,6 +215,19 @@ impl Store {
         })
     }
 
+    /// Replaces what is stored of a race beside its cells, as when a block of it ends.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn update_race(&mut self, run: &str, race: usize, record: &RaceRecord) -> Result<()> {
+        let description = RaceRecord { cells: Vec::new(), ..record.clone() };
+        self.write("a block", |transaction| {
+            let sql = "UPDATE race SET description = ?3 WHERE run = ?1 AND position = ?2";
+            transaction.execute(sql, params![run, i64::try_from(race)?, json(&description)?])?;
+            Ok(())
+        })
+    }
+
     /// Replaces a run's header, as when it finishes.
     ///
     /// # Errors
@@ -329,7 +342,9 @@ impl Store {
             .map(|row| {
                 let (race_id, description) = row?;
                 let race: RaceRecord = from_json(&description)?;
-                Ok(RaceRecord { cells: self.load_cells(race_id)?, ..race })
+                let mut race = RaceRecord { cells: self.load_cells(race_id)?, ..race };
+                race.mark_disturbed();
+                Ok(race)
             })
             .collect::<Result<_>>()?;
         Ok(RunRecord { header: from_json(&header)?, contenders: from_json(&contenders)?, races })
@@ -383,6 +398,8 @@ impl Store {
                 salt: row.get::<_, Option<i64>>(12)?.map(i64::cast_unsigned),
                 outcome: word(&row.get::<_, String>(4)?)?,
                 detail: row.get(5)?,
+                // Follows from the race's blocks.
+                disturbed: false,
                 resources: Resources {
                     wall_us: number(6)?.unwrap_or(0),
                     user_us: number(7)?,

@@ -54,7 +54,7 @@ pub(super) fn rank(race: &mut Race, reference: Option<String>, is_bounded: bool)
                 () if lo > 0.95 && hi < 1.05 => VerdictWord::Equivalent,
                 () => VerdictWord::Inconclusive,
             };
-            Verdict { point: i.point, lo: i.lo, hi: i.hi, verdict, p: None, holm: None }
+            Verdict { point: i.point, lo: i.lo, hi: i.hi, verdict, p: None, holm: None, blocks: 5 }
         });
     }
     race.noise_floor = against.map(|_| NoiseFloor {

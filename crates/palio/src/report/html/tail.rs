@@ -245,6 +245,9 @@ pub(super) fn reproduce(out: &mut String, report: &Report) {
         "Blocks",
         report.blocks_text().trim_end_matches("blocks").trim_end_matches("block").trim(),
     );
+    if let Some(disturbance) = &run.disturbance {
+        fact("Disturbed blocks", disturbance);
+    }
     fact("Seed", &run.seed.to_string());
     fact("Started", &run.started_at);
     fact("Finished", run.finished_at.as_deref().unwrap_or("not yet"));

@@ -1,0 +1,109 @@
+//! Blocks that other processes disturb are repeated, by a rule that looks at the machine alone.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use support::{Fake, Palio, Project, cells, entry};
+
+/// Keeps a processor busy until it is dropped: a process outside of the race, as Palio sees it.
+struct Load {
+    ends: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Load {
+    fn start() -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (0..count).map(|_| {
+            let ends = Arc::clone(&ends);
+            std::thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        });
+        Self { threads: threads.collect(), ends }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// Two blocks that are long enough to be judged.
+fn race(project: &Project) -> Palio {
+    project.race().set("--reference", "good").set("--budget", "400")
+}
+
+fn blocks(stored: &Value) -> Vec<Value> {
+    stored["races"][0]["blocks"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn disturbed_blocks_are_repeated_so_often_stored_and_left_out() {
+    let project = Project::good_and(Fake::new("bad"));
+    let load = Load::start();
+    let run = race(&project).set("--outside-max", "5").set("--repeats-max", "1").run().exits(0);
+    drop(load);
+    let (report, stored) = (run.json(), project.stored());
+    let repeated: Vec<_> =
+        blocks(&stored).iter().map(|block| block["repeated"].as_bool().unwrap()).collect();
+    assert_eq!(repeated, [true, false, false], "{:#?}", blocks(&stored));
+    assert!(blocks(&stored).iter().all(|block| block["outside"].as_f64().unwrap() > 0.05));
+    for cell in cells(&stored) {
+        let raced = cell["invocations"].as_array().unwrap().iter().filter(|i| i["block"].is_u64());
+        let disturbed: Vec<_> = raced.map(|i| i["disturbed"] == true).collect();
+        assert_eq!(disturbed, [true, false, false]);
+    }
+    let good = entry(&report, "good");
+    let used: Vec<_> = good["sample_block"].as_array().unwrap().to_vec();
+    assert!(!used.contains(&0.into()) && used.contains(&1.into()) && used.contains(&2.into()));
+    assert_eq!(entry(&report, "bad")["ratio_to_reference"]["blocks"], 2);
+    // The block that stands for another has its order, so that the mirror is whole.
+    let starts = project.starts();
+    let [first, second, third] = [0, 1, 2].map(|block| &starts[2 + 3 * block..5 + 3 * block]);
+    assert_eq!(first, second);
+    assert_eq!(third.iter().rev().collect::<Vec<_>>(), first.iter().collect::<Vec<_>>());
+    let said = "others may take 5 % of the CPU time in a block: 3 judged, 1 disturbed and repeated \
+                (at most 1 in a race), 2 disturbed and kept";
+    assert_eq!(report["run"]["disturbance"], said);
+    for format in ["markdown", "terminal", "html"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("1 disturbed and repeated"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_rule_that_allows_all_repeats_nothing_and_without_a_rule_nothing_is_judged() {
+    let project = Project::good_and(Fake::new("bad"));
+    let report = race(&project).set("--outside-max", "100").run().exits(0).json();
+    assert_eq!(blocks(&project.stored()).len(), 2);
+    assert_eq!(entry(&report, "good")["sample_block"].as_array().unwrap().last(), Some(&1.into()));
+    let report = race(&project).run().exits(0).json();
+    assert!(blocks(&project.stored()).is_empty() && report["run"]["disturbance"].is_null());
+}
+
+#[test]
+fn what_is_too_short_to_judge_is_said_and_counts() {
+    let project = Project::new().with(Fake::new("good"));
+    let report = project.race().set("--outside-max", "0").run().exits(0).json();
+    let said = report["run"]["disturbance"].as_str().unwrap();
+    assert!(said.contains("0 judged, 0 disturbed"), "{said}");
+    assert!(said.contains("2 could not be judged (too short, resumed, or not told"), "{said}");
+}
+
+#[test]
+fn a_share_that_is_none_is_refused() {
+    for percent in ["-1", "101", "much"] {
+        let run = Project::new().palio(&["run", &format!("--outside-max={percent}")]).run();
+        run.fails_with(&["--outside-max", "percent from 0 to 100"]);
+    }
+}

@@ -14,6 +14,8 @@
 //! Of what goes, its number and its sums stay, so that CPU time and the share of the time that
 //! samples account for are those of all.
 
+use std::path::Path;
+
 use crate::record::{Dropped, InvocationRecord, Outcome, RunRecord, SampleRecord};
 
 /// Fewer samples than this of each process have no median that says what is typical.
@@ -29,6 +31,17 @@ pub fn thin(run: &mut RunRecord, most: u32) {
     }
     if any {
         run.header.thinned = Some(run.header.thinned.map_or(most, |before| before.min(most)));
+    }
+}
+
+/// Names what the commands of all cells have below `folder` from there on.
+pub fn without_folder(run: &mut RunRecord, folder: &Path) {
+    for cell in run.races.iter_mut().flat_map(|race| &mut race.cells) {
+        for word in &mut cell.command {
+            if let Ok(rest) = Path::new(&*word).strip_prefix(folder) {
+                *word = rest.to_string_lossy().into_owned();
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use super::project::open_store;
+use super::project::{open_store, root};
 use super::{Places, say};
 use crate::store;
 use crate::thin;
@@ -18,7 +18,8 @@ pub(super) struct Options {
     /// The bundle to write, compressed if its name ends in `.gz`; `-` is standard output
     file: PathBuf,
     /// Keep at most N measured samples of each process, evenly spaced in the order of execution,
-    /// and no warm-up. Reports of such a bundle say so
+    /// and no warm-up, and name executables from the project's folder on. Reports of such a
+    /// bundle say so
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(thin::MOST_MIN)..))]
     thin: Option<u32>,
 }
@@ -28,6 +29,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let mut run = store.load(&store.resolve(&options.run)?)?;
     if let Some(most) = options.thin {
         thin::thin(&mut run, most);
+        // Of no use to who reads it elsewhere, and nobody's business.
+        if let Ok(root) = root(places).and_then(|root| Ok(root.canonicalize()?)) {
+            thin::without_folder(&mut run, &root);
+        }
     }
     let bundle = store::export(&run)?;
     if options.file.as_os_str() == "-" {

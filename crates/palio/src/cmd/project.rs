@@ -22,7 +22,7 @@ pub(super) struct Project {
 }
 
 /// The folder with the catalogue and the contenders.
-fn root(places: &Places) -> Result<PathBuf> {
+pub(super) fn root(places: &Places) -> Result<PathBuf> {
     let is_root =
         |folder: &Path| folder.join("workloads").is_dir() && folder.join("contenders").is_dir();
     if let Some(root) = &places.root {

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, exit};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, raise};
+use nix::sys::signal::{Signal, kill, raise};
+use nix::unistd::getppid;
 use palio_protocol::harness::{Contender, serve_args};
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
@@ -172,7 +173,7 @@ impl Fake {
             say_for_ever("workload x");
         }
         if self.fault("describe-grandchild").is_some() {
-            self.leave_grandchild(true);
+            self.leave_grandchild("escaped");
         }
         if self.fault("describe-garbage").is_some() {
             return say("Usage: fake [OPTIONS]");
@@ -221,7 +222,7 @@ impl Fake {
             nix::unistd::dup2_stderr(null).expect("a descriptor can be replaced");
         }
         if let Some(kind) = self.fault("grandchild") {
-            self.leave_grandchild(kind == "escaped");
+            self.leave_grandchild(kind);
         }
         let mut taken = 0;
         for line in io::stdin().lock().lines() {
@@ -307,6 +308,16 @@ impl Fake {
         if self.at("eat-memory", number) {
             eat_memory();
         }
+        if self.at("child-eats-memory", number) {
+            let this_file = std::env::current_exe().expect("this file");
+            let child = Command::new(this_file).arg("--eat-memory").spawn();
+            let _ = child.expect("a process can be started").wait();
+        }
+        if self.at("kill-parent", number) {
+            // And then no end of its own.
+            let _ = kill(getppid(), Signal::SIGKILL);
+            self.meet("orphan");
+        }
         if self.at("segfault", number) {
             eprintln!("fake: about to touch what is not mine");
             die_of(Signal::SIGSEGV);
@@ -353,14 +364,21 @@ impl Fake {
         }
     }
 
-    /// Starts a process that keeps both output pipes open; escaped, it is outside the group that
-    /// Palio kills.
-    fn leave_grandchild(&self, escaped: bool) {
-        let mut command = Command::new(std::env::current_exe().expect("this file"));
+    /// Starts a process that keeps both output pipes open; escaped, it is in another group; as a
+    /// daemon, it is in another session, and a child of nobody here.
+    fn leave_grandchild(&self, kind: &str) {
+        let this_file = std::env::current_exe().expect("this file");
+        let mut command;
+        if kind == "daemon" {
+            command = Command::new("setsid");
+            command.arg("--fork").arg(this_file);
+        } else {
+            command = Command::new(this_file);
+        }
         command.args(["--state".as_ref(), self.state.as_os_str(), "--linger".as_ref()]);
         let (mut here, there) = UnixStream::pair().expect("a pair of sockets");
         command.stdin(OwnedFd::from(there));
-        if escaped {
+        if kind == "escaped" {
             command.process_group(0);
         }
         let child = command.spawn().expect("a process can be started");
@@ -468,6 +486,7 @@ fn main() -> ExitCode {
                 stay(stream);
                 return ExitCode::SUCCESS;
             }
+            "--eat-memory" => eat_memory(),
             "--describe" => describe = true,
             _ => rest.push(option),
         }

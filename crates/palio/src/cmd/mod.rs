@@ -22,6 +22,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::runner::warden;
+
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower
 /// contender.
 const EXIT_CHECK_FAILED: u8 = 1;
@@ -105,6 +107,9 @@ enum Command {
 
 /// Runs the command line; the whole of `main`.
 pub fn main() -> ExitCode {
+    if let Some(code) = warden::take_part() {
+        return code;
+    }
     let cli = Cli::parse();
     match dispatch(cli) {
         Ok(code) => code,

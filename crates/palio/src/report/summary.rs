@@ -1,6 +1,6 @@
 //! From a stored run to a report: where samples become medians, ratios, ranks and verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
@@ -437,6 +437,9 @@ impl<'a> MeasuredRace<'a> {
         if self.race.model == Model::ForkJoin {
             doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
         }
+        // Of a process that ended well, this is what it left behind.
+        let remarks: BTreeSet<&String> = cell.raced().filter_map(|i| i.detail.as_ref()).collect();
+        doubts.extend(remarks.into_iter().cloned());
         // The fastest way to do the work is shown, which must not hide that another one failed.
         let failed = self.cells.iter().map(|other| other.cell).filter(|other| {
             self.cells[index].is_ok()

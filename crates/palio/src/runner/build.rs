@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::excerpt::Excerpt;
+use crate::runner::warden::{self, Manner};
 use crate::runner::{cargo_copy, cmake_prefix};
 use crate::workload::Settings;
 
@@ -34,6 +35,8 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// itself. Seconds, because the thread that reads it may itself wait for a processor: what it has
 /// not read by then is taken for never said.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
+/// How long a build may take to end when it is asked to, before it is killed.
+const BUILD_GRACE: Duration = Duration::from_secs(5);
 /// How often a build is looked at; builds are not timed.
 const BUILD_WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -142,8 +145,8 @@ pub(super) fn converse(
     interrupted: &AtomicBool,
 ) -> Result<Spoken, String> {
     let name = command.join(" ");
-    let mut child = Command::new(&command[0])
-        .args(&command[1..])
+    let manner = Manner { grace: Duration::ZERO, accounts: false };
+    let mut child = warden::command(command, manner)
         .envs(variables)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -170,9 +173,16 @@ pub(super) fn converse(
             Ok(None) | Err(_) => break None,
         }
     };
-    // Most of what still holds the pipes dies here; for the rest there is a time limit.
-    let _ = killpg(group, Signal::SIGKILL);
-    let _ = child.wait();
+    // Without a warden, most of what still holds the pipes dies here; for the rest there is a time
+    // limit.
+    if status.is_none() {
+        warden::kill(&mut child);
+    } else if !warden::is_on() {
+        let _ = killpg(group, Signal::SIGKILL);
+    }
+    if status.is_none_or(|status| status.code().is_none()) {
+        warden::clear();
+    }
     let [stdout, stderr] = [stdout, stderr].map(|pipe| {
         let mut text = Vec::new();
         while let Some(Ok(piece)) = pipe.as_ref().map(|pieces| pieces.recv_timeout(PIPE_GRACE)) {
@@ -258,8 +268,10 @@ fn run_logged(
     let (name, directory) = (command.join(" "), &contender.build_directory);
     let log = |error: std::io::Error| format!("cannot write {}: {error}", log_path.display());
     let mut file = fs::File::create(log_path).map_err(log)?;
-    let mut child = Command::new(&command[0])
-        .args(&command[1..])
+    // As a terminal would: a build that is asked to end leaves no half-written file behind, a killed
+    // one may.
+    let manner = Manner { grace: BUILD_GRACE, accounts: false };
+    let mut child = warden::command(command, manner)
         .envs(&contender.build_variables)
         .current_dir(directory)
         // Palio itself may be run by cargo, whose settings must not reach a contender's build.
@@ -281,8 +293,6 @@ fn run_logged(
         }
         if interrupted.load(Ordering::Relaxed) && !told {
             told = true;
-            // As a terminal would: a build that is asked to end leaves no half-written file behind,
-            // a killed one may.
             let id = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
             let _ = kill(id, Signal::SIGTERM);
         }
@@ -290,6 +300,9 @@ fn run_logged(
     };
     if status.success() {
         return Ok(());
+    }
+    if status.code().is_none() {
+        warden::clear();
     }
     let length = file.metadata().map_err(log)?.len();
     let mut tail = Vec::new();

@@ -24,6 +24,20 @@ impl Excerpt {
         self.left_out_bytes += excess as u64;
     }
 
+    /// Takes the last line away, with the empty one before it, if `read` knows it.
+    pub fn take_last_line<T>(&mut self, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let text: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
+        let text = text.strip_suffix(b"\n")?;
+        let start = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let known = read(std::str::from_utf8(&text[start..]).ok()?)?;
+        // The line, its end, and the end of what precedes it.
+        let taken = text.len() - start + 1 + usize::from(start > 0);
+        let from_tail = taken.min(self.tail.len());
+        self.tail.truncate(self.tail.len() - from_tail);
+        self.head.truncate(self.head.len() - (taken - from_tail));
+        Some(known)
+    }
+
     /// The text, with a mark where something is left out, and without what would move or colour a
     /// terminal.
     pub fn text(&self) -> String {
@@ -86,5 +100,20 @@ mod tests {
         assert_eq!(excerpt(&[b"\x1b[31mred\x1b[0m\x07\x00 \xff\tend"]).text(), "red \u{fffd}\tend");
         assert_eq!(shown("a\u{1b}[2J"), "a\\u{1b}[2J");
         assert_eq!(shown(&"9".repeat(100)), "9".repeat(80) + "…");
+    }
+
+    #[test]
+    fn the_last_line_is_taken_if_it_is_known() {
+        let number = |line: &str| line.strip_prefix("n=")?.parse::<u32>().ok();
+        for length in [0, 1, SIDE_BYTES - 3, SIDE_BYTES, 3 * SIDE_BYTES] {
+            let mut excerpt = Excerpt::default();
+            let text = "x".repeat(length);
+            excerpt.push(text.as_bytes());
+            excerpt.push(b"\nn=7\n");
+            let before = excerpt.text();
+            assert_eq!(excerpt.take_last_line(number), Some(7));
+            assert_eq!(before, format!("{}\nn=7", excerpt.text()));
+            assert_eq!(excerpt.take_last_line(number), None);
+        }
     }
 }

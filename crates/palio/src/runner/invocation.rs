@@ -110,7 +110,7 @@ impl<'a> Conversation<'a> {
         };
         let mut per_iteration_ns = Vec::with_capacity(samples as usize);
         let mut lines = Lines::default();
-        let (start, cpu_before_ns) = (Instant::now(), self.process.cpu_ns());
+        let (cpu_before_ns, start) = (self.process.cpu_ns(), Instant::now());
         self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         for number in 1..=samples + 1 {
             match self.answer() {
@@ -231,6 +231,7 @@ impl<'a> Conversation<'a> {
         }
         let (outcome, detail) = verdict(self.failure.as_ref(), &ending, self.samples.len());
         let failed = outcome != Outcome::Ok;
+        let detail = detail.or_else(|| left_behind(ending.left_behind));
         Finished {
             outcome,
             detail,
@@ -293,6 +294,15 @@ impl Lines {
     }
 }
 
+/// What is said of a process that did all it should, but not alone.
+fn left_behind(processes: u64) -> Option<String> {
+    match processes {
+        0 => None,
+        1 => Some("left 1 process behind, which was killed".to_owned()),
+        more => Some(format!("left {more} processes behind, which were killed")),
+    }
+}
+
 /// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
 fn missing_events(statistic: Statistic, unit: &str, sample: &Sample) -> Option<String> {
     match sample.distribution {
@@ -332,6 +342,9 @@ fn verdict(
             let reason =
                 ending.stderr.lines().last().unwrap_or("it says that it does not support this");
             (Outcome::Unsupported, shown(reason))
+        }
+        Some(Failure::Broken(Broken::Ended)) if ending.no_start.is_some() => {
+            (Outcome::Crashed, ending.no_start.clone().unwrap_or_default())
         }
         Some(Failure::Broken(Broken::Ended)) if ending.forced => (
             Outcome::Crashed,

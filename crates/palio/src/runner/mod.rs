@@ -10,6 +10,8 @@ pub mod invocation;
 pub mod process;
 pub mod race;
 pub mod schedule;
+mod tree;
+pub mod warden;
 pub mod working_copy;
 
 use std::path::Path;

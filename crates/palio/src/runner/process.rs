@@ -1,11 +1,11 @@
-//! One process of a contender: started in a group of its own, spoken to by lines, watched, and
-//! always reaped.
+//! One process of a contender: started below a warden, spoken to by lines, watched, and always
+//! reaped, with all that descends from it.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ use nix::unistd::Pid;
 
 use crate::record::Resources;
 use crate::runner::excerpt::Excerpt;
+use crate::runner::tree;
+use crate::runner::warden::{self, Account, Manner};
 
 /// How often memory, time and interruption are looked at while a contender is silent. Each look
 /// costs some 20 µs.
@@ -28,7 +30,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 /// escaped its group could go on filling it for ever.
 const LAST_READS_MAX: u32 = 256;
 
-/// What a process may take; beyond it, its whole group is killed.
+/// What a process may take, with all that descend from it; beyond it, they are killed.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub deadline: Instant,
@@ -63,6 +65,10 @@ pub struct Ending {
     /// Why it was not waited for any longer, other than the time that it took.
     pub broken: Option<Broken>,
     pub stderr: String,
+    /// Why it could not even be started.
+    pub no_start: Option<String>,
+    /// How many processes it left behind, which were killed.
+    pub left_behind: u64,
     pub resources: Resources,
 }
 
@@ -123,8 +129,8 @@ impl Process {
     pub fn start(command: &[String], timeout: Duration, memory_mib: u64) -> std::io::Result<Self> {
         let usage_before = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
         let started = Instant::now();
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
+        let manner = Manner { grace: Duration::ZERO, accounts: true };
+        let mut child = warden::command(command, manner)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -153,19 +159,36 @@ impl Process {
         })
     }
 
-    /// The process id, for whoever must find it again after a crash of Palio.
+    /// The id of the process that Palio has started, for whoever must find it again after a crash
+    /// of Palio.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// CPU time that the whole process has taken so far, in ns; `None` where the platform cannot
-    /// tell.
+    /// The contender's processes: its first one, and all that descend from it.
+    fn all(&self) -> Vec<u32> {
+        let below = tree::descendants(self.id());
+        if warden::is_on() { below } else { [vec![self.id()], below].concat() }
+    }
+
+    /// CPU time that all processes of the contender have taken so far, in ns; `None` where the
+    /// platform cannot tell. That of one that ended counts when its parent has waited for it, to
+    /// the next clock tick.
     pub fn cpu_ns(&self) -> Option<u64> {
         #[cfg(any(target_os = "linux", target_os = "freebsd"))]
         {
-            let id = Pid::from_raw(i32::try_from(self.id()).ok()?);
-            let time = nix::time::clock_getcpuclockid(id).ok()?.now().ok()?;
-            u64::try_from(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).ok()
+            let tick_ns = 1_000_000_000 / ticks_a_second()?;
+            let mut all_ns = None;
+            for id in self.all() {
+                let Ok(pid) = i32::try_from(id).map(Pid::from_raw) else { continue };
+                // One that has just ended has no clock.
+                let Ok(clock) = nix::time::clock_getcpuclockid(pid) else { continue };
+                let Ok(time) = clock.now() else { continue };
+                let ns = u64::try_from(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).ok()?;
+                let waited_for_ns = tree::waited_for_ticks(id) * tick_ns;
+                all_ns = Some(all_ns.unwrap_or(0) + ns + waited_for_ns);
+            }
+            all_ns
         }
         #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
         None
@@ -206,13 +229,12 @@ impl Process {
     /// kernel's own `ru_maxrss` starts from Palio's size, since a process inherits it when it is
     /// started.
     pub fn note_peak_memory(&mut self) {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.id())) else {
-            return;
-        };
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        self.max_rss_kib = self.max_rss_kib.max(peak);
+        let all = self.all();
+        let together = |name| all.iter().filter_map(|&id| tree::size_kib(id, name)).sum::<u64>();
+        let alone = all.iter().filter_map(|&id| tree::size_kib(id, "VmHWM")).max();
+        // What several have at a time is known only at the times of the looks.
+        let several = (all.len() > 1).then(|| together("VmRSS"));
+        self.max_rss_kib = self.max_rss_kib.max(alone).max(several);
     }
 
     /// Waits for output of any kind, at most until the next look at its memory; reads what there
@@ -305,11 +327,10 @@ impl Process {
         if self.pending.len() > LINE_BYTES_MAX { Err(Broken::Flood) } else { Ok(()) }
     }
 
-    /// Ends it: closes its input and waits for its end, or kills its group if that takes too long
-    /// or if `at_once` says so. Whatever it left in its group is killed too.
+    /// Ends it: closes its input and waits for its end, or kills it if that takes too long or if
+    /// `at_once` says so. Whatever it left behind is killed too.
     pub fn end(mut self, at_once: bool, interrupted: &AtomicBool) -> Ending {
         self.close_input();
-        let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
         let (mut status, mut stray, mut broken) = (None, None, None);
         if !at_once {
             let deadline = Instant::now() + QUIT_GRACE;
@@ -324,11 +345,20 @@ impl Process {
             }
         }
         let forced = status.is_none() && !at_once;
-        // An error says that nothing is left to kill.
-        let _ = killpg(group, Signal::SIGKILL);
-        let status = status.or_else(|| self.child.wait().ok());
+        if !warden::is_on() {
+            let group = Pid::from_raw(i32::try_from(self.id()).unwrap_or(i32::MAX));
+            // An error says that nothing is left to kill.
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+        let status = status.or_else(|| warden::kill(&mut self.child));
         self.reaped = true;
         broken = broken.or_else(|| self.read_what_is_left().err());
+        let account = self.stderr_kept.take_last_line(|line| line.parse::<Account>().ok());
+        let no_start = self.stderr_kept.take_last_line(warden::no_start);
+        if account.is_none() && no_start.is_none() {
+            // Its warden was killed, or there is none.
+            warden::clear();
+        }
         let unfinished = || {
             (!self.pending.is_empty()).then(|| String::from_utf8_lossy(&self.pending).into_owned())
         };
@@ -338,7 +368,9 @@ impl Process {
             stray: stray.or_else(|| self.lines.pop_front()).or_else(unfinished),
             broken: broken.filter(|reason| !matches!(reason, Broken::TimedOut(_) | Broken::Ended)),
             stderr: self.stderr_kept.text(),
-            resources: self.resources(),
+            no_start,
+            left_behind: account.map_or(0, |account| account.left_behind),
+            resources: self.resources(account),
         }
     }
 
@@ -376,7 +408,18 @@ impl Process {
         Ok(())
     }
 
-    fn resources(&self) -> Resources {
+    fn resources(&self, account: Option<Account>) -> Resources {
+        let wall_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if let Some(account) = account {
+            return Resources {
+                wall_us,
+                user_us: Some(account.user_us),
+                sys_us: Some(account.sys_us),
+                max_rss_kib: self.max_rss_kib,
+                voluntary_switches: Some(account.voluntary_switches),
+                involuntary_switches: Some(account.involuntary_switches),
+            };
+        }
         // Palio reaps one child at a time, so the growth of its children's usage is this child's,
         // threads and waited-for grandchildren included: what `wait4` would say, without the unsafe
         // call.
@@ -388,7 +431,7 @@ impl Process {
             time.tv_sec() * 1_000_000 + time.tv_usec()
         }
         Resources {
-            wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            wall_us,
             user_us: grown(|usage| us(usage.user_time())),
             sys_us: grown(|usage| us(usage.system_time())),
             max_rss_kib: self.max_rss_kib,
@@ -401,9 +444,14 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
-            let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
-            let _ = killpg(group, Signal::SIGKILL);
-            let _ = self.child.wait();
+            warden::kill(&mut self.child);
         }
     }
+}
+
+/// Clock ticks in a second, which `/proc` counts in.
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+fn ticks_a_second() -> Option<u64> {
+    let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
+    u64::try_from(ticks).ok().filter(|&ticks| ticks > 0)
 }

@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, killpg};
@@ -102,6 +103,9 @@ fn birth(id: u32) -> Option<String> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 
+/// How long what an earlier Palio left running has to end with all that descends from it.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(2);
+
 fn end_leftover(earlier: &str) {
     let Some((id, born)) = earlier.lines().nth(1).and_then(|line| line.split_once(' ')) else {
         return;
@@ -110,7 +114,14 @@ fn end_leftover(earlier: &str) {
     if birth(id).as_deref() == Some(born)
         && let Ok(group) = i32::try_from(id)
     {
-        // It was started as the leader of its group.
-        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        // It was started as the leader of its group, and is a warden where there are any, which ends
+        // what it watches before it ends itself.
+        let group = Pid::from_raw(group);
+        let _ = killpg(group, Signal::SIGTERM);
+        let deadline = Instant::now() + LEFTOVER_GRACE;
+        while birth(id).as_deref() == Some(born) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = killpg(group, Signal::SIGKILL);
     }
 }

@@ -200,9 +200,9 @@ fn headlines(
     bundles: &impl Bundles,
 ) -> Result<String, String> {
     let mut lines = vec![
-        "| suite | rows | geometric mean | first | tied | not decided | behind | worst row | ratio | fastest other |"
+        "| suite | rows that count | left out | geometric mean | first | tied | not decided | behind | worst row | ratio | fastest other |"
             .to_owned(),
-        "|---|--:|--:|--:|--:|--:|--:|---|--:|---|".to_owned(),
+        "|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|".to_owned(),
     ];
     for name in bundles.names() {
         let all = bundles.headlines(&name, &[])?;
@@ -222,9 +222,10 @@ fn headlines(
             },
         );
         lines.push(format!(
-            "| [{name}]({}.md) | {} | {} | {} | {} | {} | {} | {worst} |",
+            "| [{name}]({}.md) | {} | {} | {} | {} | {} | {} | {} | {worst} |",
             link(document, &name),
             rows.len(),
+            headline["left_out"].as_array().map_or(0, Vec::len),
             headline["geometric_mean"].as_f64().map_or(NONE.into(), ratio),
             headline["first"],
             headline["tied"],
@@ -316,7 +317,7 @@ mod tests {
     #[test]
     fn tables_over_all_bundles_have_links_from_where_they_stand() {
         let table = said("headlines own without twin").unwrap().unwrap();
-        let line = "| [nio](../../docs/results/nio.md) | 1 | 0.050 | 1 | 2 | 3 | 4 | a\\|b · 2 threads | 1.50 | go |";
+        let line = "| [nio](../../docs/results/nio.md) | 1 | 2 | 0.050 | 1 | 2 | 3 | 4 | a\\|b · 2 threads | 1.50 | go |";
         assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [line]);
         let table = said("reports").unwrap().unwrap();
         assert!(

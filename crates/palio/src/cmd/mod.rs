@@ -14,6 +14,7 @@ mod run;
 mod setup;
 mod show;
 mod verify;
+mod warden;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -21,8 +22,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-
-use crate::runner::warden;
 
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower
 /// contender.

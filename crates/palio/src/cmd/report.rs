@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::project::open_store;
 use super::run::write_file;
 use super::{Places, colour, columns, import, say};
+use crate::contender::Kind;
 use crate::report::headline::Headline;
 use crate::report::{Report, csv, holm, html, json, markdown, summary, terminal};
 
@@ -22,8 +23,8 @@ pub(super) struct Options {
     /// The run of this bundle instead of a stored one; no database is touched
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     bundle: Option<PathBuf>,
-    /// Only this: the contenders, or `all` of them, each against the best of all others over all
-    /// races of the run; as text or as JSON
+    /// Only this: the contenders, or `all` that are ranked, each against the best of all others
+    /// over all races of the run; as text or as JSON
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
     headline: Vec<String>,
     /// A contender that is none of the others, such as another variant of the same runtime
@@ -87,8 +88,11 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
 
 fn headlines(options: &Options, report: &Report) -> Result<String> {
     let ids: Vec<&str> = if options.headline == ["all"] {
-        let ids = report.contenders.iter().map(|contender| contender.id.as_str());
-        ids.filter(|id| !options.without.iter().any(|other| other == id)).collect()
+        let ranked = report.contenders.iter().filter(|known| known.kind != Kind::Baseline);
+        ranked
+            .map(|known| known.id.as_str())
+            .filter(|id| !options.without.iter().any(|other| other == id))
+            .collect()
     } else {
         options.headline.iter().map(String::as_str).collect()
     };

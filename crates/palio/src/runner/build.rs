@@ -268,8 +268,8 @@ fn run_logged(
     let (name, directory) = (command.join(" "), &contender.build_directory);
     let log = |error: std::io::Error| format!("cannot write {}: {error}", log_path.display());
     let mut file = fs::File::create(log_path).map_err(log)?;
-    // As a terminal would: a build that is asked to end leaves no half-written file behind, a killed
-    // one may.
+    // As a terminal would: a build that is asked to end leaves no half-written file behind, a
+    // killed one may.
     let manner = Manner { grace: BUILD_GRACE, accounts: false };
     let mut child = warden::command(command, manner)
         .envs(&contender.build_variables)

@@ -10,7 +10,7 @@ pub mod invocation;
 pub mod process;
 pub mod race;
 pub mod schedule;
-mod tree;
+pub mod tree;
 pub mod warden;
 pub mod working_copy;
 

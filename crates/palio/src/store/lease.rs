@@ -114,8 +114,8 @@ fn end_leftover(earlier: &str) {
     if birth(id).as_deref() == Some(born)
         && let Ok(group) = i32::try_from(id)
     {
-        // It was started as the leader of its group, and is a warden where there are any, which ends
-        // what it watches before it ends itself.
+        // It was started as the leader of its group, and is a warden where there are any, which
+        // ends what it watches before it ends itself.
         let group = Pid::from_raw(group);
         let _ = killpg(group, Signal::SIGTERM);
         let deadline = Instant::now() + LEFTOVER_GRACE;

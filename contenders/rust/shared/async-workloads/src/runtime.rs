@@ -85,8 +85,8 @@ pub trait AsyncRuntime: Sized + 'static {
     where
         F: Future<Output: Send + 'static> + Send + 'static;
 
-    /// Spawns, from a task, one that stays on one worker, where the runtime has such tasks; one like
-    /// any other elsewhere.
+    /// Spawns, from a task, one that stays on one worker, where the runtime has such tasks; one
+    /// like any other elsewhere.
     fn spawn_pinned<F>(task: F) -> Self::Join<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,

@@ -10,8 +10,10 @@ pub mod invocation;
 pub mod process;
 pub mod race;
 pub mod schedule;
-pub mod tree;
+mod tree;
 pub mod warden;
+#[cfg(target_os = "linux")]
+pub mod watch;
 pub mod working_copy;
 
 use std::path::Path;

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 ///
 /// A process whose parent has died belongs to the nearest ancestor that is a subreaper
 /// (`PR_SET_CHILD_SUBREAPER`), whatever its session and group.
-pub fn descendants(root: u32) -> Vec<u32> {
+pub(super) fn descendants(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(&id) = found.get(next) {
@@ -29,7 +29,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
 }
 
 /// Kills all processes below `root`, and returns how many there were.
-pub fn kill_descendants(root: u32) -> usize {
+pub(super) fn kill_descendants(root: u32) -> usize {
     let all = descendants(root);
     for id in all.iter().filter_map(|&id| i32::try_from(id).ok()) {
         // An error says that it is gone.
@@ -39,13 +39,13 @@ pub fn kill_descendants(root: u32) -> usize {
 }
 
 /// Whether it has ended, and only its parent has not asked for its status yet.
-pub fn is_zombie(id: u32) -> bool {
+pub(super) fn is_zombie(id: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { return true };
     fields(&stat).next() == Some("Z")
 }
 
 /// CPU time of all children that a process has waited for, in clock ticks.
-pub fn waited_for_ticks(id: u32) -> u64 {
+pub(super) fn waited_for_ticks(id: u32) -> u64 {
     let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { return 0 };
     // `cutime` and `cstime`: fields 16 and 17, of which the state is the third.
     fields(&stat).skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
@@ -58,7 +58,7 @@ fn fields(stat: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A size of a process in KiB, by its name in `/proc/ID/status`.
-pub fn size_kib(id: u32, name: &str) -> Option<u64> {
+pub(super) fn size_kib(id: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     status
         .lines()

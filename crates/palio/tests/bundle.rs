@@ -93,8 +93,8 @@ fn a_compressed_bundle_is_the_same_bundle() {
     project.palio(&["import", "plain.json.gz", "--db", "fourth.db"]).run().exits(0);
 }
 
-/// A report without what a thinned bundle may change: the samples, and what is computed of them one
-/// by one.
+/// A report without what a thinned bundle may change: the samples, what is computed of them one by
+/// one, and the folder that commands begin in.
 fn of_sums(mut report: serde_json::Value) -> serde_json::Value {
     report["run"]["thinned"].take();
     for race in report["races"].as_array_mut().unwrap() {
@@ -112,6 +112,7 @@ fn of_sums(mut report: serde_json::Value) -> serde_json::Value {
                 "sample_ns",
                 "sample_block",
                 "rank",
+                "by_hand",
             ] {
                 entry[field].take();
             }
@@ -138,6 +139,8 @@ fn a_thinned_bundle_says_so_and_keeps_every_sum() {
     assert_eq!(thinned["run"]["thinned"]["samples_per_process"], 5);
     let before = support::entry(&full, "good")["sample_ns"].as_array().unwrap().len();
     assert!(before > kept && good["samples"] == before, "{before}");
+    let by_hand = good["by_hand"].as_str().unwrap();
+    assert!(by_hand.contains("--state state/good "), "{by_hand}");
     assert_eq!(of_sums(thinned), of_sums(full));
 
     // What failed is evidence, and stays.

@@ -1,6 +1,7 @@
 //! The processes that descend from one, as Linux tells.
 
 use std::fs;
+use std::path::Path;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,22 +11,57 @@ use nix::unistd::Pid;
 /// A process whose parent has died belongs to the nearest ancestor that is a subreaper
 /// (`PR_SET_CHILD_SUBREAPER`), whatever its session and group.
 pub(super) fn descendants(root: u32) -> Vec<u32> {
+    // Some kernels are built without these lists (`CONFIG_PROC_CHILDREN`).
+    match Path::new("/proc/thread-self/children").exists() {
+        true => below(root, children),
+        false => {
+            let parents = parents();
+            below(root, |id| {
+                parents
+                    .iter()
+                    .filter(|(_, parent)| *parent == id)
+                    .map(|(child, _)| *child)
+                    .collect()
+            })
+        }
+    }
+}
+
+fn below(root: u32, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(&id) = found.get(next) {
         next += 1;
-        let Ok(threads) = fs::read_dir(format!("/proc/{id}/task")) else { continue };
-        for thread in threads.flatten() {
-            let Ok(text) = fs::read_to_string(thread.path().join("children")) else { continue };
-            for child in text.split_whitespace().filter_map(|word| word.parse().ok()) {
-                // They change while they are read.
-                if !found.contains(&child) {
-                    found.push(child);
-                }
+        for child in children(id) {
+            // They change while they are read.
+            if !found.contains(&child) {
+                found.push(child);
             }
         }
     }
     found.split_off(1)
+}
+
+fn children(id: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| numbers(&list)).collect()
+}
+
+fn numbers(text: &str) -> Vec<u32> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Every process of the system, and its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter_map(|id| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        Some((id, fields(&stat).nth(1)?.parse().ok()?))
+    })
+    .collect()
 }
 
 /// Kills all processes below `root`, and returns how many there were.
@@ -65,4 +101,32 @@ pub(super) fn size_kib(id: u32, name: &str) -> Option<u64> {
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"))?
         .parse()
         .ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_find_a_child_and_its_child() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It has started its own when it has said so.
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let all = parents();
+        let by_parents = below(child.id(), |id| {
+            all.iter().filter(|(_, parent)| *parent == id).map(|(child, _)| *child).collect()
+        });
+        assert_eq!(by_parents.len(), 1, "{by_parents:?}");
+        assert_eq!(by_parents, descendants(child.id()));
+        assert!(descendants(std::process::id()).contains(&by_parents[0]));
+        assert_eq!(kill_descendants(child.id()), 1);
+        // `wait` returns, and the shell with it.
+        assert!(child.wait().is_ok());
+        assert!(descendants(child.id()).is_empty());
+    }
 }

@@ -7,14 +7,19 @@ import (
 	"palio/contenders/go/harness"
 )
 
+// tasksAndYields is how many tasks there are, and how often each yields.
+func tasksAndYields(request *harness.Request) (tasks, yields uint64, err error) {
+	if tasks, err = request.Between("tasks", 0, countMax); err != nil {
+		return 0, 0, err
+	}
+	yields, err = request.Between("yields", 0, countMax)
+	return tasks, yields, err
+}
+
 // prepareYieldManyFromOutside is the row in which the harness's own goroutine spawns the tasks, and
 // receives from each.
 func prepareYieldManyFromOutside(request *harness.Request) (harness.Work, error) {
-	tasks, err := request.Between("tasks", 0, countMax)
-	if err != nil {
-		return harness.Work{}, err
-	}
-	yields, err := request.Between("yields", 0, countMax)
+	tasks, yields, err := tasksAndYields(request)
 	if err != nil {
 		return harness.Work{}, err
 	}
@@ -44,11 +49,7 @@ func yieldOften(yields uint64) (count uint64) {
 }
 
 func prepareYieldMany(request *harness.Request) (harness.Work, error) {
-	tasks, err := request.Between("tasks", 0, countMax)
-	if err != nil {
-		return harness.Work{}, err
-	}
-	yields, err := request.Between("yields", 0, countMax)
+	tasks, yields, err := tasksAndYields(request)
 	if err != nil {
 		return harness.Work{}, err
 	}

@@ -16,6 +16,7 @@ pub mod model;
 pub mod summary;
 pub mod terminal;
 
+mod cpu_sums;
 mod statistic;
 mod thinned;
 mod totals;

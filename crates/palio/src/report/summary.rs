@@ -6,6 +6,7 @@ use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
 use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
+use crate::report::cpu_sums::CpuSums;
 use crate::report::model::{
     CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
     Thinned, Verdict, VerdictWord,
@@ -437,8 +438,13 @@ impl<'a> MeasuredRace<'a> {
         if self.race.model == Model::ForkJoin {
             doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
         }
-        // Of a process that ended well, this is what it left behind.
-        let remarks: BTreeSet<&String> = cell.raced().filter_map(|i| i.detail.as_ref()).collect();
+        // Of a process that ended well, this is what it left behind; its shadow is the same program.
+        let is_same = |other: &&CellRecord| {
+            other.contender == cell.contender && other.variant == cell.variant
+        };
+        let same = self.cells.iter().map(|other| other.cell).filter(is_same);
+        let remarks: BTreeSet<&String> =
+            same.flat_map(CellRecord::raced).filter_map(|i| i.detail.as_ref()).collect();
         doubts.extend(remarks.into_iter().cloned());
         // The fastest way to do the work is shown, which must not hide that another one failed.
         let failed = self.cells.iter().map(|other| other.cell).filter(|other| {
@@ -610,34 +616,5 @@ fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// Sums over the measured samples whose CPU time is known.
-#[derive(Clone, Copy)]
-struct CpuSums {
-    user_us: f64,
-    sys_us: f64,
-    elapsed_us: f64,
-    iterations: f64,
-}
-
-impl CpuSums {
-    /// `None` if the CPU time of a sample could not be read.
-    fn of(cell: &CellRecord) -> Option<Self> {
-        let mut sums = Self { user_us: 0.0, sys_us: 0.0, elapsed_us: 0.0, iterations: 0.0 };
-        for sample in cell.raced().flat_map(|i| &i.samples).filter(|sample| !sample.warm_up) {
-            sums.user_us += sample.user_us? as f64;
-            sums.sys_us += sample.sys_us? as f64;
-            sums.elapsed_us += sample.elapsed_ns as f64 / 1000.0;
-            sums.iterations += f64::from(sample.batch);
-        }
-        for dropped in cell.dropped() {
-            sums.user_us += dropped.user_us? as f64;
-            sums.sys_us += dropped.sys_us? as f64;
-            sums.elapsed_us += dropped.elapsed_ns as f64 / 1000.0;
-            sums.iterations += dropped.iterations as f64;
-        }
-        (sums.iterations > 0.0).then_some(sums)
     }
 }

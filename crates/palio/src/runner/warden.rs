@@ -4,7 +4,9 @@
 //! It is Palio's own executable (`cmd/warden.rs`). Orphans of the command come to it, because it
 //! is a subreaper; when the command ends, or Palio does (`PR_SET_PDEATHSIG`), it kills whatever is
 //! left of them, and ends as the command did. Palio is a subreaper too: what a killed warden leaves
-//! comes to Palio, see [`clear`]. Only on Linux; elsewhere commands are killed by their group.
+//! comes to Palio, see [`clear`]. Where both are killed at once, a command is left with the end of
+//! its input, at which a contender that keeps the contract ends by itself. Only on Linux; elsewhere
+//! commands are killed by their group.
 
 use std::fmt;
 use std::process::{Child, Command, ExitStatus};
@@ -117,6 +119,10 @@ pub fn command(command: &[String], manner: Manner) -> Command {
 
 /// Kills what [`command`] has started, with all that descends from it, and waits for its end.
 pub fn kill(child: &mut Child) -> Option<ExitStatus> {
+    // Once it was waited for, its id may be another process's.
+    if let Ok(Some(status)) = child.try_wait() {
+        return Some(status);
+    }
     let id = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
     if is_on() {
         // An error says that it has ended.
@@ -134,13 +140,14 @@ pub fn kill(child: &mut Child) -> Option<ExitStatus> {
 }
 
 /// Kills what a killed warden has left to Palio. To be called when nothing runs that Palio has
-/// started.
+/// started. Gives up on what cannot be killed, such as a process that waits for a broken disk.
 pub fn clear() {
     #[cfg(target_os = "linux")]
     if is_on() {
         use nix::sys::wait::{WaitPidFlag, waitpid};
         let own = std::process::id();
-        while tree::kill_descendants(own) > 0 {
+        let deadline = Instant::now() + PATIENCE;
+        while tree::kill_descendants(own) > 0 && Instant::now() < deadline {
             while waitpid(None, Some(WaitPidFlag::WNOHANG))
                 .is_ok_and(|status| status.pid().is_some())
             {}

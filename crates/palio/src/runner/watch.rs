@@ -44,7 +44,8 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     let grace = number(&grace).ok_or("a warden's second argument is a time in ms")?;
 
     let fail = |what: &'static str| move |errno: Errno| format!("cannot {what}: {errno}");
-    let _ = prctl::set_name(c"palio-warden");
+    // Another name than Palio's: who kills all that is called so leaves it to do its work.
+    let _ = prctl::set_name(c"race-warden");
     prctl::set_child_subreaper(true).map_err(fail("be a subreaper"))?;
     // Before it is known that Palio still lives: from here on its death is a signal.
     let mut signals = SigSet::empty();

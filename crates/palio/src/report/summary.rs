@@ -438,7 +438,7 @@ impl<'a> MeasuredRace<'a> {
         if self.race.model == Model::ForkJoin {
             doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
         }
-        // Of a process that ended well, this is what it left behind; its shadow is the same program.
+        // What a process that ended well left behind. Its shadow is the same program.
         let is_same = |other: &&CellRecord| {
             other.contender == cell.contender && other.variant == cell.variant
         };

@@ -26,7 +26,7 @@ pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
-pub(crate) use queue::{FIRE_AT_MOST, TimerQueue};
+pub(crate) use queue::{FIRE_AT_MOST, Fired, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.

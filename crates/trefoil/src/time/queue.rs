@@ -80,6 +80,15 @@ struct Spare {
 // nodes are touched under the lock, and their wakers are `Send`.
 unsafe impl Send for Inner {}
 
+/// What came of a look at the timers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fired {
+    /// More may be due.
+    pub(crate) has_more: bool,
+    /// When it was, if there is a timer at all.
+    pub(crate) at: Option<Instant>,
+}
+
 /// Why a timer was not registered.
 #[derive(Debug)]
 pub(super) enum Refused {
@@ -395,13 +404,13 @@ impl TimerQueue {
     /// whether there may be more, for which the caller is to come back soon. Who
     /// fires at the same time wakes others.
     pub(crate) fn fire(&self, at_most: usize) -> bool {
-        self.fire_after(at_most, || ())
+        self.fire_after(at_most, || ()).has_more
     }
 
     /// As `fire`, with a call of `before` if foreign code is about to be called. Only this
     /// look at the clock can tell: a moment before, nothing may have been due.
     #[inline]
-    pub(crate) fn fire_after(&self, at_most: usize, before: impl Fn()) -> bool {
+    pub(crate) fn fire_after(&self, at_most: usize, before: impl Fn()) -> Fired {
         // Relaxed: the owner has written it itself, or does not mind.
         if self.has_last.load(Relaxed) {
             before();
@@ -409,14 +418,15 @@ impl TimerQueue {
         }
         let next = self.next();
         if next == NEVER {
-            return false;
+            return Fired { has_more: false, at: None };
         }
-        let now = self.tick_before(self.clock.now());
+        let at = self.clock.now();
+        let now = self.tick_before(at);
         if next > now {
-            return false;
+            return Fired { has_more: false, at: Some(at) };
         }
         before();
-        self.fire_until(now, at_most)
+        Fired { has_more: self.fire_until(now, at_most), at: Some(at) }
     }
 
     #[cold]

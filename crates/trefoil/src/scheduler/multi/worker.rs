@@ -27,7 +27,7 @@ use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::queue::Fifo;
 use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
-use crate::time::{FIRE_AT_MOST, TimerQueue};
+use crate::time::{FIRE_AT_MOST, Fired, TimerQueue};
 use patience::SearchPatience;
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -498,12 +498,11 @@ impl WorkerThread {
         }
     }
 
-    /// Returns whether there may be more.
-    fn fire_timers(&self, state: &WorkerState) -> bool {
+    fn fire_timers(&self, state: &WorkerState) -> Fired {
         state.batch.set(true);
-        let more = self.own_timers(state).fire_after(FIRE_AT_MOST, || self.end_search());
+        let fired = self.own_timers(state).fire_after(FIRE_AT_MOST, || self.end_search());
         state.batch.set(false);
-        more
+        fired
     }
 }
 

@@ -11,9 +11,9 @@ impl WorkerThread {
             return false;
         }
         self.reap(state);
-        let more = self.fire_timers(state);
+        let fired = self.fire_timers(state);
         let remote = self.remote(state);
-        if more || self.has_own_work(state) {
+        if fired.has_more || self.has_own_work(state) {
             return true;
         }
         if remote.handoff.has_forkers() {

@@ -3,6 +3,7 @@
 //! Each bound is in polls of this worker, and holds whatever the other queues
 //! hold. The page `progress` of the crate's documentation puts them together.
 
+use crate::time::Fired;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,10 @@ const PINNED_EVERY: u32 = 4;
 /// many polls; after one that was alone there, for one poll.
 const LOOK_EVERY: u32 = 8;
 
-/// The timers are looked at every so many polls.
+/// The timers are looked at every so many polls, or after fewer if these may take
+/// so long. A look takes the time of reading the clock, a thousandth of the quantum.
 const TIMERS_EVERY: u32 = 8;
+const TIMERS_QUANTUM: Duration = Duration::from_micros(40);
 
 /// How many tasks a worker takes from the shared queue at a time, at most, and
 /// at least if there are so many: beside tasks of its own, as many of average
@@ -45,6 +48,12 @@ pub(super) struct Turns {
     look_at: Cell<u32>,
     /// The turn at which the timers are due for a look.
     timers_at: Cell<u32>,
+    /// When there were last timers to look at, and at which turn.
+    looked: Cell<Instant>,
+    looked_at: Cell<u32>,
+    /// How many nanoseconds a poll may take: as long as the polls between two looks did on
+    /// average, where that was the most of late. A sixteenth of it goes with each look.
+    poll_ns: Cell<u64>,
     /// When a batch was last taken from there, and at which turn.
     took: Cell<Instant>,
     took_at: Cell<u32>,
@@ -72,6 +81,9 @@ impl Turns {
             tick: Cell::new(0),
             look_at: Cell::new(0),
             timers_at: Cell::new(0),
+            looked: Cell::new(Instant::now()),
+            looked_at: Cell::new(0),
+            poll_ns: Cell::new(0),
             took: Cell::new(Instant::now()),
             took_at: Cell::new(0),
             streak: Cell::new(0),
@@ -113,14 +125,36 @@ impl Turns {
     /// The timers were looked at. What is due, or moves down the wheel, does so in
     /// parts. If there is more, the next part comes after one poll, so that tasks
     /// go in between.
-    pub(super) fn fired(&self, has_more: bool) {
-        let wait = if has_more { 1 } else { TIMERS_EVERY };
+    pub(super) fn fired(&self, fired: Fired) {
+        let wait = match fired {
+            Fired { has_more: true, .. } => 1,
+            Fired { at: Some(now), .. } => self.polls_within(now),
+            Fired { at: None, .. } => TIMERS_EVERY,
+        };
         self.timers_at.set(self.tick.get().wrapping_add(wait));
         // A look that nothing has come of for very many turns would seem to be one of
         // the future.
         if self.is_for_injector() {
             self.look_at.set(self.tick.get());
         }
+    }
+
+    /// How many polls take `TIMERS_QUANTUM`, if they are long ones; one at least, and
+    /// `TIMERS_EVERY` at most.
+    ///
+    /// Short polls that come in a bunch, as of tasks whose timers have just fired, must not
+    /// hide that long ones follow: so it is not the average of all that counts. About a
+    /// hundred short polls are forgetful enough; the looks at the clock that they cost take
+    /// less than a tenth of the long poll that was the cause.
+    fn polls_within(&self, now: Instant) -> u32 {
+        let polls = self.tick.get().wrapping_sub(self.looked_at.replace(self.tick.get()));
+        let took = now.saturating_duration_since(self.looked.replace(now));
+        // In 64 bits: to divide 128 takes as long as to read the clock.
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let poll_ns = (took / u64::from(polls.max(1))).max(self.poll_ns.get() / 16 * 15);
+        self.poll_ns.set(poll_ns);
+        let within = u64::from(TIMERS_QUANTUM.subsec_nanos()) / poll_ns.max(1);
+        within.clamp(1, TIMERS_EVERY.into()) as u32
     }
 
     #[inline(always)]
@@ -312,6 +346,51 @@ mod tests {
         assert!(turns.is_for_injector());
     }
 
+    /// How many polls there are before the next look, if the last one was at `now`.
+    fn polls_until_look(turns: &Turns, now: Instant) -> u32 {
+        turns.fired(Fired { has_more: false, at: Some(now) });
+        let before = turns.tick();
+        while !turns.is_for_timers() {
+            turns.advance();
+        }
+        turns.tick() - before
+    }
+
+    #[test]
+    fn timers_are_looked_at_the_more_often_the_longer_polls_take() {
+        for (poll_us, expected) in [(0, 8), (4, 8), (10, 4), (30, 1), (40, 1), (5000, 1)] {
+            let turns = Turns::new();
+            let start = Instant::now();
+            // The first look finds out how long polls take, the second goes by it.
+            let polls = polls_until_look(&turns, start);
+            let now = start + Duration::from_micros(poll_us) * polls;
+            assert_eq!(polls_until_look(&turns, now), expected, "{poll_us}");
+        }
+        let turns = Turns::new();
+        turns.fired(Fired { has_more: false, at: None });
+        assert_eq!(turns.timers_at.get(), turns.tick() + TIMERS_EVERY, "no timers");
+    }
+
+    #[test]
+    fn short_polls_do_not_hide_that_long_ones_follow() {
+        let turns = Turns::new();
+        let start = Instant::now();
+        polls_until_look(&turns, start);
+        let mut now = start + Duration::from_millis(1);
+        // A millisecond for eight polls is 125 µs each.
+        let mut polls = 0;
+        let waits: Vec<u32> = std::iter::repeat_with(|| {
+            let wait = polls_until_look(&turns, now);
+            now += Duration::from_nanos(100) * wait;
+            polls += wait;
+            wait
+        })
+        .take_while(|&wait| wait < TIMERS_EVERY)
+        .collect();
+        assert!(waits.is_sorted() && waits[..18].iter().all(|&wait| wait == 1), "{waits:?}");
+        assert!((50..200).contains(&polls), "{polls} polls: {waits:?}");
+    }
+
     /// Nothing is taken from the shared queue for more than half of the turns that can be counted.
     #[test]
     fn a_look_that_is_due_stays_due() {
@@ -321,7 +400,7 @@ mod tests {
             // As if so many turns had been counted. The timers are looked at in between.
             turns.tick.set(turns.tick.get().wrapping_add(1 << 30));
             assert!(turns.is_for_timers());
-            turns.fired(false);
+            turns.fired(Fired { has_more: false, at: None });
             assert!(turns.is_for_injector());
         }
     }

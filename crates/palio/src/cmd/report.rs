@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 
 use super::project::open_store;
 use super::run::write_file;
-use super::{Places, colour, columns, import, say};
+use super::{Places, colour, columns, import, note, say};
 use crate::contender::Kind;
 use crate::report::headline::Headline;
-use crate::report::{Report, csv, holm, html, json, markdown, summary, terminal};
+use crate::report::selection::{self, Choice};
+use crate::report::{Report, csv, holm, html, json, markdown, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -30,6 +31,16 @@ pub(super) struct Options {
     /// A contender that is none of the others, such as another variant of the same runtime
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
     without: Vec<String>,
+    /// Only these contenders; ranks, firsts, means and headlines are computed over what is shown
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    only: Vec<String>,
+    /// All contenders but these
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    except: Vec<String>,
+    /// Only races that every contender that is shown completed. One that was not built counts only
+    /// where `--only` names it
+    #[arg(long)]
+    intersection: bool,
     /// Take back every verdict that does not stand after Holm's correction for all comparisons of
     /// the run. Headlines are not corrected
     #[arg(long, conflicts_with = "headline")]
@@ -62,7 +73,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             store.load(&store.resolve(&options.run)?)?
         }
     };
-    let mut report = summary::report(&run);
+    let choice = Choice {
+        only: options.only.clone(),
+        except: options.except.clone(),
+        intersection: options.intersection,
+    };
+    let mut report = selection::report(&run, &choice)?;
     if options.holm {
         holm::correct(&mut report);
     }
@@ -79,6 +95,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
     };
+    // A table of values has no head to say it in.
+    if let (Format::Csv | Format::CsvSamples, Some(selection)) =
+        (options.format, &report.run.selection)
+    {
+        note(&selection.text(report.races.len()));
+    }
     match &options.output {
         Some(path) => write_file(path, &text)?,
         None => say(&text)?,

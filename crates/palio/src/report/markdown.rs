@@ -51,6 +51,9 @@ fn title(out: &mut String, report: &Report) {
     if let Some(thinned) = &run.thinned {
         let _ = writeln!(out, "{}\n", text(&thinned.text()));
     }
+    if let Some(selection) = &run.selection {
+        let _ = writeln!(out, "{}\n", text(&selection.text(report.races.len())));
+    }
 }
 
 fn totals(out: &mut String, report: &Report) {

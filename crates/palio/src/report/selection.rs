@@ -67,7 +67,7 @@ pub fn report(run: &RunRecord, choice: &Choice) -> Result<Report> {
         .races
         .iter()
         .flat_map(|race| &race.cells)
-        .filter(|cell| !is_left_aside(cell.outcome))
+        .filter(|cell| !cell.outcome.is_left_aside())
         .map(|cell| cell.contender.as_str())
         .collect();
     let all: Vec<&str> =
@@ -84,7 +84,7 @@ pub fn report(run: &RunRecord, choice: &Choice) -> Result<Report> {
         let keeps = if choice.intersection {
             all.iter().all(|id| completed(race, id))
         } else {
-            race.entries.iter().any(|entry| !is_left_aside(entry.outcome))
+            race.entries.iter().any(|entry| !entry.outcome.is_left_aside())
         };
         if !keeps {
             left_out.push(race.label());
@@ -111,11 +111,6 @@ pub fn report(run: &RunRecord, choice: &Choice) -> Result<Report> {
         races_left_out: left_out,
     });
     Ok(report)
-}
-
-/// Whether it was not there to be raced.
-fn is_left_aside(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Unsupported | Outcome::NotBuilt)
 }
 
 impl Selection {

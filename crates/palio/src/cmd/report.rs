@@ -12,7 +12,7 @@ use super::{Places, colour, columns, import, note, say};
 use crate::contender::Kind;
 use crate::report::headline::Headline;
 use crate::report::selection::{self, Choice};
-use crate::report::{Report, csv, holm, html, json, markdown, terminal};
+use crate::report::{Report, csv, holm, html, json, markdown, picture, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -57,6 +57,8 @@ enum Format {
     Markdown,
     /// One file that opens from disk
     Html,
+    /// A picture of all ratios to the best, for a README
+    Svg,
     /// As `docs/report.schema.json` says
     Json,
     /// A row for each contender in each race
@@ -91,6 +93,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         ),
         Format::Markdown => markdown::render(&report),
         Format::Html => html::render(&report),
+        Format::Svg => picture::render(&report),
         Format::Json => json::render(&report),
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
@@ -126,7 +129,7 @@ fn headlines(options: &Options, report: &Report) -> Result<String> {
             let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();
             Ok(texts.join("\n"))
         }
-        Format::Html | Format::Csv | Format::CsvSamples => {
+        Format::Html | Format::Svg | Format::Csv | Format::CsvSamples => {
             bail!("a headline is printed as text or as JSON")
         }
     }

@@ -1,9 +1,8 @@
 //! Reports and numbers of documents, from the bundles in `docs/results`.
 //!
-//! A bundle `NAME.json.gz` there has a report `NAME.md` and a picture `NAME.svg` beside it. Numbers of
-//! other documents
-//! stand in marked places ([`place`]), which are filled from the bundles ([`text`]). Palio computes
-//! all of them; nothing is computed here.
+//! A bundle `NAME.json.gz` there has a report `NAME.md` and a picture `NAME.svg` beside it. Numbers
+//! of other documents stand in marked places ([`place`]), which are filled from the bundles
+//! ([`text`]). Palio computes all of them; nothing is computed here.
 
 pub(crate) mod place;
 mod text;

@@ -213,7 +213,7 @@ fn plot(out: &mut String, view: &View<'_>, cloud: &Cloud, size: Size, limits: Li
         mark(out, view.hue(p.column), at_x, at_y, if is_large { 4.5 } else { 3.5 });
         if is_large {
             let name = view.contenders[p.column];
-            // Where there is no room, the table beside the plot and the point's title have the name.
+            // Where there is no room, the table beside the plot and the title have the name.
             let place = room(&taken, at_x, at_y, name.chars().count() as f64 * 6.6, size);
             if let Some((place, anchor, to_x, to_y)) = place {
                 taken.push(place);

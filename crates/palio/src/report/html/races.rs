@@ -144,8 +144,8 @@ fn title_case(word: &str) -> String {
         .map_or(String::new(), |first| esc(&format!("{}{}", first.to_uppercase(), chars.as_str())))
 }
 
-/// What was raced stands in the table, though it failed; what was not there to be raced, or is still
-/// to be, stands in a line below.
+/// What was raced stands in the table, though it failed; what was not there to be raced, or is
+/// still to be, stands in a line below.
 fn is_in_table(entry: &Entry) -> bool {
     entry.outcome == Outcome::Ok || entry.outcome.is_fault()
 }

@@ -341,6 +341,11 @@ impl Outcome {
     pub fn is_fault(self) -> bool {
         matches!(self, Self::WrongAnswer | Self::FalseTime | Self::Crashed | Self::TimedOut)
     }
+
+    /// Whether it was not there to be raced.
+    pub fn is_left_aside(self) -> bool {
+        matches!(self, Self::Unsupported | Self::NotBuilt)
+    }
 }
 
 impl SampleRecord {

@@ -10,7 +10,8 @@ mod report_fixture;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use palio::report::html;
+use palio::report::{Report, html, summary};
+use palio::store;
 
 #[test]
 fn in_a_browser() {
@@ -30,9 +31,20 @@ fn in_a_browser() {
         ("hostile", report_fixture::hostile()),
         ("empty", report_fixture::empty()),
     ];
-    for (name, report) in reports {
-        std::fs::write(pages.join(format!("{name}.html")), html::render(&report))
+    let write = |name: &str, report: &Report| {
+        std::fs::write(pages.join(format!("{name}.html")), html::render(report))
             .expect("a page can be written");
+    };
+    for (name, report) in &reports {
+        write(name, report);
+    }
+    // Real runs have longer names and wilder numbers than any that were made up.
+    for name in ["fairness", "nio", "runtime-benchmarks"] {
+        let path = directory().join(format!("../../../../docs/results/{name}.json.gz"));
+        let bundle = std::fs::File::open(path).expect("the bundle is part of the repository");
+        let text = store::unpack(bundle).expect("it is compressed as it should be");
+        let run = store::import(&text).expect("it is a bundle");
+        write(&format!("bundle-{name}"), &summary::report(&run));
     }
     let mut test = Command::new("node");
     test.arg("report.test.mjs").arg(&pages).current_dir(directory());

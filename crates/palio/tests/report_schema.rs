@@ -78,6 +78,19 @@ fn every_report_is_valid_and_every_field_is_described() {
 }
 
 #[test]
+fn a_report_of_a_part_is_valid_too() {
+    let mut report = report_fixture::small();
+    report.run.selection = Some(palio::report::model::Selection {
+        contenders: vec!["go".into()],
+        contenders_left_out: vec!["smol".into()],
+        intersection: true,
+        races_left_out: vec!["fib n=27 · 2 threads".into()],
+    });
+    assert_valid(&validator(&closed(schema())), &document(&report));
+    rejects("/run/selection", json!({ "contenders": [] }));
+}
+
+#[test]
 fn a_report_reads_back_as_it_was() {
     for report in [report_fixture::typical(), report_fixture::pending()] {
         let back: Report = serde_json::from_str(&json::render(&report)).expect("a report is JSON");

@@ -1,8 +1,8 @@
 //! Reports and numbers of documents, from the bundles in `docs/results`.
 //!
-//! A bundle `NAME.json.gz` there has a report `NAME.md` beside it. Numbers of other documents
-//! stand in marked places ([`place`]), which are filled from the bundles ([`text`]). Palio computes
-//! all of them; nothing is computed here.
+//! A bundle `NAME.json.gz` there has a report `NAME.md` and a picture `NAME.svg` beside it. Numbers
+//! of other documents stand in marked places ([`place`]), which are filled from the bundles
+//! ([`text`]). Palio computes all of them; nothing is computed here.
 
 pub(crate) mod place;
 mod text;
@@ -21,8 +21,10 @@ use text::{Bundles, Order};
 
 const FOLDER: &str = "docs/results/";
 const BUNDLE: &str = ".json.gz";
-/// What a report of Palio begins with.
-const TITLE: &str = "# Palio: ";
+/// What stands beside each bundle: how its name ends, in which format of Palio, and how a file of
+/// that kind begins.
+const FORMATS: [(&str, &str); 2] = [(".md", "markdown"), (".svg", "svg")];
+const BEGINNINGS: [(&str, &str); 2] = [("# Palio: ", "report"), ("<svg ", "picture")];
 
 /// Writes all reports and fills all places; nothing if anything is wrong.
 pub(crate) fn run(root: &Path) -> bool {
@@ -77,9 +79,12 @@ fn wanted(root: &Path) -> Result<Vec<Wanted>, Vec<Fault>> {
     }
     let palio = Palio { root, names: bundles(&tree), heard: RefCell::default() };
     for name in &palio.names {
-        match report(&tree, name, &palio) {
-            Ok(one) => wanted.push(one),
-            Err(error) => faults.push(Fault::of(&format!("{FOLDER}{name}{BUNDLE}"), error)),
+        for (ending, format) in FORMATS {
+            let said = palio.ask(name, &["--format", format]);
+            match said.map(|text| beside(&tree, name, ending, text)) {
+                Ok(one) => wanted.push(one),
+                Err(error) => faults.push(Fault::of(&format!("{FOLDER}{name}{BUNDLE}"), error)),
+            }
         }
     }
     if faults.is_empty() {
@@ -118,9 +123,12 @@ pub(crate) fn faults(tree: &Tree) -> Vec<Fault> {
         }
     }
     let in_folder = tree.files.iter().filter(|file| file.name.starts_with(FOLDER));
-    let reports = in_folder.filter(|file| file.text.starts_with(TITLE));
-    let orphans = reports.filter(|file| !is_report(&file.name, &names));
-    faults.extend(orphans.map(|file| Fault::of(&file.name, "this report has no bundle beside it")));
+    for file in in_folder.filter(|file| !is_beside(&file.name, &names)) {
+        let kind = BEGINNINGS.iter().find(|(beginning, _)| file.text.starts_with(beginning));
+        faults.extend(kind.map(|(_, kind)| {
+            Fault::of(&file.name, format!("this {kind} has no bundle beside it"))
+        }));
+    }
     faults
 }
 
@@ -131,29 +139,32 @@ fn bundles(tree: &Tree) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn is_report(file: &str, bundles: &[String]) -> bool {
-    let name = file.strip_prefix(FOLDER).and_then(|name| name.strip_suffix(".md"));
-    name.is_some_and(|name| bundles.iter().any(|bundle| bundle == name))
+/// Whether it is the report or the picture of a bundle.
+fn is_beside(file: &str, bundles: &[String]) -> bool {
+    let name = file.strip_prefix(FOLDER).unwrap_or_default();
+    let is_of = |bundle: &String| {
+        FORMATS.iter().any(|(ending, _)| name.strip_suffix(ending) == Some(bundle.as_str()))
+    };
+    bundles.iter().any(is_of)
 }
 
 /// Documents that may have places: no reports, neither of races nor of tests.
 fn documents(tree: &Tree) -> impl Iterator<Item = &File> {
     let names = bundles(tree);
     tree.files.iter().filter(move |file| {
-        file.is(&["md"]) && !file.name.contains("/golden/") && !is_report(&file.name, &names)
+        file.is(&["md"]) && !file.name.contains("/golden/") && !is_beside(&file.name, &names)
     })
 }
 
-/// The report of a bundle.
-fn report(tree: &Tree, name: &str, palio: &Palio<'_>) -> Result<Wanted, String> {
-    let text = palio.ask(name, &["--format", "markdown"])?;
-    let file = format!("{FOLDER}{name}.md");
+/// What Palio says of a bundle, in the file that has to say it.
+fn beside(tree: &Tree, name: &str, ending: &str, text: String) -> Wanted {
+    let file = format!("{FOLDER}{name}{ending}");
     let before = tree.files.iter().find(|other| other.name == file).map_or("", |file| &file.text);
     let differs = before.lines().zip(text.lines()).take_while(|(a, b)| a == b).count() + 1;
     let reason = format!("this is not what {name}{BUNDLE} says: `cargo xtask results` writes it");
     let stale = (before != text).then(|| Fault::at(&file, differs, reason));
     let (before, stale) = (before.to_owned(), stale.into_iter().collect());
-    Ok(Wanted { name: file, before, text, stale })
+    Wanted { name: file, before, text, stale }
 }
 
 /// A document with its places filled.
@@ -280,12 +291,37 @@ mod tests {
         }
         let orphan = Tree::of(&[
             ("docs/results/old.md", "# Palio: old\n"),
+            ("docs/results/old.svg", "<svg xmlns=\"\"></svg>\n"),
             ("docs/results/README.md", "# Results\n"),
         ]);
         assert_eq!(
             strings(&faults(&orphan)),
-            ["docs/results/old.md: this report has no bundle beside it"]
+            [
+                "docs/results/old.md: this report has no bundle beside it",
+                "docs/results/old.svg: this picture has no bundle beside it"
+            ]
         );
+    }
+
+    #[test]
+    fn a_picture_that_differs_from_its_bundle_is_stale_with_its_line() {
+        let tree = Tree::of(&[("docs/results/nio.svg", "<svg>\n<circle cx=\"1\"/>\n</svg>\n")]);
+        let wanted = |text: &str| beside(&tree, "nio", ".svg", text.to_owned());
+        assert!(wanted("<svg>\n<circle cx=\"1\"/>\n</svg>\n").stale.is_empty());
+        assert_eq!(
+            strings(&wanted("<svg>\n<circle cx=\"2\"/>\n</svg>\n").stale),
+            [
+                "docs/results/nio.svg:2: this is not what nio.json.gz says: `cargo xtask results` writes it"
+            ]
+        );
+        // One that is missing is written.
+        let missing = beside(&tree, "smarm", ".svg", "<svg>".to_owned());
+        assert_eq!((missing.stale.len(), &*missing.before), (1, ""));
+        let names = ["nio".to_owned()];
+        assert!(
+            is_beside("docs/results/nio.svg", &names) && is_beside("docs/results/nio.md", &names)
+        );
+        assert!(!is_beside("docs/results/nio.json", &names) && !is_beside("nio.svg", &names));
     }
 
     struct One;

@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 
 use super::project::open_store;
 use super::run::write_file;
-use super::{Places, colour, columns, import, say};
+use super::{Places, colour, columns, import, note, say};
 use crate::contender::Kind;
 use crate::report::headline::Headline;
-use crate::report::{Report, csv, holm, html, json, markdown, summary, terminal};
+use crate::report::selection::{self, Choice};
+use crate::report::{Report, csv, holm, html, json, markdown, picture, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -30,6 +31,16 @@ pub(super) struct Options {
     /// A contender that is none of the others, such as another variant of the same runtime
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
     without: Vec<String>,
+    /// Only these contenders; ranks, firsts, means and headlines are computed over what is shown
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    only: Vec<String>,
+    /// All contenders but these
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    except: Vec<String>,
+    /// Only races that every contender that is shown completed. One that was not built counts only
+    /// where `--only` names it
+    #[arg(long)]
+    intersection: bool,
     /// Take back every verdict that does not stand after Holm's correction for all comparisons of
     /// the run. Headlines are not corrected
     #[arg(long, conflicts_with = "headline")]
@@ -46,6 +57,8 @@ enum Format {
     Markdown,
     /// One file that opens from disk
     Html,
+    /// A picture of all ratios to the best, for a README
+    Svg,
     /// As `docs/report.schema.json` says
     Json,
     /// A row for each contender in each race
@@ -62,7 +75,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             store.load(&store.resolve(&options.run)?)?
         }
     };
-    let mut report = summary::report(&run);
+    let choice = Choice {
+        only: options.only.clone(),
+        except: options.except.clone(),
+        intersection: options.intersection,
+    };
+    let mut report = selection::report(&run, &choice)?;
     if options.holm {
         holm::correct(&mut report);
     }
@@ -75,10 +93,17 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         ),
         Format::Markdown => markdown::render(&report),
         Format::Html => html::render(&report),
+        Format::Svg => picture::render(&report),
         Format::Json => json::render(&report),
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
     };
+    // A table of values has no head to say it in.
+    if let (Format::Csv | Format::CsvSamples, Some(selection)) =
+        (options.format, &report.run.selection)
+    {
+        note(&selection.text(report.races.len()));
+    }
     match &options.output {
         Some(path) => write_file(path, &text)?,
         None => say(&text)?,
@@ -104,7 +129,7 @@ fn headlines(options: &Options, report: &Report) -> Result<String> {
             let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();
             Ok(texts.join("\n"))
         }
-        Format::Html | Format::Csv | Format::CsvSamples => {
+        Format::Html | Format::Svg | Format::Csv | Format::CsvSamples => {
             bail!("a headline is printed as text or as JSON")
         }
     }

@@ -184,6 +184,10 @@ impl Headline {
         if let Some(thinned) = &run.thinned {
             let _ = writeln!(out, "\n{}", thinned.text());
         }
+        if let Some(selection) = &run.selection {
+            let races = self.rows.len() + self.left_out.len();
+            let _ = writeln!(out, "\n{}", selection.text(races));
+        }
         if !self.rows.is_empty() {
             out.push_str("\nThe worst rows:\n\n");
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::units::{self, NONE};
-use super::view::{self, View, machine_facts, printable};
+use super::view::{self, Family, View, machine_facts, printable, short_version};
 use crate::record::Outcome;
 use crate::report::model::{Entry, Race, Report};
 
@@ -19,8 +19,8 @@ pub fn render(report: &Report) -> String {
     title(&mut out, report);
     totals(&mut out, report);
     summary(&mut out, &view);
-    for race in &report.races {
-        details(&mut out, report, race);
+    for i in 0..report.races.len() {
+        details(&mut out, &view, i);
     }
     if view.has_unbounded() {
         out.push_str("A dash in an interval: too few blocks to bound that side.\n\n");
@@ -51,6 +51,9 @@ fn title(out: &mut String, report: &Report) {
     if let Some(thinned) = &run.thinned {
         let _ = writeln!(out, "{}\n", text(&thinned.text()));
     }
+    if let Some(selection) = &run.selection {
+        let _ = writeln!(out, "{}\n", text(&selection.text(report.races.len())));
+    }
 }
 
 fn totals(out: &mut String, report: &Report) {
@@ -80,29 +83,31 @@ fn totals(out: &mut String, report: &Report) {
     }
 }
 
-/// A table for each family of workloads (`rt_multi_threaded/…`); those without a family share one
-/// for each model.
+/// A table for each family of workloads.
 fn summary(out: &mut String, view: &View<'_>) {
-    let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (i, race) in view.report.races.iter().enumerate() {
-        let family = race.workload.split_once('/').map_or(race.model.name(), |(family, _)| family);
-        match families.iter_mut().find(|(name, _)| *name == family) {
-            Some((_, races)) => races.push(i),
-            None => families.push((family, vec![i])),
+    let mut marked = false;
+    for Family { name, races, columns } in view.families() {
+        if columns.is_empty() {
+            continue;
         }
-    }
-    for (family, races) in families {
-        let _ = writeln!(out, "## {}\n", text(family));
+        let _ = writeln!(out, "## {}\n", text(name));
         if let Some(threads) = two_thread_counts(view.report, &races) {
             by_threads(out, view, &races, threads);
         } else {
-            by_row(out, view, &races);
+            by_row(out, view, &races, &columns);
         }
+        let cells = races.iter().flat_map(|&i| columns.iter().map(move |&c| (i, c)));
+        marked |= cells.into_iter().any(|(i, c)| !view.shape(i, c).mark().is_empty());
     }
     if !view.report.races.is_empty() {
         out.push_str(
             "Median time of an iteration; **bold** is first, or not told apart from the first.\n\n",
         );
+        if marked {
+            out.push_str(
+                "A median does not say all where \\* stands beside it (outliers) or ‡ (samples in two groups): the race below says more.\n\n",
+            );
+        }
         if view.report.races.iter().any(|race| race.statistic.is_some()) {
             out.push_str(
                 "A row with `p50`, `p99`, `p99.9`, `max` or `max polls` after its name shows that number of its events instead.\n\n",
@@ -111,16 +116,15 @@ fn summary(out: &mut String, view: &View<'_>) {
     }
 }
 
-/// A row for each race. A contender that cannot race any of them gets no column.
-fn by_row(out: &mut String, view: &View<'_>, races: &[usize]) {
-    let columns = columns(view, races);
+/// A row for each race. A contender that raced none of them gets no column.
+fn by_row(out: &mut String, view: &View<'_>, races: &[usize], columns: &[usize]) {
     let mut heads = vec!["Workload".to_string(), "Threads".to_string()];
     heads.extend(columns.iter().map(|&c| text(view.contenders[c])));
     let mut table = Table { heads, rows: Vec::new(), left: 1 };
     for &i in races {
         let race = &view.report.races[i];
         let mut row = vec![short_name(race), race.threads.to_string()];
-        row.extend(columns.iter().map(|&c| summary_cell(race, view.grid[i][c])));
+        row.extend(columns.iter().map(|&c| summary_cell(view, i, c)));
         table.rows.push(row);
     }
     table.write(out);
@@ -131,9 +135,9 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
     let on = |n: u32| races.iter().copied().filter(move |&i| view.report.races[i].threads == n);
     let mut heads = vec!["Workload".to_string()];
     let mut cells = Vec::new();
-    for c in columns(view, races) {
+    for c in view.raced(races) {
         for n in threads {
-            if columns(view, &on(n).collect::<Vec<_>>()).contains(&c) {
+            if view.raced(&on(n).collect::<Vec<_>>()).contains(&c) {
                 heads.push(format!("{} {n}t", text(view.contenders[c])));
                 cells.push((c, n));
             }
@@ -145,7 +149,7 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
         let twin = |n: u32| on(n).find(|&i| is_same_work(race, &view.report.races[i]));
         let mut row = vec![short_name(race)];
         row.extend(
-            cells.iter().map(|&(c, n)| summary_cell(race, twin(n).and_then(|i| view.grid[i][c]))),
+            cells.iter().map(|&(c, n)| twin(n).map_or(String::new(), |i| summary_cell(view, i, c))),
         );
         table.rows.push(row);
     }
@@ -167,14 +171,6 @@ fn is_same_work(a: &Race, b: &Race) -> bool {
     a.workload == b.workload && a.params == b.params
 }
 
-fn columns(view: &View<'_>, races: &[usize]) -> Vec<usize> {
-    let can = |c: &usize| {
-        let entries = races.iter().filter_map(|&race| view.grid[race][*c]);
-        entries.map(|entry| entry.outcome).any(|outcome| outcome != Outcome::Unsupported)
-    };
-    (0..view.contenders.len()).filter(can).collect()
-}
-
 /// The workload without its family, which stands in the heading.
 fn short_name(race: &Race) -> String {
     let name = race.workload.split_once('/').map_or(race.workload.as_str(), |(_, name)| name);
@@ -184,19 +180,22 @@ fn short_name(race: &Race) -> String {
     text(&format!("{name}{gap}{params}{statistic}"))
 }
 
-fn summary_cell(race: &Race, entry: Option<&Entry>) -> String {
-    match entry {
+fn summary_cell(view: &View<'_>, i: usize, column: usize) -> String {
+    let race = &view.report.races[i];
+    match view.grid[i][column] {
         None => String::new(),
         Some(entry) if entry.outcome != Outcome::Ok => format!("*{}*", entry.outcome.words()),
         Some(entry) => {
             let time = entry.value_ns.map_or(NONE.into(), |value| race.number_text(value));
             let time = if entry.is_first() { format!("**{time}**") } else { time };
+            let time = format!("{time}{}", text(view.shape(i, column).mark()));
             if entry.doubts.is_empty() { time } else { format!("{time} (doubtful)") }
         }
     }
 }
 
-fn details(out: &mut String, report: &Report, race: &Race) {
+fn details(out: &mut String, view: &View<'_>, i: usize) {
+    let (report, race) = (view.report, &view.report.races[i]);
     let _ =
         writeln!(out, "### {}\n\n{}.", text(&race.label()), text(race.title.trim_end_matches('.')));
     let _ = writeln!(out, "Noise floor {}.", race.noise_text());
@@ -230,6 +229,9 @@ fn details(out: &mut String, report: &Report, race: &Race) {
         &value,
         "Min–max",
         &detail,
+        "User",
+        "System",
+        "Total",
         "CPU",
         "Memory",
     ];
@@ -241,18 +243,27 @@ fn details(out: &mut String, report: &Report, race: &Race) {
     if !table.rows.is_empty() {
         table.write(out);
     }
+    for entry in race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok) {
+        let shape = view.shape(i, view.column(&entry.contender));
+        if let Some(told) = shape.text(race, entry.sample_ns.len()) {
+            let _ = writeln!(out, "- {}: {}", text(&view::marked(entry)), text(&told));
+        }
+    }
     failures(out, race);
+    left_aside(out, race);
+    out.push('\n');
 }
 
-fn detail_row(race: &Race, entry: &Entry) -> [String; 10] {
+fn detail_row(race: &Race, entry: &Entry) -> [String; 13] {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
     let best = entry.ratio_to_best;
     let variant =
         entry.variant.as_ref().map_or(String::new(), |variant| format!(" {}", text(variant)));
     let range = entry.min_ns.zip(entry.max_ns);
+    let [user, system, total] = entry.cpu_texts();
     [
         entry.rank_text(),
-        format!("{} {}{variant}", text(&view::marked(entry)), text(&entry.version)),
+        format!("{} {}{variant}", text(&view::marked(entry)), text(short_version(&entry.version))),
         or_none(best.map(|i| units::ratio(i.point))),
         or_none(best.map(|i| units::limits(i.lo, i.hi))),
         or_none(entry.ratio_to_reference.map(|v| v.verdict.word().into())),
@@ -261,14 +272,17 @@ fn detail_row(race: &Race, entry: &Entry) -> [String; 10] {
             range.map(|(min, max)| format!("{}–{}", race.number_text(min), race.number_text(max))),
         ),
         text(&race.detail_text(entry)),
+        or_none(user),
+        or_none(system),
+        or_none(total),
         or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
         or_none(entry.max_rss_kib.map(units::kibibytes)),
     ]
 }
 
 fn failures(out: &mut String, race: &Race) {
-    let mut any = false;
-    for entry in race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok) {
+    let failed = |entry: &&Entry| entry.outcome != Outcome::Ok && !entry.outcome.is_left_aside();
+    for entry in race.entries.iter().filter(failed) {
         let detail = printable(entry.detail.as_deref().unwrap_or_default());
         let colon = if detail.is_empty() { "" } else { ": " };
         let _ = writeln!(
@@ -286,10 +300,36 @@ fn failures(out: &mut String, race: &Race) {
             }
             out.push('\n');
         }
-        any = true;
     }
-    if any {
-        out.push('\n');
+}
+
+/// Who was not there to be raced: each reason once, and why somebody was not built under "Setting".
+fn left_aside(out: &mut String, race: &Race) {
+    let mut reasons: Vec<(&Entry, Vec<String>)> = Vec::new();
+    for entry in race.entries.iter().filter(|entry| entry.outcome.is_left_aside()) {
+        let name = text(&view::marked(entry));
+        let same = |(other, _): &&mut (&Entry, Vec<String>)| {
+            other.outcome == entry.outcome
+                && (entry.outcome == Outcome::NotBuilt || other.detail == entry.detail)
+        };
+        match reasons.iter_mut().find(same) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((entry, vec![name])),
+        }
+    }
+    for (entry, names) in reasons {
+        let detail = printable(entry.detail.as_deref().unwrap_or_default());
+        let _ = match entry.outcome {
+            Outcome::NotBuilt => {
+                writeln!(out, "- *not built*, see [Setting](#setting): {}", names.join(", "))
+            }
+            outcome if detail.is_empty() => {
+                writeln!(out, "- *{}*: {}", outcome.words(), names.join(", "))
+            }
+            outcome => {
+                writeln!(out, "- *{}* ({}): {}", outcome.words(), text(&detail), names.join(", "))
+            }
+        };
     }
 }
 

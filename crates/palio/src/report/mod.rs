@@ -13,6 +13,8 @@ pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod model;
+pub mod picture;
+pub mod selection;
 pub mod summary;
 pub mod terminal;
 

@@ -58,6 +58,22 @@ pub struct Run {
     /// Whether the run was carried here without a part of its samples; `None` if it has all.
     #[serde(default)]
     pub thinned: Option<Thinned>,
+    /// What of the run is shown; `None` if all of it.
+    #[serde(default)]
+    pub selection: Option<Selection>,
+}
+
+/// What a report shows of its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// Those that are shown.
+    pub contenders: Vec<String>,
+    pub contenders_left_out: Vec<String>,
+    /// Whether only races are shown that all of `contenders` completed; of those that were not
+    /// there to be raced, only the ones that were asked for by name.
+    pub intersection: bool,
+    /// Races of the run that are not shown, such as `fib n=27 · 2 threads`.
+    pub races_left_out: Vec<String>,
 }
 
 /// How much a thinned run has of what was measured.

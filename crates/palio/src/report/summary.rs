@@ -25,14 +25,31 @@ const SAMPLES_MIN: u32 = 5;
 
 /// Makes the report of a run; of an unfinished one too, with what there is.
 pub fn report(run: &RunRecord) -> Report {
-    let measured: Vec<MeasuredRace<'_>> = run.races.iter().map(MeasuredRace::of).collect();
-    let races: Vec<Race> = measured.iter().map(|race| race.race(run)).collect();
+    selected(run, &|_| true, &mut |_| true)
+}
+
+/// The same of the contenders that `shows` admits, and of the races of these that `keeps` does.
+pub(super) fn selected(
+    run: &RunRecord,
+    shows: &dyn Fn(&str) -> bool,
+    keeps: &mut dyn FnMut(&Race) -> bool,
+) -> Report {
+    let (mut races, mut predictions) = (Vec::new(), Vec::new());
+    for record in &run.races {
+        let mut measured = MeasuredRace::of(record);
+        measured.chosen.retain(|&index| shows(&measured.cells[index].cell.contender));
+        let race = measured.race(run);
+        if keeps(&race) {
+            races.push(race);
+            predictions.extend(measured.predictions(shows));
+        }
+    }
     let mut report = Report {
         run: header(run),
         totals: totals::of(&races),
         told_apart: None,
-        predictions: measured.iter().flat_map(MeasuredRace::predictions).collect(),
-        contenders: contenders(run),
+        predictions,
+        contenders: contenders(run).into_iter().filter(|known| shows(&known.id)).collect(),
         races,
     };
     holm::adjust(&mut report);
@@ -57,6 +74,7 @@ fn header(run: &RunRecord) -> Run {
         machine: header.machine.clone(),
         warnings: header.warnings.clone(),
         thinned: Thinned::of(run),
+        selection: None,
     }
 }
 
@@ -492,7 +510,8 @@ impl<'a> MeasuredRace<'a> {
         Some(Verdict { point, lo, hi, verdict, p, holm: None, blocks })
     }
 
-    fn predictions(&self) -> Vec<CheckedPrediction> {
+    /// Those of two contenders that are both shown.
+    fn predictions(&self, shows: &dyn Fn(&str) -> bool) -> Vec<CheckedPrediction> {
         let find = |name: &str| {
             let index =
                 self.chosen.iter().copied().find(|&i| self.cells[i].cell.contender == name)?;
@@ -533,7 +552,8 @@ impl<'a> MeasuredRace<'a> {
                 held,
             }
         };
-        self.race.predictions.iter().map(check).collect()
+        let is_shown = |p: &&Prediction| shows(&p.order.left) && shows(&p.order.right);
+        self.race.predictions.iter().filter(is_shown).map(check).collect()
     }
 }
 

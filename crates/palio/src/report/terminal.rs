@@ -77,6 +77,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
     if let Some(thinned) = &run.thinned {
         paper.prose(out, "", &thinned.text());
     }
+    if let Some(selection) = &run.selection {
+        paper.prose(out, "", &selection.text(report.races.len()));
+    }
     out.push('\n');
 }
 

@@ -1,13 +1,15 @@
 //! The questions that every format asks of a report.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::units;
 use crate::contender::Track;
 use crate::record::{Machine, Outcome};
 use crate::report::model::{
-    Contender, Entry, Interval, NoiseFloor, Race, Report, Total, VerdictWord,
+    CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Total, VerdictWord,
 };
+use crate::stats::{Groups, Shape};
 use crate::workload::Origin;
 
 /// A report with its contenders in the order of display and its entries in a grid.
@@ -20,11 +22,23 @@ pub(super) struct View<'a> {
     hues: Vec<usize>,
     /// For each race, for each of `contenders`: its entry, `None` if it was not entered.
     pub(super) grid: Vec<Vec<Option<&'a Entry>>>,
+    /// The shapes of the samples in the grid, once somebody has asked for one.
+    shapes: OnceCell<Vec<Vec<Shape>>>,
 }
 
-/// A version without what it says in parentheses of its parts, where there is little room.
+/// Races that stand under one heading, and who takes part in any of them.
+pub(super) struct Family<'a> {
+    pub(super) name: &'a str,
+    pub(super) races: Vec<usize>,
+    /// Columns of contenders that raced here, be it only to fail.
+    pub(super) columns: Vec<usize>,
+}
+
+/// A version without what it says of its parts, where there is little room: `ABI GOMP_5.1` of
+/// `ABI GOMP_5.1, build-id 3856f0954e19`.
 pub(super) fn short_version(version: &str) -> &str {
-    version.split_once(" (").map_or(version, |(short, _)| short)
+    let end = [version.find(" ("), version.find(", ")].into_iter().flatten().min();
+    end.map_or(version, |end| &version[..end])
 }
 
 impl Report {
@@ -76,7 +90,47 @@ impl<'a> View<'a> {
         let mut spare = report.contenders.len()..;
         let hues =
             contenders.iter().map(|id| listed(id).or_else(|| spare.next()).unwrap_or(0)).collect();
-        Self { report, contenders, index, hues, grid }
+        Self { report, contenders, index, hues, grid, shapes: OnceCell::new() }
+    }
+
+    /// The shape of the samples of a cell.
+    pub(super) fn shape(&self, race: usize, column: usize) -> Shape {
+        let shapes = self.shapes.get_or_init(|| {
+            let of = |entry: &Option<&Entry>| {
+                let ok = entry.filter(|entry| entry.outcome == Outcome::Ok);
+                ok.map_or_else(Shape::default, |entry| Shape::of(&entry.sample_ns))
+            };
+            self.grid.iter().map(|row| row.iter().map(of).collect()).collect()
+        });
+        shapes[race][column]
+    }
+
+    /// The families of workloads (`rt_multi_threaded/…`) in the order of their first race; those
+    /// without a family share one for each model.
+    pub(super) fn families(&self) -> Vec<Family<'a>> {
+        let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (i, race) in self.report.races.iter().enumerate() {
+            let name =
+                race.workload.split_once('/').map_or(race.model.name(), |(family, _)| family);
+            match families.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, races)) => races.push(i),
+                None => families.push((name, vec![i])),
+            }
+        }
+        let with_columns = |(name, races): (&'a str, Vec<usize>)| {
+            let columns = self.raced(&races);
+            Family { name, races, columns }
+        };
+        families.into_iter().map(with_columns).collect()
+    }
+
+    /// Columns of those that raced in any of these races, be it only to fail.
+    pub(super) fn raced(&self, races: &[usize]) -> Vec<usize> {
+        let has_raced = |c: &usize| {
+            let entries = races.iter().filter_map(|&race| self.grid[race][*c]);
+            entries.map(|entry| entry.outcome).any(|outcome| !outcome.is_left_aside())
+        };
+        (0..self.contenders.len()).filter(has_raced).collect()
     }
 
     /// Column of a contender.
@@ -87,12 +141,6 @@ impl<'a> View<'a> {
     /// The number of a column's contender for colours and shapes.
     pub(super) fn hue(&self, column: usize) -> usize {
         self.hues[column]
-    }
-
-    /// Columns of those that were entered in a race, be it only to fail.
-    pub(super) fn entered(&self) -> Vec<usize> {
-        let is_entered = |c: &usize| self.grid.iter().any(|row| row[*c].is_some());
-        (0..self.contenders.len()).filter(is_entered).collect()
     }
 
     pub(super) fn contender(&self, id: &str) -> Option<&'a Contender> {
@@ -145,6 +193,16 @@ impl<'a> View<'a> {
     }
 }
 
+impl CheckedPrediction {
+    pub(super) fn word(&self) -> &'static str {
+        match self.held {
+            Some(true) => "held",
+            Some(false) => "missed",
+            None => "undecided",
+        }
+    }
+}
+
 impl VerdictWord {
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -154,6 +212,36 @@ impl VerdictWord {
             Self::Inconclusive => "inconclusive",
             Self::Reference => "reference",
         }
+    }
+}
+
+impl Shape {
+    /// `‡` for two groups, `*` for outliers, nothing else.
+    pub(super) fn mark(&self) -> &'static str {
+        match (self.groups, self.outliers) {
+            (Some(_), _) => "‡",
+            (None, 0) => "",
+            (None, _) => "*",
+        }
+    }
+
+    /// What the mark stands for, of samples in this race.
+    pub(super) fn text(&self, race: &Race, samples: usize) -> Option<String> {
+        if let Some(Groups { lower_share, lower, upper }) = self.groups {
+            return Some(format!(
+                "two groups: {:.0} % near {}, the others near {}",
+                lower_share * 100.0,
+                race.number_text(lower),
+                race.number_text(upper)
+            ));
+        }
+        (self.outliers > 0).then(|| {
+            format!(
+                "outliers: {} of {} far off the others",
+                self.outliers,
+                units::count(samples as u64)
+            )
+        })
     }
 }
 
@@ -187,6 +275,13 @@ impl Entry {
     /// CPU time of an iteration, user and system.
     pub(super) fn cpu_us(&self) -> Option<f64> {
         Some(self.user_us? + self.sys_us?).filter(|x| *x > 0.0)
+    }
+
+    /// User, system and total CPU time of an iteration.
+    pub(super) fn cpu_texts(&self) -> [Option<String>; 3] {
+        let time = |us: f64| if us == 0.0 { "0".to_owned() } else { units::time(us * 1e3) };
+        let total = self.user_us.zip(self.sys_us).map(|(user, sys)| user + sys);
+        [self.user_us, self.sys_us, total].map(|us| us.map(time))
     }
 
     /// The samples of each block in order, blocks without a sample left out.

@@ -12,7 +12,8 @@
 //! 4. [`NoiseFloor`] is the same comparison of the reference with its own shadow.
 //! 5. [`Verdict`] and [`Ranking`] say what the intervals allow, and nothing below the floor.
 //! 6. [`Drift`] tells whose time changes while its process lives.
-//! 7. [`Totals`] averages ratios to the best over the races that everybody completed.
+//! 7. [`Shape`] describes what a median hides: outliers, and samples in two groups.
+//! 8. [`Totals`] averages ratios to the best over the races that everybody completed.
 //!
 //! **Unit of evidence.** Samples of one invocation share a process, an address-space layout and a
 //! moment, so they are not independent; blocks are the unit of inference everywhere.
@@ -27,6 +28,7 @@ mod floor;
 mod goal;
 mod rank;
 mod ratio;
+mod shape;
 mod sign;
 mod signed_rank;
 mod significance;
@@ -41,6 +43,7 @@ pub use floor::{HEADLINE_FLOOR_MAX, MIN_FLOOR, NoiseFloor};
 pub use goal::FloorGoal;
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
+pub use shape::{Groups, Shape};
 pub use significance::{holm, holm_blocks_min, least_p_value, p_value};
 pub use statistic::Statistic;
 pub use summary::{InvalidSamples, Summary, location_ns, quantile};

@@ -228,6 +228,7 @@ impl Spec {
             },
             warnings: vec![],
             thinned: None,
+            selection: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::record::Outcome;
 use crate::report::model::{Entry, Race};
 use crate::report::units;
 use crate::report::view::{View, sorted};
-use crate::stats::quantile;
+use crate::stats::{Shape, quantile};
 
 /// Up to so many samples are drawn one by one.
 const FEW: usize = 160;
@@ -36,7 +36,8 @@ pub(super) fn write(out: &mut String, view: &View<'_>, i: usize, entry: &Entry, 
         if depth <= Depth::Sketched {
             figure(out, &view.report.races[i], entry, depth);
         }
-        facts(out, &view.report.races[i], entry);
+        let shape = view.shape(i, column);
+        facts(out, &view.report.races[i], entry, &shape);
     } else {
         failure(out, entry);
     }
@@ -76,7 +77,7 @@ fn end_of(text: &str) -> (&'static str, &str) {
 }
 
 /// What the race's table does not tell; the script adds what it does.
-fn facts(out: &mut String, race: &Race, entry: &Entry) {
+fn facts(out: &mut String, race: &Race, entry: &Entry, shape: &Shape) {
     out.push_str("<dl>");
     let mut fact = |name: &str, value: Option<String>| {
         // What could not be read is left out.
@@ -95,13 +96,7 @@ fn facts(out: &mut String, race: &Race, entry: &Entry) {
         "Range",
         range.map(|(min, max)| format!("{} to {}", race.number_text(min), race.number_text(max))),
     );
-    let cpu = entry.user_us.zip(entry.sys_us);
-    fact(
-        "CPU time",
-        cpu.map(|(user, sys)| {
-            format!("{} user, {} system", units::time(user * 1e3), units::time(sys * 1e3))
-        }),
-    );
+    fact("Shape", shape.text(race, entry.sample_ns.len()));
     let accounted = entry.accounted_percent.map(|percent| match entry.accounted_cpu_percent {
         Some(cpu) => format!("{percent:.0} % of the time outside, {cpu:.0} % of the CPU time"),
         None => format!("{percent:.0} % of the time outside"),

@@ -55,7 +55,8 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
         return;
     }
     out.push_str("<h3>By race</h3>\n<ul class=keys>\n");
-    for column in view.entered() {
+    let all: Vec<usize> = (0..view.report.races.len()).collect();
+    for column in view.raced(&all) {
         put!(out, "<li data-c={column}>");
         key(out, view.hue(column));
         put!(out, "{}\n", esc(view.contenders[column]));
@@ -212,16 +213,18 @@ fn plot(out: &mut String, view: &View<'_>, cloud: &Cloud, size: Size, limits: Li
         mark(out, view.hue(p.column), at_x, at_y, if is_large { 4.5 } else { 3.5 });
         if is_large {
             let name = view.contenders[p.column];
-            let (place, anchor, to_x, to_y) =
-                room(&taken, at_x, at_y, name.chars().count() as f64 * 6.6, size);
-            taken.push(place);
-            put!(
-                out,
-                "<text class=\"name in {anchor}\" x={} y={}>{}</text>",
-                px(to_x),
-                px(to_y),
-                esc(name)
-            );
+            // Where there is no room, the table beside the plot and the title have the name.
+            let place = room(&taken, at_x, at_y, name.chars().count() as f64 * 6.6, size);
+            if let Some((place, anchor, to_x, to_y)) = place {
+                taken.push(place);
+                put!(
+                    out,
+                    "<text class=\"name in {anchor}\" x={} y={}>{}</text>",
+                    px(to_x),
+                    px(to_y),
+                    esc(name)
+                );
+            }
         }
         out.push_str("</g>");
     }
@@ -248,6 +251,7 @@ fn diagonals(out: &mut String, cloud: &Cloud, size: Size, x: Log, y: Log, limits
     // near.
     let least = cloud.points.iter().map(|p| p.cores).fold(f64::INFINITY, f64::min);
     let most = cloud.points.iter().map(|p| p.cores).fold(0.0, f64::max);
+    let mut named: Option<(f64, f64)> = None;
     for cores in all.into_iter().filter(|cores| *cores > least / 2.0 && *cores < most * 2.0) {
         let slope = cores / cloud.scale;
         // cpu = slope × time, from where it enters the plot to where it leaves.
@@ -270,6 +274,12 @@ fn diagonals(out: &mut String, cloud: &Cloud, size: Size, x: Log, y: Log, limits
             (true, true) => " core",
             (true, false) => " cores",
         };
+        // Lines that leave the plot side by side would write over each other's names.
+        let is_near = |(x, y): (f64, f64)| (end_x - x).abs() < 48.0 && (end_y - y).abs() < 12.0;
+        if size.is_large && named.is_some_and(is_near) {
+            continue;
+        }
+        named = Some((end_x, end_y));
         if limits.time[1] <= limits.cpu[1] / slope {
             put!(out, "<text class=s x={} y={}>{cores}{noun}</text>", px(end_x + 4.0), px(end_y));
         } else {
@@ -282,15 +292,14 @@ fn around(x: f64, y: f64, r: f64) -> [f64; 4] {
     [x - r, y - r, x + r, y + r]
 }
 
-/// A place for a name beside its point that covers no point and no name; right of it if there is
-/// none.
+/// A place for a name beside its point that covers no point and no name, if there is one.
 fn room(
     taken: &[[f64; 4]],
     x: f64,
     y: f64,
     width: f64,
     size: Size,
-) -> ([f64; 4], &'static str, f64, f64) {
+) -> Option<([f64; 4], &'static str, f64, f64)> {
     let right = ([x + 8.0, y - 6.0, x + 8.0 + width, y + 6.0], "s", x + 8.0, y);
     let left = ([x - 8.0 - width, y - 6.0, x - 8.0, y + 6.0], "e", x - 8.0, y);
     let above = ([x - width / 2.0, y - 20.0, x + width / 2.0, y - 8.0], "m", x, y - 13.0);
@@ -303,7 +312,7 @@ fn room(
             && place[1] >= 0.0
             && !taken.iter().any(|other| overlaps(place, other))
     };
-    [right, left, above, below].into_iter().find(is_free).unwrap_or(right)
+    [right, left, above, below].into_iter().find(is_free)
 }
 
 fn about(view: &View<'_>, p: &Point) -> String {

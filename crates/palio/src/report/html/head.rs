@@ -35,6 +35,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
     if let Some(thinned) = &run.thinned {
         put!(out, "<p class=notice>{}</p>\n", esc(&thinned.text()));
     }
+    if let Some(selection) = &run.selection {
+        put!(out, "<p class=notice>{}</p>\n", esc(&selection.text(report.races.len())));
+    }
     figures(out, view);
     if !run.warnings.is_empty() {
         let n = units::plural(run.warnings.len(), "thing");

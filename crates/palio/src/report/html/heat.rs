@@ -1,11 +1,11 @@
-//! The heat map: a race a row, a contender a column, the ratio to the best in each cell.
+//! The heat map: for each family of workloads a race a row, a contender a column, the ratio to the
+//! best in each cell.
 
 use super::Depth;
-use super::markup::{esc, key, put, section, workload};
+use super::markup::{css, esc, key, put, section, workload};
 use crate::record::Outcome;
-use crate::report::model::Entry;
 use crate::report::units::{self, NONE};
-use crate::report::view::View;
+use crate::report::view::{Family, View};
 
 /// Upper ends of the classes of colour, in ratio to best; what is above the last has a class of its
 /// own.
@@ -29,35 +29,72 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
     }
     legend(out);
     filters(out, view);
-    out.push_str(
-        "<div class=\"scroll map\" tabindex=0 role=region aria-label=\"Heat map\">\n<table class=\"sortable heat\" id=heat>\n<thead><tr>\
-         <th scope=col>Workload<th scope=col class=n>Threads<th scope=col class=n>Noise",
+    out.push_str("<div id=heat>\n");
+    for family in view.families() {
+        if !family.columns.is_empty() {
+            table(out, view, &family, depth);
+        }
+    }
+    out.push_str("</div>\n");
+    names(out, view);
+    out.push_str("</section>\n");
+}
+
+/// A family of workloads, with a column for each contender that raced in it.
+fn table(out: &mut String, view: &View<'_>, family: &Family<'_>, depth: Depth) {
+    let races: Vec<String> = family.races.iter().map(usize::to_string).collect();
+    put!(
+        out,
+        "<div class=\"scroll map\" tabindex=0 role=region aria-label=\"Heat map, {0}\" data-r=\"{1}\">\n<table class=\"sortable heat\">\n<thead><tr>\
+         <th scope=col>{0}<th scope=col class=n>Threads<th scope=col class=n>Noise",
+        esc(family.name),
+        races.join(" ")
     );
-    let columns = view.entered();
-    for &column in &columns {
+    for &column in &family.columns {
         put!(out, "<th scope=col data-c={column}>{}", esc(view.contenders[column]));
     }
     out.push_str("\n<tbody>\n");
-    for (i, race) in view.report.races.iter().enumerate() {
+    let mut told = "";
+    for &i in &family.races {
+        let race = &view.report.races[i];
+        let name = race.workload.split_once('/').map_or(&*race.workload, |(_, name)| name);
         put!(
             out,
-            "<tr data-r={i}><th scope=row><a href=#r{i}>{}</a> <small>{}</small><td class=n>{}",
-            workload(&race.workload),
-            esc(&race.params_text()),
-            race.threads
+            "<tr data-r={i}><th scope=row><a href=#r{i}>{}</a> <small>{}</small>",
+            workload(name),
+            esc(&race.params_text())
         );
+        // What the catalogue says of a row, once for rows that differ in a parameter only.
+        if race.title != told {
+            told = &race.title;
+            put!(out, "<span class=about>{}</span>", esc(told));
+        }
         let floor = race.noise_floor.and_then(|floor| floor.ratio);
-        put!(out, "<td class=\"n noise\">{}", floor.map_or(NONE.into(), units::factor));
-        for &column in &columns {
-            cell(out, i, column, view.grid[i][column], depth);
+        put!(
+            out,
+            "<td class=n>{}<td class=\"n noise\">{}",
+            race.threads,
+            floor.map_or(NONE.into(), units::factor)
+        );
+        for &column in &family.columns {
+            cell(out, view, i, column, depth);
         }
         out.push('\n');
     }
-    out.push_str("</table>\n</div>\n</section>\n");
+    out.push_str("</table>\n</div>\n");
 }
 
-fn cell(out: &mut String, race: usize, column: usize, entry: Option<&Entry>, depth: Depth) {
-    let Some(entry) = entry else {
+/// Where a row has no room for columns, each cell says whose it is.
+fn names(out: &mut String, view: &View<'_>) {
+    out.push_str("<style>@media (max-width: 860px) {\n");
+    for (column, name) in view.contenders.iter().enumerate() {
+        put!(out, ".heat td[data-c='{column}'] a::before {{ content: '{} ' }}\n", css(name));
+    }
+    out.push_str("}</style>\n");
+}
+
+fn cell(out: &mut String, view: &View<'_>, race: usize, column: usize, depth: Depth) {
+    let Some(entry) = view.grid[race][column] else {
         put!(out, "<td class=no data-c={column}>");
         return;
     };
@@ -75,9 +112,10 @@ fn cell(out: &mut String, race: usize, column: usize, entry: Option<&Entry>, dep
     match entry.ratio_to_best {
         Some(best) => put!(
             out,
-            "<td class=\"h{}{first}\" data-c={column}><a href=#{target}{race}-{column}>{}</a>",
+            "<td class=\"h{}{first}\" data-c={column}><a href=#{target}{race}-{column}>{}{}</a>",
             class(best.point),
-            units::ratio(best.point)
+            units::ratio(best.point),
+            view.shape(race, column).mark()
         ),
         None => put!(out, "<td data-c={column}><a href=#{target}{race}-{column}>{NONE}</a>"),
     }
@@ -94,7 +132,7 @@ fn legend(out: &mut String) {
     out.push_str(
         "<li><span class=\"h0 first\">1.00</span> first, or not told apart from it\n\
          <li><span class=\"hatch fault\">crashed</span> failed\n\
-         <li><span class=hatch>unsupported</span> not raced\n</ul>\n",
+         <li><span class=hatch>unsupported</span> not raced\n<li>* outliers\n<li>‡ samples in two groups\n</ul>\n",
     );
 }
 
@@ -102,15 +140,34 @@ fn legend(out: &mut String) {
 fn filters(out: &mut String, view: &View<'_>) {
     out.push_str(
         "<form id=filter role=search aria-label=\"Filter the report\" hidden>\n<label>Workloads <input type=search id=filter-text \
-         autocomplete=off spellcheck=false placeholder=\"such as fib\"></label>\n<fieldset><legend>Contenders</legend>",
+         autocomplete=off spellcheck=false placeholder=\"such as fib\"></label>\n<label>Results <select id=filter-verdict>\
+         <option value=\"\">all",
     );
-    for column in view.entered() {
-        put!(out, "<button type=button aria-pressed=true data-k={column}>");
+    for (value, text) in VERDICTS {
+        put!(out, "<option value={value}>{text}");
+    }
+    out.push_str("</select></label>\n<fieldset><legend>Only</legend>");
+    let all: Vec<usize> = (0..view.report.races.len()).collect();
+    for column in view.raced(&all) {
+        put!(out, "<button type=button aria-pressed=false data-k={column}>");
         key(out, view.hue(column));
         put!(out, "{}</button>\n", esc(view.contenders[column]));
     }
     out.push_str("</fieldset>\n<button type=reset>Show all</button> <output id=filter-count></output>\n</form>\n");
 }
+
+/// What results can be filtered by: the script's word, and a reader's.
+const VERDICTS: [(&str, &str); 9] = [
+    ("first", "first, or not told apart"),
+    ("faster", "faster than the reference"),
+    ("slower", "slower than the reference"),
+    ("equivalent", "equivalent to the reference"),
+    ("inconclusive", "inconclusive"),
+    ("failed", "failed"),
+    ("doubtful", "doubtful"),
+    ("outliers", "with outliers"),
+    ("groups", "in two groups"),
+];
 
 #[cfg(test)]
 mod tests {

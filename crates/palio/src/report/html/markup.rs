@@ -15,7 +15,7 @@ macro_rules! put {
 pub(super) use put;
 
 /// Text as text: safe between tags and in attributes in double quotes, the only quotes used here.
-pub(super) fn esc(raw: &str) -> String {
+pub(in crate::report) fn esc(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in printable(raw).chars() {
         match c {
@@ -24,6 +24,19 @@ pub(super) fn esc(raw: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text inside single quotes of a stylesheet, in an element or an attribute: all but letters,
+/// digits and spaces as numbers, each of which ends with a space.
+pub(super) fn css(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in printable(raw).chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || c == ' ' => out.push(c),
+            c => put!(out, "\\{:x} ", u32::from(c)),
         }
     }
     out
@@ -69,6 +82,11 @@ pub(super) fn colour(hue: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_in_a_stylesheet_cannot_end_it() {
+        assert_eq!(css("p99 a'}<\"\\é"), "p99 a\\27 \\7d \\3c \\22 \\5c \\e9 ");
+    }
 
     #[test]
     fn nothing_escapes_from_text_or_attribute() {

@@ -11,11 +11,11 @@ mod cell;
 mod cost;
 mod head;
 mod heat;
-mod markup;
+pub(super) mod markup;
 mod races;
 mod ranking;
 mod scaling;
-mod svg;
+pub(super) mod svg;
 mod tail;
 
 use super::model::Report;

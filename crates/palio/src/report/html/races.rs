@@ -1,17 +1,17 @@
 //! Each race in full: its conditions, its table with intervals drawn, and a fold for each
 //! contender.
 
-use super::markup::{esc, key, put, section, workload};
+use super::markup::{css, esc, key, put, section, workload};
 use super::ranking::short;
 use super::svg::{Log, px};
 use super::{Depth, cell};
 use crate::record::Outcome;
-use crate::report::model::{Entry, Race};
+use crate::report::model::{CheckedPrediction, Entry, Race};
 use crate::report::units::{self, NONE};
-use crate::report::view::{View, sorted};
+use crate::report::view::{View, short_version, sorted};
 use crate::stats::quantile;
 
-const PLOT: f64 = 210.0;
+const PLOT: f64 = 160.0;
 
 /// With more races than this they begin folded: a page of fifty open tables is no overview.
 const OPEN_AT_MOST: usize = 30;
@@ -22,7 +22,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
         return;
     }
     const DRAWN: &str = "In each drawing the dot is the ratio to the best and the dark line its 95 % interval; the \
-        pale bar is where the middle nine tenths of the samples lie; the shaded band is the noise floor.";
+        pale bar is where the middle nine tenths of the samples lie; the shaded band is the noise floor. \
+        A median marked * has outliers, and one marked ‡ stands between two groups of samples. \
+        User, system and total are CPU time of an iteration, of the whole process.";
     let lead = match depth {
         Depth::Drawn | Depth::Sketched => DRAWN.to_string(),
         Depth::Told => format!(
@@ -49,6 +51,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
         );
         put!(out, "<span class=won>{}</span></summary>\n", winners(race));
         conditions(out, view, race);
+        predictions(out, view, race);
         table(out, view, i, race, depth);
         unraced(out, view, i, race, depth);
         if depth < Depth::Listed {
@@ -111,6 +114,21 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
     out.push_str("</p>\n");
 }
 
+/// What the catalogue expects of the race, why, and what was seen.
+fn predictions(out: &mut String, view: &View<'_>, race: &Race) {
+    let of_race = |p: &&CheckedPrediction| p.workload == race.workload && p.threads == race.threads;
+    for p in view.report.predictions.iter().filter(of_race) {
+        let word = p.word();
+        put!(
+            out,
+            "<p class=terms>Expected: {}, because {}. <b class=p-{word}>{word}</b>: {}.\n",
+            esc(&p.expected),
+            esc(p.because.trim_end_matches('.')),
+            esc(&p.seen)
+        );
+    }
+}
+
 /// `Per fork`, or what of the distribution stands in the column.
 fn detail_title(race: &Race) -> String {
     match race.statistic {
@@ -126,8 +144,8 @@ fn title_case(word: &str) -> String {
         .map_or(String::new(), |first| esc(&format!("{}{}", first.to_uppercase(), chars.as_str())))
 }
 
-/// What was raced stands in the table, though it failed; what was not there to be raced stands in a
-/// line below.
+/// What was raced stands in the table, though it failed; what was not there to be raced, or is
+/// still to be, stands in a line below.
 fn is_in_table(entry: &Entry) -> bool {
     entry.outcome == Outcome::Ok || entry.outcome.is_fault()
 }
@@ -144,7 +162,9 @@ fn unraced(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Dept
             format!("<span id=e{i}-{column} data-c={column}>{name}</span>")
         };
         let same = |(other, _): &&mut (&Entry, Vec<String>)| {
-            other.outcome == entry.outcome && other.detail == entry.detail
+            // Why somebody was not built is the same in every race: it stands under "Contenders".
+            let is_told_elsewhere = entry.outcome == Outcome::NotBuilt;
+            other.outcome == entry.outcome && (is_told_elsewhere || other.detail == entry.detail)
         };
         match reasons.iter_mut().find(same) {
             Some((_, names)) => names.push(name),
@@ -153,8 +173,12 @@ fn unraced(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Dept
     }
     for (entry, names) in reasons {
         put!(out, "<p class=unraced><b>{}</b> {}", entry.outcome.words(), names.join(", "));
-        if let Some(detail) = &entry.detail {
-            put!(out, ": {}", esc(detail));
+        match &entry.detail {
+            Some(_) if entry.outcome == Outcome::NotBuilt => {
+                out.push_str(": <a href=#contenders>why</a>");
+            }
+            Some(detail) => put!(out, ": {}", esc(detail)),
+            None => {}
         }
         out.push('\n');
     }
@@ -169,9 +193,13 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
     let scale = scale(race);
     put!(
         out,
-        "<div class=scroll tabindex=0 role=region aria-label=\"{}\">\n<table class=\"sortable entries\">\n<thead><tr>\
+        "<div class=scroll tabindex=0 role=region aria-label=\"{}\">\n<table class=\"sortable entries{}\" \
+         style=\"--v:'{}';--d:'{}'\">\n<thead><tr>\
          <th scope=col class=n>Rank<th scope=col>Contender<th scope=col data-nosort>",
-        esc(&race.label())
+        esc(&race.label()),
+        if race.statistic.is_some() { " events" } else { "" },
+        css(&race.value_title()),
+        css(&detail_title(race))
     );
     put!(out, "<svg class=axis width={PLOT} height=16 role=img aria-label=\"Ratio to best\">");
     for tick in scale.ticks(5) {
@@ -180,16 +208,21 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
     put!(
         out,
         "</svg><th scope=col class=n>Ratio<th scope=col data-nosort>95 %<th scope=col>Verdict<th scope=col class=n>{}\
-         <th scope=col class=n>{}<th scope=col class=n>Spread<th scope=col class=n>CPU<th scope=col class=n>Memory\n<tbody>\n",
+         <th scope=col class=n>{}<th scope=col class=n>Spread<th scope=col class=n>User<th scope=col class=n>System\
+         <th scope=col class=n>Total<th scope=col class=n>CPU<th scope=col class=n>Memory\n<tbody>\n",
         race.value_title(),
         detail_title(race)
     );
     for entry in race.entries.iter().filter(|entry| is_in_table(entry)) {
         let column = view.column(&entry.contender);
-        let fault = if entry.outcome == Outcome::Ok { "" } else { " class=out" };
+        let class = match (entry.outcome, entry.doubts.is_empty()) {
+            (Outcome::Ok, true) => "",
+            (Outcome::Ok, false) => " class=doubt",
+            _ => " class=out",
+        };
         put!(
             out,
-            "<tr id=e{i}-{column} data-c={column}{fault}><td class=n>{}<th scope=row>",
+            "<tr id=e{i}-{column} data-c={column}{class}><td>{}<th scope=row>",
             entry.rank_text().replace('-', "–")
         );
         key(out, view.hue(column));
@@ -199,7 +232,7 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
             out.push_str(&esc(&entry.contender));
         }
         if entry.version != "unknown" {
-            put!(out, " <small>{}</small>", esc(&entry.version));
+            put!(out, " <small>{}</small>", esc(short_version(&entry.version)));
         }
         if let Some(variant) = &entry.variant {
             put!(out, " <small>{}</small>", esc(variant));
@@ -208,12 +241,12 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
             out.push_str(" <span class=tuned>tuned</span>");
         }
         if entry.outcome == Outcome::Ok {
-            numbers(out, race, entry, &scale, best, depth);
+            numbers(out, view, i, entry, &Drawing { scale: &scale, best, depth });
         } else {
             let fault = if entry.outcome.is_fault() { " class=fault" } else { "" };
             put!(
                 out,
-                "<td colspan=9><b{fault}>{}</b> {}",
+                "<td colspan=12><b{fault}>{}</b> {}",
                 entry.outcome.words(),
                 esc(entry.detail.as_deref().unwrap_or_default())
             );
@@ -223,30 +256,32 @@ fn table(out: &mut String, view: &View<'_>, i: usize, race: &Race, depth: Depth)
     out.push_str("</table>\n</div>\n");
 }
 
-fn numbers(
-    out: &mut String,
-    race: &Race,
-    entry: &Entry,
-    scale: &Log,
+/// How the entries of a race are drawn.
+struct Drawing<'a> {
+    scale: &'a Log,
     best: Option<f64>,
     depth: Depth,
-) {
+}
+
+fn numbers(out: &mut String, view: &View<'_>, i: usize, entry: &Entry, drawing: &Drawing<'_>) {
+    let race = &view.report.races[i];
     out.push_str("<td class=plot>");
-    if depth < Depth::Listed {
-        interval(out, race, entry, scale, best);
+    if drawing.depth < Depth::Listed {
+        interval(out, race, entry, drawing.scale, drawing.best);
     }
     let ratio = entry.ratio_to_best;
-    put!(out, "<td class=n>{}", ratio.map_or(NONE.into(), |i| units::ratio(i.point)));
+    put!(out, "<td>{}", ratio.map_or(NONE.into(), |i| units::ratio(i.point)));
     put!(out, "<td class=lim>{}", ratio.map_or(NONE.into(), |i| units::limits(i.lo, i.hi)));
     match entry.ratio_to_reference {
         Some(v) => put!(out, "<td class=v-{0}>{0}", v.verdict.word()),
         None => put!(out, "<td>{NONE}"),
     }
-    let mut number =
-        |text: Option<String>| put!(out, "<td class=n>{}", text.as_deref().unwrap_or(NONE));
-    number(entry.value_ns.map(|value| race.number_text(value)));
+    let mut number = |text: Option<String>| put!(out, "<td>{}", text.as_deref().unwrap_or(NONE));
+    let mark = view.shape(i, view.column(&entry.contender)).mark();
+    number(entry.value_ns.map(|value| format!("{}{mark}", race.number_text(value))));
     number(Some(esc(&race.detail_text(entry))));
     number(entry.spread_percent().map(units::percent));
+    entry.cpu_texts().into_iter().for_each(&mut number);
     number(entry.cpu_percent.map(|x| format!("{x:.0} %")));
     number(entry.max_rss_kib.map(units::kibibytes));
 }

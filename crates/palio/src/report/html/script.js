@@ -16,12 +16,12 @@
   // Sorting. A cell sorts by its data-v, else by the quantity that it begins with, else by its text. Cells without a
   // number come last in either direction: what failed must never look best.
   const units = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9, KiB: 1, MiB: 1024, GiB: 1024 ** 2 };
-  const value = (cell) => {
+  const value = (cell, head) => {
     if (!cell || cell.colSpan > 1) return null;
     if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
-    const text = cell.textContent.trim();
+    const text = cell.textContent.trim().replace(/[*‡]$/, "");
     const number = Number.parseFloat(text.replace(/^× ?/, "").replaceAll(",", ""));
-    if (cell.classList.contains("n") || cell.closest(".heat td[data-c]")) {
+    if (head.classList.contains("n") || cell.closest(".heat td[data-c]")) {
       return Number.isNaN(number) ? null : number * (units[text.split(" ")[1]] ?? 1);
     }
     return text === "" || text === "–" ? null : text;
@@ -29,7 +29,8 @@
   const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en"));
   const sort = (table, index, direction) => {
     const rows = [...table.tBodies[0].rows];
-    const keyed = rows.map((row) => [value(row.cells[index]), row]);
+    const head = table.tHead.rows[0].cells[index];
+    const keyed = rows.map((row) => [value(row.cells[index], head), row]);
     keyed.sort(([a], [b]) => {
       if (a === null || b === null) return (a === null) - (b === null);
       return direction * compare(a, b);
@@ -83,7 +84,7 @@
       const heads = [...row.closest("table").tHead.rows[0].cells].map((head) => head.textContent);
       const fact = (index, extra = "") => [
         make("dt", { textContent: heads[index] }), make("dd", { textContent: row.cells[index].textContent + extra })];
-      const shared = [0, 3, 5, 6, 7, 8, 9, 10].flatMap((index) => fact(index, index === 3 ? ` ${row.cells[4].textContent}` : ""));
+      const shared = [0, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13].flatMap((index) => fact(index, index === 3 ? ` ${row.cells[4].textContent}` : ""));
       list.prepend(...shared);
     }
     panel.replaceChildren(title, close, body);
@@ -113,22 +114,23 @@
 
   // The heat map is one stop of the Tab key; inside it the arrows move.
   const heat = one("#heat");
+  const settle = (link) => {
+    for (const other of all("td[data-c] a", heat)) other.tabIndex = -1;
+    if (link) link.tabIndex = 0;
+  };
   if (heat) {
-    heat.setAttribute("role", "grid");
-    // Where the whole map fits, its head can stay in view; a box that scrolls sideways would hold it fast.
+    for (const table of all("table", heat)) table.setAttribute("role", "grid");
+    // Where a whole map fits, its head can stay in view; a box that scrolls sideways would hold it fast.
     const fit = () => {
-      const map = heat.parentElement;
-      map.classList.remove("fits");
-      map.classList.toggle("fits", heat.offsetWidth <= map.clientWidth + 4);
+      for (const map of all(".map", heat)) {
+        map.classList.remove("fits");
+        map.classList.toggle("fits", map.firstElementChild.offsetWidth <= map.clientWidth + 4);
+      }
     };
     fit();
     addEventListener("resize", fit);
-    const links = () => all("tbody tr:not([hidden])", heat).map((row) =>
+    const links = () => all("tbody tr", heat).filter((row) => row.offsetParent).map((row) =>
       all("td[data-c]", row).filter((cell) => cell.offsetParent).map((cell) => one("a", cell)));
-    const settle = (link) => {
-      for (const other of all("td[data-c] a", heat)) other.tabIndex = -1;
-      if (link) link.tabIndex = 0;
-    };
     settle(one("td[data-c] a", heat));
     heat.addEventListener("focusin", (event) => {
       if (event.target.matches("td[data-c] a")) { settle(event.target); showTip(event.target); }
@@ -167,7 +169,7 @@
     // Who was not raced stands in a sentence and not in the table.
     let lines = [row.textContent.trim(), link.textContent];
     if (row.classList.contains("out")) lines = [text[1], text[2]];
-    else if (text.length > 0) lines = [text[1], `${text[3]} × the best ${text[4]}`, `rank ${text[0]} · ${text[6]} · CPU ${text[9]}`];
+    else if (text.length > 0) lines = [text[1], `${text[3]} × the best ${text[4]}`, `rank ${text[0]} · ${text[6]} · CPU ${text[12]}`];
     tip.replaceChildren(...lines.map((line) => make("div", { textContent: line })));
     tip.hidden = false;
     const box = link.getBoundingClientRect();
@@ -177,37 +179,92 @@
     tip.style.top = `${(above > 0 ? above : box.bottom + 8) + scrollY}px`;
   }
 
-  // Filters hide; nothing is recomputed, least of all the totals.
+  // Filters hide; nothing is recomputed, least of all the totals. The address keeps them: #?w=fib&v=slower&c=go.
   const form = one("#filter");
   if (form) {
     form.hidden = false;
     const text = one("#filter-text");
+    const verdict = one("#filter-verdict");
+    const buttons = all("[data-k]", form);
+    const name = (button) => button.textContent.trim();
     const sheet = document.head.appendChild(make("style"));
-    const off = new Set();
+    const only = new Set();
+    // What each line of a race's table says, in the words of the filter.
+    const said = new Map(all(".entries tr[id]").map((row) => {
+      const words = new Set(row.classList.contains("out") ? ["failed"] : []);
+      if (row.classList.contains("doubt")) words.add("doubtful");
+      if (/^1(–|$)/.test(row.cells[0].textContent)) words.add("first");
+      const word = one("[class^=v-]", row);
+      if (word) words.add(word.textContent);
+      if (row.cells[6]?.textContent.endsWith("*")) words.add("outliers");
+      if (row.cells[6]?.textContent.endsWith("‡")) words.add("groups");
+      return [row.id.slice(1), { row, words }];
+    }));
     const apply = () => {
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const wanted = verdict.value;
+      const shows = (column) => only.size === 0 || only.has(column);
+      const fits = (key) => (!wanted || said.get(key)?.words.has(wanted)) && shows(key.split("-")[1]);
       const rows = all("tr[data-r]", heat);
       const shown = new Set();
       for (const row of rows) {
-        const name = `${row.cells[0].textContent} ${row.cells[1].textContent} threads`.toLowerCase();
-        row.hidden = !words.every((word) => name.includes(word));
+        const family = row.closest("table").tHead.rows[0].cells[0].textContent;
+        const label = `${family}/${row.cells[0].textContent} ${row.cells[1].textContent} threads`.toLowerCase();
+        const keys = all("td[data-c]", row).map((cell) => [cell, `${row.dataset.r}-${cell.dataset.c}`]);
+        for (const [cell, key] of keys) cell.classList.toggle("dim", wanted !== "" && !fits(key));
+        row.hidden = !words.every((word) => label.includes(word)) || (wanted !== "" && !keys.some(([, key]) => fits(key)));
         if (!row.hidden) shown.add(row.dataset.r);
       }
-      for (const part of all("[data-r]:not(tr)")) part.hidden = !part.dataset.r.split(" ").some((race) => shown.has(race));
-      sheet.textContent = [...off].map((column) => `[data-c="${column}"]{display:none}`).join("");
-      for (const button of all("[data-k]", form)) button.setAttribute("aria-pressed", String(!off.has(button.dataset.k)));
-      one("#filter-count").textContent = shown.size < rows.length || off.size > 0
-        ? `${shown.size} of ${rows.length} races${off.size > 0 ? `, ${off.size} hidden contender${off.size > 1 ? "s" : ""}` : ""}` : "";
+      for (const [key, { row }] of said) row.hidden = !fits(key);
+      for (const part of all("[data-r]")) {
+        if (!rows.includes(part)) part.hidden = !part.dataset.r.split(" ").some((race) => shown.has(race));
+      }
+      const not = [...only].map((column) => `:not([data-c="${column}"])`).join("");
+      sheet.textContent = only.size > 0 ? `[data-c]${not}{display:none!important}` : "";
+      for (const button of buttons) button.setAttribute("aria-pressed", String(only.has(button.dataset.k)));
+      const parts = [];
+      if (shown.size < rows.length) parts.push(`${shown.size} of ${rows.length} races`);
+      if (only.size > 0) parts.push(`${only.size} of ${buttons.length} contenders`);
+      if (wanted) parts.push(`results: ${verdict.selectedOptions[0].textContent}`);
+      one("#filter-count").textContent = parts.length === 0 ? ""
+        : `${parts.join(", ")}. Numbers stay those of the whole run; “palio report --only” computes them anew.`;
+      if (heat) {
+        // What was reachable by the Tab key may be hidden now.
+        const stop = one("td[data-c] a[tabindex='0']", heat);
+        if (!stop?.offsetParent) settle(all("td[data-c] a", heat).find((link) => link.offsetParent) ?? null);
+      }
     };
-    text.addEventListener("input", apply);
+    const keep = () => {
+      const state = new URLSearchParams();
+      if (text.value) state.set("w", text.value);
+      if (verdict.value) state.set("v", verdict.value);
+      for (const button of buttons) if (only.has(button.dataset.k)) state.append("c", name(button));
+      const hash = state.size > 0 ? `#?${state}` : "";
+      if (hash || location.hash.startsWith("#?")) history.replaceState(null, "", location.pathname + location.search + hash);
+    };
+    const read = () => {
+      if (!location.hash.startsWith("#?")) return;
+      const state = new URLSearchParams(location.hash.slice(2));
+      text.value = state.get("w") ?? "";
+      verdict.value = [...verdict.options].some((option) => option.value === state.get("v")) ? state.get("v") : "";
+      only.clear();
+      for (const button of buttons) if (state.getAll("c").includes(name(button))) only.add(button.dataset.k);
+      apply();
+      form.scrollIntoView();
+    };
+    const change = () => { apply(); keep(); };
+    text.addEventListener("input", change);
+    verdict.addEventListener("input", change);
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("reset", () => { off.clear(); setTimeout(apply); });
-    for (const button of all("[data-k]", form)) {
+    form.addEventListener("reset", () => { only.clear(); setTimeout(change); });
+    for (const button of buttons) {
       button.addEventListener("click", () => {
-        if (!off.delete(button.dataset.k)) off.add(button.dataset.k);
-        apply();
+        if (!only.delete(button.dataset.k)) only.add(button.dataset.k);
+        change();
       });
     }
+    addEventListener("hashchange", read);
+    read();
   }
 
   addCopy(one("#reproduce") ?? document.createElement("div"));

@@ -6,7 +6,7 @@ use super::markup::{put, shape};
 
 /// Maps values to pixels by their logarithm.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Log {
+pub(in crate::report) struct Log {
     lo: f64,
     hi: f64,
     from: f64,
@@ -16,23 +16,23 @@ pub(super) struct Log {
 impl Log {
     /// `lo` comes to lie on the pixel `from`, `hi` on `to`; both positive. A range without extent
     /// is widened.
-    pub(super) fn new(lo: f64, hi: f64, from: f64, to: f64) -> Self {
+    pub(in crate::report) fn new(lo: f64, hi: f64, from: f64, to: f64) -> Self {
         let (lo, hi) = if hi > lo * 1.001 { (lo, hi) } else { (lo / 1.1, lo * 1.1) };
         Self { lo, hi, from, to }
     }
 
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(in crate::report) fn at(&self, value: f64) -> f64 {
         self.from + (self.to - self.from) * (value / self.lo).ln() / (self.hi / self.lo).ln()
     }
 
     /// [`at`](Self::at), kept inside the range.
-    pub(super) fn clamped(&self, value: f64) -> f64 {
+    pub(in crate::report) fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.lo, self.hi))
     }
 
     /// Round values in the range: powers of ten, with 2 and 5 or even 1.5 and 3 between where there
     /// are few.
-    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+    pub(in crate::report) fn ticks(&self, most: usize) -> Vec<f64> {
         const STEPS: [&[f64]; 4] = [
             &[1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
             &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],

@@ -21,13 +21,16 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
          is wrong or the measurement is.",
     );
     out.push_str(
-        "<div class=scroll tabindex=0 role=region aria-label=Predictions><table class=\"sortable words\">\n<thead><tr><th scope=col>Result\
+        "<div class=scroll tabindex=0 role=region aria-label=Predictions><table class=\"sortable words predicted\">\n<thead><tr><th scope=col>Result\
          <th scope=col>Workload<th scope=col class=n>Threads<th scope=col>Expected<th scope=col>Seen<th scope=col>Because\n<tbody>\n",
     );
     for (held, word) in [(Some(false), "missed"), (None, "undecided"), (Some(true), "held")] {
         let line = |p: &CheckedPrediction| {
+            let is_of = |race: &Race| race.workload == p.workload && race.threads == p.threads;
+            let race = report.races.iter().position(is_of);
             format!(
-                "<tr><td><b class=p-{word}>{word}</b><th scope=row>{}<td class=n>{}<td>{}<td>{}<td>{}\n",
+                "<tr{}><td><b class=p-{word}>{word}</b><th scope=row>{}<td class=n>{}<td>{}<td>{}<td>{}\n",
+                race.map_or(String::new(), |i| format!(" data-r={i}")),
                 workload(&p.workload),
                 p.threads,
                 esc(&p.expected),
@@ -151,7 +154,7 @@ pub(super) fn contenders(out: &mut String, view: &View<'_>) {
         "Versions are those that were linked into the executables that raced, not those of a manifest.",
     );
     out.push_str(
-        "<div class=scroll tabindex=0 role=region aria-label=Contenders><table class=\"sortable words\">\n<thead><tr><th scope=col>Contender\
+        "<div class=scroll tabindex=0 role=region aria-label=Contenders><table class=\"sortable words about-contenders\">\n<thead><tr><th scope=col>Contender\
          <th scope=col>Runtime<th scope=col>Language<th scope=col>Kind<th scope=col>Track<th scope=col>Toolchain\
          <th scope=col>Flags<th scope=col>Licence<th scope=col>To know\n<tbody>\n",
     );
@@ -269,8 +272,13 @@ pub(super) fn reading(out: &mut String) {
          <dt>Rank<dd>An interval where the data allow several places: 1–2 is a tie for first.\n\
          <dt>Verdict<dd>Against the reference: <b class=v-faster>faster</b> or <b class=v-slower>slower</b> beyond the noise; \
          equivalent if any difference is too small to matter; otherwise inconclusive.\n\
-         <dt>CPU<dd>CPU time divided by wall time: 200 % is two busy cores.\n\
+         <dt>User, system, total, CPU<dd>CPU time of an iteration, of the whole process: in its own code, in the kernel, and both. CPU is \
+         the total divided by wall time: 200 % is two busy cores.\n\
          <dt>Spread<dd>Slowest less fastest sample, divided by the median, or by what is ranked instead.\n\
+         <dt>Outliers (*)<dd>More than one sample in a hundred, and two at least, lie more than three interquartile ranges beyond the \
+         quartiles, on a logarithmic scale. Medians do not see them.\n\
+         <dt>Two groups (‡)<dd>The samples fall into two groups of a fifth or more with nothing between them, a tenth or more apart: \
+         the median stands in one of two worlds. Often it is the process that decides which.\n\
          <dt>p50, p99, p99.9, max<dd>Of the events of a race that is about waiting: half, 99 and 99.9 in a hundred were no longer, and \
          the longest. A percentile is the median over the samples, and a dash where a sample has too few events; the max is of \
          all samples. Where max is ranked, each process counts with its longest event.\n</dl>\n</section>\n",

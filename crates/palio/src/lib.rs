@@ -6,6 +6,7 @@ pub mod clock;
 pub mod cmd;
 pub mod contender;
 pub mod disturbance;
+pub mod forks;
 pub mod machine;
 mod manifest;
 pub mod plan;

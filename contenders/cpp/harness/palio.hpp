@@ -6,6 +6,7 @@
 #pragma once
 
 #include "palio/contender.hpp"
+#include "palio/forks.hpp"
 #include "palio/refusal.hpp"
 #include "palio/request.hpp"
 #include "palio/serve.hpp"

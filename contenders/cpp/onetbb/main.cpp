@@ -19,13 +19,16 @@
 
 namespace {
 
+template <class Forks>
 palio::fib::Packed fib(palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
-    tbb::parallel_invoke([&] { x = fib(n - 1); }, [&] { y = fib(n - 2); });
+    Forks::handed(1);
+    tbb::parallel_invoke([&] { x = fib<Forks>(n - 1); }, [&] { y = fib<Forks>(n - 2); });
     return palio::fib::join(x, y);
 }
 
+template <class Forks>
 palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
@@ -33,14 +36,16 @@ palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
     constexpr std::uint64_t last = palio::skynet::children - 1;
     tbb::task_group ten;
     for (std::uint64_t child = 0; child < last; ++child) {
-        ten.run([&below, child, first, part] { below[child] = skynet(first + child * part, part); });
+        Forks::handed(1);
+        ten.run([&below, child, first, part] { below[child] = skynet<Forks>(first + child * part, part); });
     }
-    ten.run_and_wait([&below, first, part] { below[last] = skynet(first + last * part, part); });
+    ten.run_and_wait([&below, first, part] { below[last] = skynet<Forks>(first + last * part, part); });
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;
     return all;
 }
 
+template <class Forks>
 palio::nqueens::Below place(const palio::nqueens::Placement& placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) return all;
@@ -52,15 +57,19 @@ palio::nqueens::Below place(const palio::nqueens::Placement& placement) {
     if (children == 0) return all;
     std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
     const auto task = [&](std::size_t child) {
-        return [&result = below[child], child = placement.with(legal[child])] { result = place(child); };
+        return [&result = below[child], child = placement.with(legal[child])] { result = place<Forks>(child); };
     };
     tbb::task_group row;
-    for (std::size_t child = 0; child + 1 < children; ++child) row.run(task(child));
+    for (std::size_t child = 0; child + 1 < children; ++child) {
+        Forks::handed(1);
+        row.run(task(child));
+    }
     row.run_and_wait(task(children - 1));
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     return all;
 }
 
+template <class Forks>
 std::uint64_t multiply(const palio::matmul::Product& product) {
     if (product.is_base()) {
         product.multiply();
@@ -69,10 +78,11 @@ std::uint64_t multiply(const palio::matmul::Product& product) {
     std::uint64_t blocks = 0;
     for (const std::size_t middle : {0, 1}) {
         std::uint64_t c11, c12, c21, c22;
-        tbb::parallel_invoke([&] { c11 = multiply(product.quadrant(0, 0, middle)); },
-                             [&] { c12 = multiply(product.quadrant(0, 1, middle)); },
-                             [&] { c21 = multiply(product.quadrant(1, 0, middle)); },
-                             [&] { c22 = multiply(product.quadrant(1, 1, middle)); });
+        Forks::handed(3);
+        tbb::parallel_invoke([&] { c11 = multiply<Forks>(product.quadrant(0, 0, middle)); },
+                             [&] { c12 = multiply<Forks>(product.quadrant(0, 1, middle)); },
+                             [&] { c21 = multiply<Forks>(product.quadrant(1, 0, middle)); },
+                             [&] { c22 = multiply<Forks>(product.quadrant(1, 1, middle)); });
         blocks += c11 + c12 + c21 + c22;
     }
     return blocks;
@@ -134,10 +144,30 @@ int main(int argc, char** argv) {
             .version = version(),
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    {"fib",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::fib::prepare(r, inside(r, fib<decltype(forks)>));
+                         });
+                     }},
+                    {"skynet",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::skynet::prepare(r, inside(r, skynet<decltype(forks)>));
+                         });
+                     }},
+                    {"nqueens",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::nqueens::prepare(r, inside(r, place<decltype(forks)>));
+                         });
+                     }},
+                    {"matmul",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
+                         });
+                     }},
                 },
         },
         argc, argv);

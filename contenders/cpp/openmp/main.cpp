@@ -15,24 +15,28 @@
 
 namespace {
 
+template <class Forks>
 palio::fib::Packed fib(palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
+    Forks::handed(2);
 #pragma omp task shared(x)
-    x = fib(n - 1);
+    x = fib<Forks>(n - 1);
 #pragma omp task shared(y)
-    y = fib(n - 2);
+    y = fib<Forks>(n - 2);
 #pragma omp taskwait
     return palio::fib::join(x, y);
 }
 
+template <class Forks>
 palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
     std::array<palio::skynet::Below, palio::skynet::children> below;
     for (std::uint64_t child = 0; child < palio::skynet::children; ++child) {
+        Forks::handed(1);
 #pragma omp task shared(below)
-        below[child] = skynet(first + child * part, part);
+        below[child] = skynet<Forks>(first + child * part, part);
     }
 #pragma omp taskwait
     palio::skynet::Below all{.sum = 0, .tasks = 1};
@@ -40,6 +44,7 @@ palio::skynet::Below skynet(std::uint64_t first, std::uint64_t size) {
     return all;
 }
 
+template <class Forks>
 palio::nqueens::Below place(palio::nqueens::Placement placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) return all;
@@ -49,14 +54,16 @@ palio::nqueens::Below place(palio::nqueens::Placement placement) {
         if (!placement.is_legal(column)) continue;
         const std::size_t child = children++;
         const palio::nqueens::Placement placed = placement.with(column);
+        Forks::handed(1);
 #pragma omp task shared(below)
-        below[child] = place(placed);
+        below[child] = place<Forks>(placed);
     }
 #pragma omp taskwait
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     return all;
 }
 
+template <class Forks>
 std::uint64_t multiply(palio::matmul::Product product) {
     if (product.is_base()) {
         product.multiply();
@@ -65,14 +72,15 @@ std::uint64_t multiply(palio::matmul::Product product) {
     std::uint64_t blocks = 0;
     for (const std::size_t middle : {0, 1}) {
         std::uint64_t c11, c12, c21, c22;
+        Forks::handed(4);
 #pragma omp task shared(c11)
-        c11 = multiply(product.quadrant(0, 0, middle));
+        c11 = multiply<Forks>(product.quadrant(0, 0, middle));
 #pragma omp task shared(c12)
-        c12 = multiply(product.quadrant(0, 1, middle));
+        c12 = multiply<Forks>(product.quadrant(0, 1, middle));
 #pragma omp task shared(c21)
-        c21 = multiply(product.quadrant(1, 0, middle));
+        c21 = multiply<Forks>(product.quadrant(1, 0, middle));
 #pragma omp task shared(c22)
-        c22 = multiply(product.quadrant(1, 1, middle));
+        c22 = multiply<Forks>(product.quadrant(1, 1, middle));
 #pragma omp taskwait
         blocks += c11 + c12 + c21 + c22;
     }
@@ -118,10 +126,30 @@ int main(int argc, char** argv) {
             .version = libgomp::Version::of_this_process(),
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    {"fib",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::fib::prepare(r, inside(r, fib<decltype(forks)>));
+                         });
+                     }},
+                    {"skynet",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::skynet::prepare(r, inside(r, skynet<decltype(forks)>));
+                         });
+                     }},
+                    {"nqueens",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::nqueens::prepare(r, inside(r, place<decltype(forks)>));
+                         });
+                     }},
+                    {"matmul",
+                     [](Request& r) {
+                         return r.prepare_forks([&](auto forks) {
+                             return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
+                         });
+                     }},
                 },
         },
         argc, argv);

@@ -18,11 +18,11 @@ func prepareFib(request *harness.Request) (harness.Work, error) {
 	// Even, so that the forks can be told from it. It goes in the half of the argument that no call
 	// changes, so that it comes to the leaves for nothing.
 	evenSalt := request.Salt & 0xFFFF_FFFE
-	return harness.Plain(func() harness.Iteration {
+	return countingGoroutines(harness.Plain(func() harness.Iteration {
 		result := fib(evenSalt*oneFork + n)
 		done := uint64(forks(uint32(result/oneFork), uint32(evenSalt)))
 		return harness.Iteration{Answer: result, Ops: done, Work: done}
-	}), startScheduler(request)
+	})), startScheduler(request)
 }
 
 // forks returns f out of f + salt*(f+1) modulo 2^32: the salt came once from each leaf, of which

@@ -17,7 +17,7 @@ func prepareMatmul(request *harness.Request) (harness.Work, error) {
 	if n&(n-1) != 0 {
 		return harness.Work{}, harness.Misuse("--set n=%d is not a power of two", n)
 	}
-	return harness.Staged(newMultiplication(int(n), request.Salt)), startScheduler(request)
+	return countingGoroutines(harness.Staged(newMultiplication(int(n), request.Salt))), startScheduler(request)
 }
 
 // multiplication is C += A * B, with C cleared before every iteration.

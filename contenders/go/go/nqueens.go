@@ -25,10 +25,10 @@ func prepareNqueens(request *harness.Request) (harness.Work, error) {
 	if n > rowsMax {
 		return harness.Work{}, harness.Unsupported("go has boards of at most %d rows, not --set n=%d", rowsMax, n)
 	}
-	return harness.Plain(func() harness.Iteration {
+	return countingGoroutines(harness.Plain(func() harness.Iteration {
 		all := tryRow(board{}, 0, int(n))
 		return harness.Iteration{Answer: all.solutions, Ops: all.made, Work: all.made}
-	}), startScheduler(request)
+	})), startScheduler(request)
 }
 
 // place is a task: the last queen on the board was put into the row above this one.

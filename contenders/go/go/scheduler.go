@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 
@@ -78,6 +79,24 @@ func onGoroutine[T any](task func() T) T {
 	result := make(chan T, 1)
 	go func() { result <- task() }()
 	return <-result
+}
+
+// goroutinesCreated is the runtime's own count, which Go has since 1.26.
+const goroutinesCreated = "/sched/goroutines-created:goroutines"
+
+// countingGoroutines counts the forks of work that hands each of them over as a goroutine. Nothing
+// is added to the work: the runtime counts by itself.
+func countingGoroutines(work harness.Work) harness.Work {
+	sample := []metrics.Sample{{Name: goroutinesCreated}}
+	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
+		return work
+	}
+	return work.CountedBy(func() uint64 {
+		// The first cycle of the collector starts goroutines of its own, which are no forks.
+		runtime.GC()
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	})
 }
 
 // flags is what the linker recorded of the build, and what the environment changes of the runtime.

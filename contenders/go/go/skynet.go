@@ -16,10 +16,10 @@ func prepareSkynet(request *harness.Request) (harness.Work, error) {
 			return harness.Work{}, harness.Misuse("--set leaves=%d is not a power of ten", leaves)
 		}
 	}
-	return harness.Plain(func() harness.Iteration {
+	return countingGoroutines(harness.Plain(func() harness.Iteration {
 		whole := onGoroutine(func() subtree { return skynet(salt, leaves) })
 		return harness.Iteration{Answer: whole.sum, Ops: whole.tasks, Work: whole.tasks}
-	}), startScheduler(request)
+	})), startScheduler(request)
 }
 
 // subtree is what a task returns: the sum of the indices below it and the tasks there, itself

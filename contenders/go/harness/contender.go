@@ -85,11 +85,19 @@ func (c *Contender) prepare(request *Request) (Work, error) {
 	if err != nil {
 		return Work{}, err
 	}
-	return work, request.refuseWhatIsLeft()
+	if err := request.refuseWhatIsLeft(); err != nil {
+		return Work{}, err
+	}
+	if request.countForks && work.forks == nil {
+		return Work{}, Unsupported("%s does not count the forks of %q", c.ID, request.Workload)
+	}
+	work.countForks = request.countForks
+	return work, nil
 }
 
 func (c *Contender) find(request *Request) (Prepare, error) {
-	if request.Workload == "conformance" || request.Workload == conformanceEvents {
+	if request.Workload == "conformance" || request.Workload == conformanceEvents ||
+		request.Workload == conformanceForks {
 		return conformance, nil
 	}
 	if request.Workload == conformanceSalt {

@@ -15,6 +15,8 @@ type Request struct {
 	// Salt is fresh for every process, and to be mixed into the work as its definition says.
 	Salt     uint64
 	settings map[string]string
+	// countForks says that this process is there to count its forks.
+	countForks bool
 }
 
 // parseRequest reads the arguments by hand: the package flag would also take -threads=2 and stop at
@@ -22,8 +24,17 @@ type Request struct {
 func parseRequest(args []string) (*Request, error) {
 	request := &Request{settings: map[string]string{}}
 	seen := map[string]bool{}
-	for ; len(args) > 0; args = args[2:] {
+	for len(args) > 0 {
 		option := args[0]
+		// The one option without a value.
+		if option == "--count-forks" {
+			if request.countForks {
+				return nil, Misuse("%s is given twice", option)
+			}
+			request.countForks = true
+			args = args[1:]
+			continue
+		}
 		if option != "--workload" && option != "--threads" && option != "--salt" && option != "--set" {
 			return nil, Misuse("unknown argument %q", option)
 		}
@@ -37,6 +48,7 @@ func parseRequest(args []string) (*Request, error) {
 		if err := request.take(option, args[1]); err != nil {
 			return nil, err
 		}
+		args = args[2:]
 	}
 	for _, option := range []string{"--workload", "--threads", "--salt"} {
 		if !seen[option] {
@@ -150,6 +162,15 @@ func conformance(request *Request) (Work, error) {
 		}
 	}
 	work := Work{given: given}
+	if request.Workload == conformanceForks {
+		forks, err := request.Between("forks", 0, math.MaxUint64)
+		if err != nil {
+			return Work{}, err
+		}
+		counted := new(uint64)
+		work.beside = func() { *counted += forks }
+		work = work.CountedBy(func() uint64 { return *counted })
+	}
 	if request.Workload == conformanceEvents {
 		work.givenEvents, err = request.wholeNumbers("events")
 	}
@@ -159,6 +180,9 @@ func conformance(request *Request) (Work, error) {
 // conformanceEvents is a name of its own, so that a harness without events can refuse it as any
 // other workload.
 const conformanceEvents = "conformance/events"
+
+// conformanceForks is conformance with forks, which are counted.
+const conformanceForks = "conformance/forks"
 
 // wholeNumbers takes the workload's parameter key, at least one whole number with commas between
 // them.

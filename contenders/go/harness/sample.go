@@ -38,12 +38,19 @@ type sample struct {
 	cpuKnown bool
 	// distribution is empty where the workload has no events.
 	distribution string
+	// forks are printed where somebody asked for them.
+	forks      uint64
+	countForks bool
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("sample elapsed_ns=%d ops=%d answer=%s work=%s user_us=%s sys_us=%s%s",
+	line := fmt.Sprintf("sample elapsed_ns=%d ops=%d answer=%s work=%s user_us=%s sys_us=%s%s",
 		s.elapsedNs, s.ops, s.answer, orDash(s.work, s.counted),
 		orDash(s.cpu.user, s.cpuKnown), orDash(s.cpu.sys, s.cpuKnown), s.distribution)
+	if s.countForks {
+		line += fmt.Sprintf(" forks=%d", s.forks)
+	}
+	return line
 }
 
 func orDash(value uint64, known bool) string {

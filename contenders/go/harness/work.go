@@ -22,7 +22,12 @@ type Work struct {
 	given   *done
 	// givenEvents belong to given.
 	givenEvents []uint64
-	stop        func()
+	// beside happens in every iteration of given.
+	beside func()
+	// forks counts the forks of the process, where it can.
+	forks      func() uint64
+	countForks bool
+	stop       func()
 }
 
 // Stages is work that needs something done outside the clock before or after every iteration.
@@ -52,6 +57,13 @@ func (w Work) StoppedBy(stop func()) Work {
 	return w
 }
 
+// CountedBy is for work whose forks are handed to a runtime: count gives all forks of the process
+// so far. It is called only in a process that is there to count, whose times nobody looks at.
+func (w Work) CountedBy(count func() uint64) Work {
+	w.forks = count
+	return w
+}
+
 // end is called once, when no sample will follow.
 func (w *Work) end() {
 	if w.stop != nil {
@@ -63,6 +75,7 @@ func (w *Work) end() {
 func (w *Work) sample(batch uint32) sample {
 	var sums sums
 	var events Events
+	forksBefore := w.forksSoFar()
 	before, known := cpuTime()
 	switch {
 	case w.iterate != nil:
@@ -84,6 +97,9 @@ func (w *Work) sample(batch uint32) sample {
 	default:
 		start := time.Now()
 		for range batch {
+			if w.beside != nil {
+				w.beside()
+			}
 			sums.add(*w.given, 1)
 			events.ns = append(events.ns, w.givenEvents...)
 		}
@@ -98,7 +114,16 @@ func (w *Work) sample(batch uint32) sample {
 		cpuKnown:  known && stillKnown,
 		// When the clock and the CPU time have been read: sorting is not the contender's work.
 		distribution: events.String(),
+		forks:        w.forksSoFar() - forksBefore,
+		countForks:   w.countForks,
 	}
+}
+
+func (w *Work) forksSoFar() uint64 {
+	if !w.countForks {
+		return 0
+	}
+	return w.forks()
 }
 
 // sampleWhole lets the first iteration's result stand for the batch while the clock runs, so that

@@ -183,6 +183,7 @@ class _Arguments:
     threads: int
     salt: int
     settings: dict[str, str]
+    count_forks: bool
 
 
 def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
@@ -193,8 +194,14 @@ def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):  # Python's stand-in for a stray byte
             raise Misunderstood(f"{argument!r} is not UTF-8")
+    count_forks = False
     rest = iter(arguments)
     for option in rest:
+        if option == "--count-forks":
+            if count_forks:
+                raise Misunderstood("--count-forks is given twice")
+            count_forks = True
+            continue
         if option not in ("--workload", "--threads", "--salt", "--set"):
             raise Misunderstood(f"unknown option '{option}'")
         value = next(rest, None)
@@ -233,7 +240,7 @@ def _parse_arguments(arguments: Sequence[str]) -> _Arguments:
         raise Misunderstood("--threads is missing")
     if salt is None:
         raise Misunderstood("--salt is missing")
-    return _Arguments(workload, threads, salt, settings)
+    return _Arguments(workload, threads, salt, settings, count_forks)
 
 
 def _find_workload(contender: Contender, arguments: _Arguments) -> tuple[Workload, dict[str, Any]]:
@@ -261,6 +268,8 @@ def _find_workload(contender: Contender, arguments: _Arguments) -> tuple[Workloa
             values[key] = parse(text)
         except ValueError as error:
             raise Misunderstood(f"--set {key}={text}: {error}") from None
+    if arguments.count_forks:
+        raise Unsupported(f"the forks of '{arguments.workload}' are not counted by {contender.id}")
     return workload, values
 
 

@@ -100,6 +100,10 @@ class VectorsTest(unittest.TestCase):
         for vector in vectors:
             with self.subTest(vector["name"]):
                 status, lines, errors = Recorder().play(vector["args"], vector["stdin"].encode())
+                if "conformance/forks" in vector["args"] and status == 3:  # This harness counts no forks.
+                    self.assertTrue(vector["optional"])
+                    self.assertEqual(lines, [])
+                    continue
                 self.assertEqual(status, vector["status"], errors)
                 self.assertEqual(len(lines), len(vector["stdout"]), lines)
                 for pattern, line in zip(vector["stdout"], lines):

@@ -27,6 +27,8 @@
 //! }
 //! ```
 
+mod conformance;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -37,8 +39,9 @@ use std::time::Instant;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::distribution::Distribution;
+use crate::forks::{self, Counted, Forks};
 use crate::message::{Answer, Command, Description, Knob, Sample, decimal};
-use crate::salt::{self, mix};
+use crate::salt;
 
 /// Exit status for arguments or commands that cannot be understood.
 const EXIT_MISUSE: u8 = 2;
@@ -75,7 +78,11 @@ pub struct Iteration {
 }
 
 /// The work of one workload, ready to be iterated.
-pub struct Work(Kind);
+pub struct Work {
+    kind: Kind,
+    /// Whether samples say how many forks there were.
+    counts_forks: bool,
+}
 
 /// Appends what each event of an iteration took.
 type Measured = Box<dyn FnMut(&mut Vec<u64>) -> Iteration>;
@@ -84,7 +91,7 @@ enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
     Staged(Box<dyn Staged>),
     Measured(Measured),
-    Given { answer: String, ops: u64, work: Option<u64>, events_ns: Vec<u64> },
+    Given { answer: String, ops: u64, work: Option<u64>, events_ns: Vec<u64>, forks: u64 },
 }
 
 impl fmt::Debug for Work {
@@ -106,18 +113,22 @@ pub trait Staged {
 impl Work {
     /// Work that is timed as a whole: one clock reading before a batch, one after it.
     pub fn new(iterate: impl FnMut() -> Iteration + 'static) -> Self {
-        Self(Kind::Plain(Box::new(iterate)))
+        Self::of(Kind::Plain(Box::new(iterate)))
     }
 
     /// Work with untimed parts around every iteration.
     pub fn staged(stages: impl Staged + 'static) -> Self {
-        Self(Kind::Staged(Box::new(stages)))
+        Self::of(Kind::Staged(Box::new(stages)))
     }
 
     /// Work that consists of events: every iteration appends what each of its events took, in ns,
     /// to the list that it is given, and leaves what is in it. It is timed as a whole too.
     pub fn measured(iterate: impl FnMut(&mut Vec<u64>) -> Iteration + 'static) -> Self {
-        Self(Kind::Measured(Box::new(iterate)))
+        Self::of(Kind::Measured(Box::new(iterate)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, counts_forks: false }
     }
 }
 
@@ -148,12 +159,15 @@ pub struct Request {
     /// Fresh for every process, and to be mixed into the work as its definition says.
     pub salt: u64,
     settings: BTreeMap<String, String>,
+    /// Whether forks are to be counted, and whether the workload does.
+    count_forks: bool,
+    counts_forks: bool,
 }
 
 impl Request {
     fn parse(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
         let (mut workload, mut threads, mut salt) = (None, None, None);
-        let mut settings = BTreeMap::new();
+        let (mut settings, mut count_forks) = (BTreeMap::new(), false);
         let mut args = args;
         while let Some(option) = args.next() {
             let mut value =
@@ -199,6 +213,11 @@ impl Request {
                         return Err(Refusal::Misuse(format!("--set {key} is given twice")));
                     }
                 }
+                "--count-forks" => {
+                    if std::mem::replace(&mut count_forks, true) {
+                        return Err(Refusal::Misuse("--count-forks is given twice".into()));
+                    }
+                }
                 _ => return Err(Refusal::Misuse(format!("unknown argument {option:?}"))),
             }
         }
@@ -207,6 +226,8 @@ impl Request {
             threads: threads.ok_or_else(|| Refusal::Misuse("--threads is missing".into()))?,
             salt: salt.ok_or_else(|| Refusal::Misuse("--salt is missing".into()))?,
             settings,
+            count_forks,
+            counts_forks: false,
         })
     }
 
@@ -247,6 +268,13 @@ impl Request {
         }
     }
 
+    /// Whether this process is there to count its forks: the work is then to be made of rows over
+    /// [`Counted`]. A workload that does not ask is refused where forks are to be counted.
+    pub fn counts_forks(&mut self) -> bool {
+        self.counts_forks = true;
+        self.count_forks
+    }
+
     fn refuse_what_is_left(&self) -> Result<(), Refusal> {
         match self.settings.keys().next() {
             Some(key) => Err(Refusal::Misuse(format!(
@@ -256,42 +284,6 @@ impl Request {
             None => Ok(()),
         }
     }
-}
-
-/// The workload that checks how a harness summarises events.
-const CONFORMANCE_EVENTS: &str = "conformance/events";
-/// The workload that checks how a harness hands on and mixes the salt.
-const CONFORMANCE_SALT: &str = "conformance/salt";
-
-/// One unit of no work, whose answer is the salt mixed with an index.
-fn conformance_salt(request: &mut Request) -> Result<Work, Refusal> {
-    let (salt, index) = (request.salt, request.param("index")?);
-    Ok(Work::new(move || Iteration { answer: mix(salt, index), ops: 1, work: Some(1) }))
-}
-
-/// The workloads that check a harness rather than a runtime.
-fn conformance(request: &mut Request) -> Result<Work, Refusal> {
-    let answer = request.param("answer")?;
-    let ops = request.param("ops")?;
-    let work = match request.param::<String>("work")?.as_str() {
-        "-" => None,
-        text => Some(
-            text.parse()
-                .map_err(|_| Refusal::Misuse(format!("--set work={text} has the wrong type")))?,
-        ),
-    };
-    // Only the second name has events, so that a harness without them can refuse it as it refuses
-    // any other.
-    let events_ns = if request.workload == CONFORMANCE_EVENTS {
-        let text = request.param::<String>("events")?;
-        let events = text.split(',').map(decimal).collect::<Option<Vec<u64>>>();
-        events
-            .filter(|events| !events.is_empty())
-            .ok_or_else(|| Refusal::Misuse(format!("--set events={text} has the wrong type")))?
-    } else {
-        Vec::new()
-    };
-    Ok(Work(Kind::Given { answer, ops, work, events_ns }))
 }
 
 impl Contender<'_> {
@@ -315,10 +307,8 @@ impl Contender<'_> {
     }
 
     fn prepare(&self, mut request: Request) -> Result<Work, Refusal> {
-        let prepare = if ["conformance", CONFORMANCE_EVENTS].contains(&&*request.workload) {
-            conformance
-        } else if request.workload == CONFORMANCE_SALT {
-            conformance_salt
+        let prepare = if let Some(prepare) = conformance::find(&request.workload) {
+            prepare
         } else {
             let found = self.workloads.iter().find(|(name, _)| *name == request.workload);
             let (_, prepare) = found.ok_or_else(|| {
@@ -334,7 +324,11 @@ impl Contender<'_> {
         };
         let work = prepare(&mut request)?;
         request.refuse_what_is_left()?;
-        Ok(work)
+        if request.count_forks && !request.counts_forks {
+            let reason = format!("{} does not count the forks of {:?}", self.id, request.workload);
+            return Err(Refusal::Unsupported(reason));
+        }
+        Ok(Work { counts_forks: request.count_forks, ..work })
     }
 }
 
@@ -378,8 +372,9 @@ impl Work {
     fn sample(&mut self, batch: u32) -> Sample {
         let mut sums = Batch::new();
         let mut events = Vec::new();
+        let forks_before = forks::counted();
         let cpu_before = cpu_us();
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Plain(iterate) => {
                 // The first iteration's result stands for the batch while the clock runs, so that
                 // comparing is all that happens between two iterations; the sums are made when the
@@ -419,9 +414,10 @@ impl Work {
                 }
                 sums.elapsed_ns = elapsed_ns(start);
             }
-            Kind::Given { answer, ops, work, events_ns } => {
+            Kind::Given { answer, ops, work, events_ns, forks } => {
                 let start = Instant::now();
                 for _ in 0..batch {
+                    Counted::handed(*forks);
                     sums.add(&*answer, *ops, *work);
                     events.extend_from_slice(events_ns);
                 }
@@ -438,6 +434,7 @@ impl Work {
             sys_us: cpu.map(|((_, before), (_, after))| after.saturating_sub(before)),
             // When the clock and the CPU time have been read: sorting is not the contender's work.
             distribution: Distribution::of(&mut events),
+            forks: self.counts_forks.then(|| forks::counted().wrapping_sub(forks_before)),
         }
     }
 }
@@ -513,6 +510,7 @@ pub fn converse(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forks::Uncounted;
 
     fn request(args: &[&str]) -> Result<Request, Refusal> {
         Request::parse(args.iter().map(|&arg| arg.to_owned()))
@@ -544,6 +542,39 @@ mod tests {
         .unwrap();
         request.param::<u32>("n").unwrap();
         assert!(request.refuse_what_is_left().unwrap_err().to_string().contains("\"m\""));
+    }
+
+    #[test]
+    fn forks_are_counted_by_those_who_can_and_only_for_those_who_ask() {
+        fn fork<F: Forks>() -> Work {
+            Work::new(|| {
+                F::handed(3_000_000);
+                Iteration { answer: 6, ops: 2, work: None }
+            })
+        }
+        fn forks(request: &mut Request) -> Result<Work, Refusal> {
+            Ok(if request.counts_forks() { fork::<Counted>() } else { fork::<Uncounted>() })
+        }
+        let contender = Contender {
+            id: "x",
+            runtime: "y",
+            version: "1",
+            toolchain: "-",
+            flags: "-",
+            threads_max: 1,
+            workloads: &[("forks", forks), ("calls", |_| Ok(fork::<Uncounted>()))],
+            knobs: &[],
+        };
+        let prepare = |workload, count: &[&str]| {
+            let args = ["--salt", "0", "--threads", "1", "--workload", workload];
+            contender.prepare(request(&[&args, count].concat()).unwrap())
+        };
+        // Other tests count a few at the same time.
+        let counted = prepare("forks", &["--count-forks"]).unwrap().sample(2).forks.unwrap();
+        assert_eq!(counted / 1_000_000, 6);
+        assert_eq!(prepare("forks", &[]).unwrap().sample(2).forks, None);
+        let refusal = prepare("calls", &["--count-forks"]).unwrap_err();
+        assert!(matches!(refusal, Refusal::Unsupported(reason) if reason.contains("forks of")));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //!
 //! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share
 //!   it, so the two sides cannot drift apart.
+//! - [`forks`] counts what is handed to a runtime.
 //! - [`salt`] mixes the salt of a process into its work.
 //! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and
 //!   printing, written once. A contender brings only its workloads.
 #![forbid(unsafe_code)]
 
 pub mod distribution;
+pub mod forks;
 pub mod harness;
 pub mod message;
 pub mod salt;

@@ -102,6 +102,8 @@ pub struct Sample {
     /// How the sample's events are distributed, where the workload has events; none of the five
     /// fields otherwise.
     pub distribution: Option<Distribution>,
+    /// Forks that were handed to the runtime, where the process was started to count them.
+    pub forks: Option<u64>,
 }
 
 /// One line of a contender's standard output.
@@ -140,7 +142,8 @@ impl fmt::Display for Answer {
                     OrDash(s.user_us),
                     OrDash(s.sys_us)
                 )?;
-                s.distribution.map_or(Ok(()), |distribution| write!(f, " {distribution}"))
+                s.distribution.map_or(Ok(()), |distribution| write!(f, " {distribution}"))?;
+                s.forks.map_or(Ok(()), |forks| write!(f, " forks={forks}"))
             }
             Self::Done { samples } => write!(f, "done {samples}"),
         }
@@ -187,7 +190,10 @@ impl FromStr for Answer {
             return Err(Malformed::new(line, "`answer` is empty"));
         }
         // The words are taken only now: `field` borrows them.
-        let distribution = distribution(line, &words.collect::<Vec<_>>())?;
+        let mut rest: Vec<&str> = words.collect();
+        let forks = rest.pop_if(|last| last.starts_with("forks="));
+        let forks = forks.map(|last| number("forks", &last["forks=".len()..])).transpose()?;
+        let distribution = distribution(line, &rest)?;
         Ok(Self::Sample(Sample {
             elapsed_ns,
             ops,
@@ -196,6 +202,7 @@ impl FromStr for Answer {
             user_us,
             sys_us,
             distribution,
+            forks,
         }))
     }
 }
@@ -368,6 +375,8 @@ mod tests {
             "sample elapsed_ns=5 ops=1 answer=7 work=3 user_us=0 sys_us=0",
             "sample elapsed_ns=18446744073709551615 ops=0 answer=a=b work=- user_us=- sys_us=-",
             "sample elapsed_ns=5 ops=3 answer=7 work=- user_us=- sys_us=- events=3 p50_ns=1 p99_ns=2 p999_ns=2 max_ns=2",
+            "sample elapsed_ns=5 ops=3 answer=7 work=- user_us=- sys_us=- forks=0",
+            "sample elapsed_ns=5 ops=3 answer=7 work=- user_us=- sys_us=- events=3 p50_ns=1 p99_ns=2 p999_ns=2 max_ns=2 forks=9",
             "done 3",
         ] {
             assert_eq!(line.parse::<Answer>().unwrap().to_string(), line);
@@ -392,6 +401,11 @@ mod tests {
             ),
             (
                 "sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 events=1 p50_ns=2 p99_ns=2 p999_ns=3 max_ns=3 more=1",
+                "more after",
+            ),
+            ("sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 forks=x", "`forks`"),
+            (
+                "sample elapsed_ns=1 ops=1 answer=7 work=3 user_us=0 sys_us=0 forks=1 forks=2",
                 "more after",
             ),
             ("done many", "count"),

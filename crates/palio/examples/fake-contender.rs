@@ -21,13 +21,16 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, raise};
 use nix::unistd::getppid;
-use palio_protocol::harness::{Contender, serve_args};
+use palio_protocol::forks::{Counted, Forks, Uncounted};
+use palio_protocol::harness::{Contender, Iteration, Prepare, Refusal, Request, Work, serve_args};
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
 const OPS: u64 = 10;
 /// The workload whose answer hangs on the salt.
 const SALTED: &str = "raise";
+/// The workload that forks, in which nothing is ever handed to anyone but in words.
+const FORKED: &str = "fib";
 /// What an iteration claims to take. It sleeps for as long, since Palio's own clock must see it
 /// pass; what is measured is the claim, so that tests measure alike.
 const CLAIMED_NS: u64 = 2_000_000;
@@ -193,6 +196,7 @@ impl Fake {
         ));
         say("workload tally");
         say(&format!("workload {SALTED}"));
+        say(&format!("workload {FORKED}"));
     }
 
     fn serve(&self) {
@@ -394,6 +398,42 @@ fn stay(stream: Option<UnixStream>) {
     let _ = stream.map(|mut stream| stream.read(&mut [0]));
 }
 
+/// The workload that forks, raced by the real harness, which counts: as calls that all are handed
+/// over, or with a cut-off below which they are plain ones.
+fn fib<const CUT_OFF: u32>(request: &mut Request) -> Result<Work, Refusal> {
+    fn recurse<F: Forks, const CUT_OFF: u32>(n: u64) -> u64 {
+        if (n as u32) < 2 {
+            return n;
+        }
+        if n as u32 >= CUT_OFF {
+            F::handed(1);
+        }
+        let [left, right] = [n - 1, n - 2].map(recurse::<F, CUT_OFF>);
+        left.wrapping_add(right).wrapping_add(1 << 32)
+    }
+    // The salt goes where the definition says, and the forks that it should have made are claimed.
+    let n: u64 = request.param("n")?;
+    let argument = (request.salt & 0xFFFF_FFFE) << 32 | n;
+    let forks = recurse::<Uncounted, CUT_OFF>(n) >> 32;
+    let done = move |answer| {
+        std::thread::sleep(Duration::from_nanos(CLAIMED_NS));
+        Iteration { answer, ops: forks, work: Some(forks) }
+    };
+    Ok(if request.counts_forks() {
+        Work::new(move || done(recurse::<Counted, CUT_OFF>(argument)))
+    } else {
+        Work::new(move || done(recurse::<Uncounted, CUT_OFF>(argument)))
+    })
+}
+
+/// As [`fib`], by a contender that does not count.
+fn fib_uncounted(request: &mut Request) -> Result<Work, Refusal> {
+    let mut unasked = request.clone();
+    let work = fib::<0>(&mut unasked);
+    request.param::<u64>("n")?;
+    work
+}
+
 /// One line, at once.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
@@ -496,11 +536,27 @@ fn main() -> ExitCode {
     let workload = workload.and_then(|at| rest.get(at + 1)).map(String::as_str);
     let is_vector = matches!(
         workload,
-        None | Some("conformance" | "conformance/events" | "conformance/salt" | "no/such_workload")
+        None | Some(
+            "conformance"
+                | "conformance/events"
+                | "conformance/forks"
+                | "conformance/salt"
+                | "no/such_workload"
+        )
     );
+    let forks: &[(&str, Prepare)] = match fake.faults.iter().find(|(fault, _)| fault == "forks") {
+        None => &[(FORKED, fib::<0>)],
+        Some((_, how)) if how == "cut-off" => &[(FORKED, fib::<10>)],
+        Some((_, how)) if how == "none" => &[(FORKED, fib::<{ u32::MAX }>)],
+        Some(_) => &[(FORKED, fib_uncounted)],
+    };
+    let is_old = fake.faults.iter().any(|(fault, _)| fault == "old");
     if describe {
         fake.describe();
-    } else if is_vector {
+    } else if is_old && rest.iter().any(|option| option == "--count-forks") {
+        eprintln!("fake: unknown argument \"--count-forks\"");
+        exit(2);
+    } else if is_vector || workload == Some(FORKED) {
         let honest = Contender {
             id: &fake.id,
             runtime: "fake",
@@ -508,7 +564,7 @@ fn main() -> ExitCode {
             toolchain: "-",
             flags: "-",
             threads_max: usize::MAX,
-            workloads: &[],
+            workloads: forks,
             knobs: &[],
         };
         return serve_args(honest, rest.into_iter());

@@ -2,10 +2,12 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+pub mod bisect;
 pub mod clock;
 pub mod cmd;
 pub mod contender;
 pub mod disturbance;
+pub mod forks;
 pub mod machine;
 mod manifest;
 pub mod plan;

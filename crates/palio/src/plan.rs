@@ -217,6 +217,7 @@ impl Plan<'_> {
             detail,
             stderr: None,
             schedule: None,
+            forks: None,
             invocations: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contender::{Kind, Track};
 use crate::disturbance::RepeatRule;
+use crate::forks::Demand;
 use crate::release::Release;
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
@@ -186,7 +187,26 @@ pub struct CellRecord {
     pub stderr: Option<String>,
     /// The same for all cells of a race; fixed when all pilots are done.
     pub schedule: Option<Schedule>,
+    /// `None` where nobody asked: in rows that do not fork, of baselines, and in runs of an older
+    /// Palio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forks: Option<ForksRecord>,
     pub invocations: Vec<InvocationRecord>,
+}
+
+/// What a cell handed to its runtime in one iteration, counted in a process of its own that nobody
+/// timed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForksRecord {
+    /// `None` if they were not counted.
+    pub handed: Option<u64>,
+    /// Why they were not.
+    pub detail: Option<String>,
+    /// What the work demands.
+    pub at_least: u64,
+    /// All that there is to hand over.
+    pub at_most: u64,
 }
 
 /// What every invocation of a cell is asked for.
@@ -405,6 +425,12 @@ impl RaceRecord {
         }
     }
 
+    /// The forks that an iteration must hand to the runtime, where the work consists of them.
+    pub fn forks(&self) -> Option<Demand> {
+        let rule = self.salt.filter(|_| self.model == Model::ForkJoin)?;
+        Demand::of(rule, &self.params)
+    }
+
     /// What every sample of a process with this salt must answer.
     ///
     /// # Errors
@@ -412,6 +438,14 @@ impl RaceRecord {
     pub fn answer_under(&self, salt: u64) -> anyhow::Result<String> {
         let plain = Plain { set: &self.params, ops: self.ops, answer: &self.answer };
         self.salt.map_or_else(|| Ok(self.answer.clone()), |rule| rule.answer(plain, salt))
+    }
+}
+
+impl ForksRecord {
+    pub fn new(demand: Demand, handed: Result<u64, String>) -> Self {
+        let Demand { at_least, at_most } = demand;
+        let (handed, detail) = handed.map_or_else(|why| (None, Some(why)), |n| (Some(n), None));
+        Self { handed, detail, at_least, at_most }
     }
 }
 

@@ -58,6 +58,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         outcome: Outcome::Ok,
         detail: None,
         stderr: None,
+        forks: None,
         schedule: Some(Schedule { warm_ups: 1, samples: 3, batch: 1 }),
         invocations: (0..BLOCKS).map(invocation).collect(),
     }

@@ -108,7 +108,8 @@ fn a_database_of_a_newer_palio_is_left_alone() {
 fn downgrade(database: &Path) {
     let connection = Connection::open(database).unwrap();
     let steps = "DROP TABLE span; ALTER TABLE invocation DROP COLUMN salt;
-                 ALTER TABLE invocation DROP COLUMN dropped; PRAGMA user_version = 2";
+                 ALTER TABLE invocation DROP COLUMN dropped; ALTER TABLE cell DROP COLUMN forks;
+                 PRAGMA user_version = 2";
     connection.execute_batch(steps).unwrap();
 }
 

@@ -57,6 +57,10 @@ struct Contender {
     Work prepare(Request request) const {
         Work work = is_conformance(request) ? conformance(request) : find(request)(request);
         request.refuse_what_is_left();
+        if (request.lacks_count()) {
+            throw Refusal::unsupported(id + " does not count the forks of " + palio::quoted(request.workload()));
+        }
+        if (request.count_forks()) work.count_forks();
         return work;
     }
 
@@ -76,12 +80,16 @@ private:
     // A name of its own, so that a harness without events can refuse it as any other workload.
     static constexpr const char* conformance_events = "conformance/events";
 
+    // How forks are counted.
+    static constexpr const char* conformance_forks = "conformance/forks";
+
     // One unit of no work, whose answer is the salt mixed with an index.
     static constexpr const char* conformance_salt = "conformance/salt";
 
     static bool is_conformance(const Request& request) {
         const std::string& name = request.workload();
-        return name == "conformance" || name == conformance_events || name == conformance_salt;
+        return name == "conformance" || name == conformance_events || name == conformance_forks ||
+               name == conformance_salt;
     }
 
     // The workloads that check a harness rather than a runtime.
@@ -97,6 +105,12 @@ private:
         if (text != "-") {
             work = palio::parse<std::uint64_t>(text);
             if (!work) throw Refusal::misuse("--set work=" + text + " has the wrong type");
+        }
+        if (request.workload() == conformance_forks) {
+            const auto count = request.param<std::uint64_t>("forks");
+            return request.prepare_forks([&](auto forks) {
+                return Work::given(answer, ops, work, {}, [=] { forks.handed(count); });
+            });
         }
         Events events_ns;
         if (request.workload() == conformance_events) {

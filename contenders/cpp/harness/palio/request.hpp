@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "forks.hpp"
 #include "refusal.hpp"
 #include "text.hpp"
 
@@ -46,6 +47,8 @@ public:
                 set_once(salt, *number, option);
             } else if (option == "--set") {
                 request.set(value());
+            } else if (option == "--count-forks") {
+                if (std::exchange(request.count_forks_, true)) throw Refusal::misuse(option + " is given twice");
             } else {
                 throw Refusal::misuse("unknown argument " + palio::quoted(option));
             }
@@ -80,6 +83,17 @@ public:
         throw Refusal::misuse("--set " + key + "=" + setting.mapped() + " has the wrong type");
     }
 
+    // `prepare(row)`, where `row` says by its type whether this process is there to count forks.
+    // A workload that is not prepared so is refused where forks are to be counted.
+    template <class Prepare>
+    auto prepare_forks(Prepare prepare) {
+        counts_forks_ = true;
+        return count_forks_ ? prepare(forks::Counted{}) : prepare(forks::Uncounted{});
+    }
+
+    bool count_forks() const { return count_forks_; }
+    bool lacks_count() const { return count_forks_ && !counts_forks_; }
+
     // A setting that nobody took would silently change nothing.
     void refuse_what_is_left() const {
         if (settings_.empty()) return;
@@ -112,6 +126,9 @@ private:
     std::string workload_;
     std::size_t threads_ = 0;
     std::uint64_t salt_ = 0;
+    // Whether forks are to be counted, and whether the workload does.
+    bool count_forks_ = false;
+    bool counts_forks_ = false;
     std::map<std::string, std::string> settings_;
 };
 

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "events.hpp"
+#include "forks.hpp"
 #include "usage.hpp"
 
 namespace palio {
@@ -46,6 +47,8 @@ struct Sample {
     std::optional<CpuTime> cpu;
     // Empty where the workload has no events.
     Events events_ns = {};
+    // Nothing where nobody asks.
+    std::optional<std::uint64_t> forks = {};
 
     void add(const std::string& more_answer, std::uint64_t more_ops, std::optional<std::uint64_t> more_work) {
         if (!answer) {
@@ -67,9 +70,11 @@ struct Sample {
         const auto or_dash = [](std::optional<std::uint64_t> n) { return n ? std::to_string(*n) : "-"; };
         const auto user_us = cpu ? std::optional(cpu->user_us) : std::nullopt;
         const auto sys_us = cpu ? std::optional(cpu->sys_us) : std::nullopt;
-        return "sample elapsed_ns=" + std::to_string(elapsed_ns) + " ops=" + std::to_string(ops) +
+        std::string text = "sample elapsed_ns=" + std::to_string(elapsed_ns) + " ops=" + std::to_string(ops) +
                " answer=" + answer.value_or("-") + " work=" + or_dash(work) + " user_us=" + or_dash(user_us) +
                " sys_us=" + or_dash(sys_us) + distribution(events_ns);
+        if (forks) text += " forks=" + std::to_string(*forks);
+        return text;
     }
 };
 
@@ -84,18 +89,25 @@ public:
     // Work that consists of events: every iteration appends what each of its events took, and it is
     // timed as a whole too.
     static Work measured(std::function<Iteration(Events&)> iterate) { return Work(std::move(iterate)); }
-    // No work at all: the workloads `conformance` and `conformance/events`.
-    static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work, Events events_ns = {}) {
-        return Work(Given{std::move(answer), ops, work, std::move(events_ns)});
+    // No work at all: the workloads `conformance` and `conformance/events`, and
+    // `conformance/forks`, where something else happens in every iteration.
+    static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work, Events events_ns = {},
+                      std::function<void()> beside = [] {}) {
+        return Work(Given{std::move(answer), ops, work, std::move(events_ns), std::move(beside)});
     }
+
+    // Samples say from now on how many forks there were.
+    void count_forks() { counts_forks_ = true; }
 
     Sample sample(std::uint32_t batch) {
         Sample sums;
+        const std::uint64_t forks_before = forks::counted();
         const auto before = CpuTime::now();
         std::visit([&](auto& kind) { take(kind, batch, sums); }, kind_);
         const auto after = CpuTime::now();
         if (before && after) sums.cpu = after->since(*before);
         if (sums.elapsed_ns == 0) sums.elapsed_ns = 1;
+        if (counts_forks_) sums.forks = forks::counted() - forks_before;
         return sums;
     }
 
@@ -108,6 +120,7 @@ private:
         std::uint64_t ops;
         std::optional<std::uint64_t> work;
         Events events_ns;
+        std::function<void()> beside;
     };
     using Clock = std::chrono::steady_clock;
 
@@ -152,6 +165,7 @@ private:
     static void take(Given& given, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
         for (std::uint32_t i = 0; i < batch; ++i) {
+            given.beside();
             sums.add(given.answer, given.ops, given.work);
             sums.events_ns.insert(sums.events_ns.end(), given.events_ns.begin(), given.events_ns.end());
         }
@@ -159,6 +173,7 @@ private:
     }
 
     std::variant<Plain, Stages, Measure, Given> kind_;
+    bool counts_forks_ = false;
 };
 
 }  // namespace palio

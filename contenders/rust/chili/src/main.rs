@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use chili::{Config, Scope, ThreadPool};
 use fork_join_workloads::ForkJoin;
+use palio_protocol::forks::Forks;
 
 struct Chili(ThreadPool);
 
@@ -24,11 +25,12 @@ impl ForkJoin for Chili {
     }
 
     #[inline]
-    fn join<RA: Send, RB: Send>(
+    fn join<C: Forks, RA: Send, RB: Send>(
         scope: &mut Scope<'_>,
         a: impl FnOnce(&mut Scope<'_>) -> RA + Send,
         b: impl FnOnce(&mut Scope<'_>) -> RB + Send,
     ) -> (RA, RB) {
+        C::handed(1);
         scope.join(a, b)
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use fork_join_workloads::ForkJoin;
+use palio_protocol::forks::Forks;
 use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -32,11 +33,12 @@ impl ForkJoin for Rayon {
     }
 
     #[inline]
-    fn join<RA: Send, RB: Send>(
+    fn join<C: Forks, RA: Send, RB: Send>(
         _: &mut (),
         a: impl FnOnce(&mut ()) -> RA + Send,
         b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
+        C::handed(1);
         rayon::join(|| a(&mut ()), || b(&mut ()))
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use fork_join_workloads::{ForkJoin, Tally};
+use palio_protocol::forks::Forks;
 
 struct Serial;
 
@@ -19,8 +20,9 @@ impl ForkJoin for Serial {
         work(&mut ())
     }
 
+    /// Nothing is handed to anyone.
     #[inline]
-    fn join<RA: Send, RB: Send>(
+    fn join<C: Forks, RA: Send, RB: Send>(
         _: &mut (),
         a: impl FnOnce(&mut ()) -> RA + Send,
         b: impl FnOnce(&mut ()) -> RB + Send,
@@ -29,7 +31,7 @@ impl ForkJoin for Serial {
     }
 
     /// A loop: without a join there is nothing to halve for.
-    fn fork_each(
+    fn fork_each<C: Forks>(
         _: &mut (),
         children: Range<usize>,
         child: &(impl Fn(&mut (), usize) -> Tally + Sync),

@@ -1,5 +1,6 @@
 //! The subcommands, one file each. Only this module prints.
 
+mod bisect;
 mod build;
 mod compare;
 mod doctor;
@@ -38,7 +39,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 #[command(
     name = "palio",
     version,
-    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare); 2 an error, explained on standard \
+    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare), or no answer was found (bisect); 2 an error, explained on standard \
                   error; 130 interrupted by Ctrl-C, to be resumed with `palio run --resume`."
 )]
 struct Cli {
@@ -93,6 +94,8 @@ enum Command {
     Show(show::Options),
     /// Compare two runs
     Compare(compare::Options),
+    /// Find between which two releases of a contender's runtime a row changed
+    Bisect(bisect::Options),
     /// Write a run as a bundle: JSON, compressed if you like
     Export(export::Options),
     /// Read a run from a bundle
@@ -137,6 +140,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Report(options)) => report::run(&options, places),
         Some(Command::Show(options)) => show::run(&options, places),
         Some(Command::Compare(options)) => compare::run(&options, places),
+        Some(Command::Bisect(options)) => bisect::run(&options, places),
         Some(Command::Export(options)) => export::run(&options, places),
         Some(Command::Import(options)) => import::run(&options, places),
         Some(Command::Completions { shell }) => {

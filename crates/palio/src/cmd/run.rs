@@ -129,6 +129,22 @@ fn outside_percent(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    let (store, run, end) = measure(options, places)?;
+    finish(options, &store, &run, end)
+}
+
+/// What would be raced, such as `fib on 2 threads`; nothing is built for it.
+pub(super) fn races(options: &Options, places: &Places) -> Result<Vec<String>> {
+    let project = Project::load(places)?;
+    let selection = Selection::of(&project, options)?;
+    let entrants = selection.choices.iter().map(Choice::unready).collect();
+    let races = selection.plan(entrants, options).races()?;
+    let label = |race: &RaceRecord| format!("{} with -t {}", race.workload, race.threads);
+    Ok(races.iter().map(label).collect())
+}
+
+/// Races what the options say and stores it, to the end or until the user interrupts it.
+pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunRecord, End)> {
     // Whatever was measured is stored already when a second signal ends Palio at once.
     let interrupted = interruption::listen()?;
     let project = Project::load(places)?;
@@ -178,7 +194,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         run.header.finished_at = Some(timestamp());
     }
     store.update_header(&run.header).map_err(stopped)?;
-    finish(options, &store, &run, end)
+    Ok((store, run, end))
 }
 
 /// Reports on the run; on an interrupted one, says how to go on.

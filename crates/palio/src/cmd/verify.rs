@@ -11,11 +11,13 @@ use palio_protocol::salt::mix;
 
 use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
+use crate::contender::Kind;
 use crate::machine;
 use crate::plan::{Plan, Shadows};
-use crate::record::{CellRecord, Limits, Outcome, RaceRecord};
+use crate::record::{CellRecord, ForksRecord, Limits, Outcome, RaceRecord};
 use crate::runner::build::Prober;
 use crate::runner::conformance;
+use crate::runner::forks;
 use crate::runner::invocation::Conversation;
 use crate::workload::{Preset, Settings, Workload, settings_text};
 
@@ -171,7 +173,15 @@ fn check_all(
     }
     for race in plan.races()? {
         for cell in race.cells.iter().filter(|cell| !cell.shadow) {
-            let (outcome, text) = verify(&race, cell, limits, interrupted);
+            let (mut outcome, mut text) = verify(&race, cell, limits, interrupted);
+            let is_baseline = plan.entrants.iter().any(|entrant| {
+                entrant.name() == cell.contender && entrant.contender.kind == Kind::Baseline
+            });
+            if outcome == Outcome::Ok && !is_baseline {
+                let (counted, more) = verify_forks(&race, cell, limits, interrupted);
+                outcome = counted;
+                text = if outcome == Outcome::Ok { text + &more } else { more };
+            }
             interruption::check(interrupted)?;
             checked(Check {
                 contender: cell.contender.clone(),
@@ -290,6 +300,28 @@ fn verify(
     let answer = race.answer_under(salt).unwrap_or_default();
     let salted = if race.salt.is_some() { format!(" for the salt {salt}") } else { String::new() };
     (Outcome::Ok, format!("answer {answer}{salted}, {work}"))
+}
+
+/// What a cell hands to its runtime, where it forks: the end of a sentence, or what is wrong.
+fn verify_forks(
+    race: &RaceRecord,
+    cell: &CellRecord,
+    limits: &Limits,
+    interrupted: &AtomicBool,
+) -> (Outcome, String) {
+    let Some(demand) = race.forks() else { return (Outcome::Ok, String::new()) };
+    let salt = fresh_salt();
+    match forks::count(race, cell, (demand, salt), limits, interrupted, &mut |_| ()) {
+        Ok(ForksRecord { handed: Some(handed), at_least, .. }) => {
+            (Outcome::Ok, format!(", handed {handed} of {at_least} forks due to its runtime"))
+        }
+        Ok(ForksRecord { detail, .. }) => {
+            (Outcome::Ok, format!(", forks not counted: {}", detail.unwrap_or_default()))
+        }
+        Err(failed) => {
+            (failed.outcome, format!("{} (--salt {salt})", failed.detail.unwrap_or_default()))
+        }
+    }
 }
 
 /// Another one every time: an answer that was right yesterday must not pass for today's.

@@ -58,6 +58,8 @@ const ENTRIES: &[&str] = &[
     "salted",
     "samples_kept",
     "own_noise_floor_ratio",
+    "forks",
+    "forks_due",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -164,6 +166,8 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(Some(race.salted));
     out.number(Some(entry.sample_ns.len()));
     out.number(entry.noise_floor.and_then(|floor| floor.ratio));
+    out.number(entry.forks.as_ref().and_then(|forks| forks.handed));
+    out.number(entry.forks.as_ref().map(|forks| forks.at_least));
     out.end();
 }
 

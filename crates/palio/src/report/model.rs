@@ -248,6 +248,10 @@ pub struct Entry {
     /// Whether every measured sample counted its work; `None` where the catalogue states none.
     #[serde(default)]
     pub certified: Option<bool>,
+    /// What it handed to its runtime; `None` where nobody asked: in rows that do not fork, of
+    /// baselines, and in runs of an older Palio.
+    #[serde(default)]
+    pub forks: Option<Forks>,
     /// What a reader must know before believing the numbers, each the end of a sentence about the
     /// contender; empty is good news.
     #[serde(default)]
@@ -269,6 +273,20 @@ pub struct Entry {
     pub sample_block: Vec<u32>,
     /// A command that runs this cell by hand.
     pub by_hand: Option<String>,
+}
+
+/// The forks of one iteration, which the contender itself counted in a process of its own that
+/// nobody timed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forks {
+    /// What was handed to the runtime; `None` if the contender does not count it.
+    pub handed: Option<u64>,
+    /// Why it was not counted.
+    pub detail: Option<String>,
+    /// What the work demands: of the calls of each join, all but one.
+    pub at_least: u64,
+    /// All calls, and the root.
+    pub at_most: u64,
 }
 
 /// The events of a contender in one race. A percentile is the median over its samples, and `None`

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
-use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
+use crate::record::{
+    CellRecord, ForksRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule,
+};
 use crate::report::cpu_sums::CpuSums;
 use crate::report::model::{
-    CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
-    Thinned, Verdict, VerdictWord,
+    CheckedPrediction, Contender, Distribution, Entry, Forks, Interval, NoiseFloor, Race, Report,
+    Run, Thinned, Verdict, VerdictWord,
 };
 use crate::report::{holm, thinned, totals, units};
 use crate::stats::{
@@ -433,6 +435,7 @@ impl<'a> MeasuredRace<'a> {
                 cell.measured().all(|(_, sample)| sample.work.is_some())
                     && cell.dropped().all(|dropped| dropped.uncounted == 0)
             }),
+            forks: cell.forks.as_ref().map(forks),
             doubts: self.doubts(index, accounted),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
@@ -563,6 +566,11 @@ fn own_floor(cells: &[MeasuredCell<'_>], contender: &str) -> Option<stats::Noise
     let shadow = ok.clone().find(|cell| cell.cell.shadow)?;
     let twin = ok.find(|cell| !cell.cell.shadow && cell.cell.variant == shadow.cell.variant)?;
     Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
+}
+
+fn forks(record: &ForksRecord) -> Forks {
+    let ForksRecord { handed, detail, at_least, at_most } = record.clone();
+    Forks { handed, detail, at_least, at_most }
 }
 
 fn noise_floor(floor: &stats::NoiseFloor) -> Option<NoiseFloor> {

@@ -7,7 +7,8 @@ use super::units;
 use crate::contender::Track;
 use crate::record::{Machine, Outcome};
 use crate::report::model::{
-    CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Total, VerdictWord,
+    CheckedPrediction, Contender, Entry, Forks, Interval, NoiseFloor, Race, Report, Total,
+    VerdictWord,
 };
 use crate::stats::{Groups, Shape};
 use crate::workload::Origin;
@@ -356,16 +357,45 @@ impl Race {
         };
         (samples > 0).then(|| {
             format!(
-                "all {} samples answered {} after {}{rest}",
+                "all {} samples answered {} after {}{rest}{}",
                 units::count(samples),
                 if self.salted {
                     "what the salt of their process demands".to_owned()
                 } else {
                     format!("{} (unsalted: the same everywhere)", printable(&self.answer))
                 },
-                units::plural(self.ops as usize, &self.unit)
+                units::plural(self.ops as usize, &self.unit),
+                self.forks_text()
             )
         })
+    }
+
+    /// `; of 317,810 forks due, handed to the runtime: 317,810 by go, rayon; 635,620 by openmp;
+    /// forks not counted: tmc`, or nothing where nobody was asked.
+    fn forks_text(&self) -> String {
+        let ok = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        let asked: Vec<(&str, &Forks)> = ok
+            .filter_map(|entry| Some((entry.contender.as_str(), entry.forks.as_ref()?)))
+            .collect();
+        let mut handed: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        let mut uncounted = Vec::new();
+        for (contender, forks) in &asked {
+            match forks.handed {
+                Some(count) => handed.entry(count).or_default().push(contender),
+                None => uncounted.push(*contender),
+            }
+        }
+        let Some((_, Forks { at_least, .. })) = asked.first() else { return String::new() };
+        let due = units::plural(*at_least as usize, "fork");
+        let by: Vec<String> = handed
+            .iter()
+            .map(|(count, by)| format!("{} by {}", units::count(*count), by.join(", ")))
+            .collect();
+        let counted = (!by.is_empty())
+            .then(|| format!("; of {due} due, handed to the runtime: {}", by.join("; ")));
+        let rest = (!uncounted.is_empty())
+            .then(|| format!("; forks not counted: {}", uncounted.join(", ")));
+        counted.into_iter().chain(rest).collect()
     }
 
     /// What must be known of the ranked before their numbers are believed: `smol accounted for

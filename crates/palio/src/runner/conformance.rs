@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Deserialize;
 
 use crate::runner::build::{Spoken, converse};
-use crate::runner::invocation::STATUS_UNSUPPORTED;
+use crate::runner::invocation::{COUNT_FORKS, STATUS_MISUSE, STATUS_UNSUPPORTED};
 use crate::workload::Settings;
 
 /// One session that every harness must get right.
@@ -23,7 +23,8 @@ pub struct Vector {
     /// What standard error must contain.
     #[serde(default)]
     stderr: String,
-    /// Whether a harness may refuse the workload instead, as one that it does not support.
+    /// Whether a harness may refuse the workload instead, as one that it does not support; or, if
+    /// it is older than the counting of forks, an argument that it does not know.
     #[serde(default)]
     optional: bool,
 }
@@ -55,7 +56,10 @@ impl Vector {
         let never = AtomicBool::new(false);
         let Spoken { status, stdout, stderr } =
             converse(&command, &Settings::new(), Path::new("."), &self.stdin, &never)?;
-        if self.optional && status == Some(STATUS_UNSUPPORTED) && stdout.is_empty() {
+        let is_newer = self.args.iter().any(|arg| arg == COUNT_FORKS);
+        let is_refused =
+            status == Some(STATUS_UNSUPPORTED) || status == Some(STATUS_MISUSE) && is_newer;
+        if self.optional && is_refused && stdout.is_empty() {
             return Ok(());
         }
         if status != Some(self.status) {

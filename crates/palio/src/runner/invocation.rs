@@ -45,6 +45,9 @@ pub struct Conversation<'a> {
     spans: Vec<SpanRecord>,
     samples: Vec<SampleRecord>,
     failure: Option<Failure>,
+    /// Whether it was started to count its forks, and those of the last sample.
+    counts_forks: bool,
+    forks: Option<u64>,
 }
 
 impl std::fmt::Debug for Conversation<'_> {
@@ -67,13 +70,43 @@ impl<'a> Conversation<'a> {
         interrupted: &'a AtomicBool,
         started: &mut dyn FnMut(u32),
     ) -> Result<Self, Box<Finished>> {
+        let command = cell.command_with(Some(salt));
+        Self::start_command(race, &command, salt, limits, interrupted, started)
+    }
+
+    /// As [`start`](Self::start), to count forks.
+    ///
+    /// # Errors
+    /// It cannot be started at all.
+    pub(super) fn start_counting(
+        race: &'a RaceRecord,
+        cell: &CellRecord,
+        salt: u64,
+        limits: &Limits,
+        interrupted: &'a AtomicBool,
+        started: &mut dyn FnMut(u32),
+    ) -> Result<Self, Box<Finished>> {
+        let mut command = cell.command_with(Some(salt));
+        command.push(COUNT_FORKS.to_owned());
+        let conversation = Self::start_command(race, &command, salt, limits, interrupted, started)?;
+        Ok(Self { counts_forks: true, ..conversation })
+    }
+
+    fn start_command(
+        race: &'a RaceRecord,
+        command: &[String],
+        salt: u64,
+        limits: &Limits,
+        interrupted: &'a AtomicBool,
+        started: &mut dyn FnMut(u32),
+    ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
         // Before it starts, since nothing may compute while a contender does.
         let started_with = race.answer_under(salt).map_err(|error| format!("{error:#}"));
         let process = started_with.and_then(|expected| {
-            Process::start(&cell.command_with(Some(salt)), timeout, limits.memory_mib)
+            Process::start(command, timeout, limits.memory_mib)
                 .map(|process| (expected, process))
-                .map_err(|error| format!("{} cannot be started: {error}", cell.command[0]))
+                .map_err(|error| format!("{} cannot be started: {error}", command[0]))
         });
         match process {
             Ok((expected, process)) => {
@@ -86,6 +119,8 @@ impl<'a> Conversation<'a> {
                     spans: Vec::new(),
                     samples: Vec::new(),
                     failure: None,
+                    counts_forks: false,
+                    forks: None,
                 })
             }
             Err(reason) => Err(Box::new(Finished {
@@ -116,6 +151,12 @@ impl<'a> Conversation<'a> {
             match self.answer() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
                     let wrong = self.check(&sample, batch);
+                    self.forks = sample.forks;
+                    if sample.forks.is_some() && !self.counts_forks {
+                        let reason = "it counts forks while it is timed";
+                        self.failure = Some(Failure::Garbage(reason.to_owned()));
+                        return None;
+                    }
                     lines.add(sample.elapsed_ns, ns_since(start));
                     let kept = self.record(sample, batch, warm_up);
                     per_iteration_ns.push(kept.iteration_ns());
@@ -212,8 +253,19 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// The forks that the last sample counted.
+    pub(super) fn forks(&self) -> Option<u64> {
+        self.forks
+    }
+
     /// Ends the process and says what came of it all.
     pub fn finish(mut self) -> Finished {
+        // A harness may be older than the counting of forks.
+        let refusals: &[i32] = if self.counts_forks {
+            &[STATUS_UNSUPPORTED, STATUS_MISUSE]
+        } else {
+            &[STATUS_UNSUPPORTED]
+        };
         if self.failure.is_none() {
             self.process.note_peak_memory();
             self.process.write_line("quit");
@@ -229,7 +281,8 @@ impl<'a> Conversation<'a> {
             self.failure =
                 Some(Failure::Garbage(format!("it wrote {:?} after its last `done`", shown(line))));
         }
-        let (outcome, detail) = verdict(self.failure.as_ref(), &ending, self.samples.len());
+        let (outcome, detail) =
+            verdict(self.failure.as_ref(), &ending, self.samples.len(), refusals);
         let failed = outcome != Outcome::Ok;
         let detail = detail.or_else(|| left_behind(ending.left_behind));
         Finished {
@@ -317,11 +370,16 @@ fn missing_events(statistic: Statistic, unit: &str, sample: &Sample) -> Option<S
 
 /// The exit status of the contract for "I do not do this".
 pub(super) const STATUS_UNSUPPORTED: i32 = 3;
+/// For arguments that it does not know.
+pub(super) const STATUS_MISUSE: i32 = 2;
+/// What a process is started with that counts its forks.
+pub(super) const COUNT_FORKS: &str = "--count-forks";
 
 fn verdict(
     failure: Option<&Failure>,
     ending: &Ending,
     samples: usize,
+    refusals: &[i32],
 ) -> (Outcome, Option<String>) {
     let code = ending.status.and_then(|status| status.code());
     let (outcome, detail) = match failure {
@@ -337,7 +395,7 @@ fn verdict(
             (Outcome::Crashed, format!("it does not keep the contract: {reason}"))
         }
         Some(Failure::Broken(Broken::Ended))
-            if code == Some(STATUS_UNSUPPORTED) && samples == 0 =>
+            if code.is_some_and(|code| refusals.contains(&code)) && samples == 0 =>
         {
             let reason =
                 ending.stderr.lines().last().unwrap_or("it says that it does not support this");

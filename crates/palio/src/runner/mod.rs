@@ -5,6 +5,7 @@ mod cargo_copy;
 mod cmake_prefix;
 pub mod conformance;
 pub mod excerpt;
+pub mod forks;
 pub mod install;
 pub mod invocation;
 pub mod process;

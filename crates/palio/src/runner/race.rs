@@ -7,11 +7,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 
+use crate::contender::Kind;
 use crate::disturbance::Outside;
 use crate::machine::CpuClock;
 use crate::plan::{self, block_order};
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
-use crate::runner::{children_cpu_s, invocation, own_cpu_s, schedule};
+use crate::runner::{children_cpu_s, forks, invocation, own_cpu_s, schedule};
 use crate::store::{Lease, Store};
 
 /// The events that the loop reports to its watcher.
@@ -111,8 +112,52 @@ impl RaceLoop<'_> {
                 return Ok(End::Interrupted);
             }
         }
+        for cell in 0..self.run.races[self.index].cells.len() {
+            if self.count_forks(cell)? == End::Interrupted {
+                return Ok(End::Interrupted);
+            }
+        }
         self.agree()?;
         Ok(End::Finished)
+    }
+
+    /// Asks a cell whose pilot came through for the forks that it hands to its runtime, once.
+    fn count_forks(&mut self, cell: usize) -> Result<End> {
+        let race = &self.run.races[self.index];
+        let record = &race.cells[cell];
+        let is_asked = record.outcome == Outcome::Pending
+            && !record.shadow
+            && record.schedule.is_none()
+            && record.forks.is_none()
+            && self.run.contender(&record.contender).is_none_or(|c| c.kind != Kind::Baseline);
+        let Some(demand) = race.forks().filter(|_| is_asked) else { return Ok(End::Finished) };
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ok(End::Interrupted);
+        }
+        self.announce(cell, None);
+        let race = &self.run.races[self.index];
+        let salt = self.salt(cell, None);
+        let mut lease_error = None;
+        let counted = forks::count(
+            race,
+            &race.cells[cell],
+            (demand, salt),
+            &self.run.header.limits,
+            self.interrupted,
+            &mut |id| lease_error = self.lease.note_child(id).err(),
+        );
+        if let Some(error) = lease_error {
+            return Err(error);
+        }
+        match counted {
+            Ok(forks) => {
+                let record = &mut self.run.races[self.index].cells[cell];
+                record.forks = Some(forks);
+                self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
+                Ok(End::Finished)
+            }
+            Err(failed) => self.keep(cell, salt, (None, 0), *failed),
+        }
     }
 
     /// Of the next process of a cell: another one than that of a process that was interrupted.

@@ -85,6 +85,8 @@ const STEPS: &[&str] = &[
     "ALTER TABLE span ADD COLUMN line_ns INTEGER;",
     // 6: what `palio export --thin` left out; NULL where nothing was.
     "ALTER TABLE invocation ADD COLUMN dropped TEXT;  -- JSON of record::Dropped",
+    // 7: what was handed to the runtime; NULL where nobody asked, and in runs of before.
+    "ALTER TABLE cell ADD COLUMN forks TEXT;  -- JSON of record::ForksRecord",
 ];
 
 /// The version that this Palio writes.

@@ -352,7 +352,7 @@ impl Store {
 
     fn load_cells(&self, race_id: i64) -> Result<Vec<CellRecord>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT id, contender, variant, shadow, command, outcome, detail, stderr, warm_ups, samples, batch
+            "SELECT id, contender, variant, shadow, command, outcome, detail, stderr, warm_ups, samples, batch, forks
              FROM cell WHERE race = ?1 ORDER BY position",
         )?;
         let mut rows = statement.query([race_id])?;
@@ -373,6 +373,10 @@ impl Store {
                 detail: row.get(6)?,
                 stderr: row.get(7)?,
                 schedule,
+                forks: match row.get::<_, Option<String>>(11)? {
+                    Some(text) => Some(from_json(&text)?),
+                    None => None,
+                },
                 invocations: self.load_invocations(row.get(0)?)?,
             });
         }
@@ -514,7 +518,8 @@ fn insert_cell(
 fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -> Result<()> {
     transaction
         .prepare_cached(
-            "UPDATE cell SET outcome = ?2, detail = ?3, stderr = ?4, warm_ups = ?5, samples = ?6, batch = ?7
+            "UPDATE cell SET outcome = ?2, detail = ?3, stderr = ?4, warm_ups = ?5, samples = ?6, batch = ?7,
+                             forks = ?8
              WHERE id = ?1",
         )?
         .execute(params![
@@ -524,7 +529,8 @@ fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -
             cell.stderr,
             cell.schedule.map(|s| s.warm_ups),
             cell.schedule.map(|s| s.samples),
-            cell.schedule.map(|s| s.batch)
+            cell.schedule.map(|s| s.batch),
+            cell.forks.as_ref().map(json).transpose()?
         ])?;
     Ok(())
 }

@@ -331,6 +331,12 @@ impl Spec {
             accounted_percent: Some((96.0 + 3.0 * busy / (busy + 1.0)).round()),
             accounted_cpu_percent: Some(98.0),
             certified: Some(true),
+            forks: (course.workload == "fib" && racer.kind != Kind::Baseline).then(|| Forks {
+                handed: (racer.kind == Kind::ForkJoin).then_some(course.ops),
+                detail: (racer.kind != Kind::ForkJoin).then(|| "it <does> not count".into()),
+                at_least: course.ops,
+                at_most: 2 * course.ops + 1,
+            }),
             doubts: Vec::new(),
             max_rss_kib: Some(2_300 + (rng.unit() * 9_000.0) as u64),
             voluntary_switches: Some((rng.unit() * 4_000.0).round()),

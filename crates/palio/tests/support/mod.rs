@@ -130,7 +130,7 @@ impl Project {
             &format!("contenders/rust/{id}/contender.toml"),
             &format!(
                 "id = \"{id}\"\nname = \"Fake {id}\"\nlanguage = \"Rust\"\nkind = \"async\"\n\
-                 homepage = \"-\"\nlicence = \"-\"\nworkloads = [\"echo\", \"tally\", \"raise\"]\n\
+                 homepage = \"-\"\nlicence = \"-\"\nworkloads = [\"echo\", \"tally\", \"raise\", \"fib\"]\n\
                  [run]\ncommand = {command:?}\n{extra}"
             ),
         );

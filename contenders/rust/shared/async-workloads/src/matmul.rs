@@ -5,10 +5,12 @@
 //! increments for every 65,536 operations of a base case.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::matmul::{BASE, Block, BlockMut, Matrix, multiply_base, n};
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 
 use crate::AsyncRuntime;
@@ -19,8 +21,9 @@ type Owned = BlockMut<Arc<[Cell<f32>]>>;
 /// The block that was written, and the number of base cases.
 type Product = (Owned, u64);
 
-fn fork<R: AsyncRuntime>(a: &Shared, b: &Shared, c: Owned) -> R::Join<Product> {
-    R::spawn(multiply::<R>(a.clone(), b.clone(), c))
+fn fork<R: AsyncRuntime, C: Forks>(a: &Shared, b: &Shared, c: Owned) -> R::Join<Product> {
+    C::handed(1);
+    R::spawn(multiply::<R, C>(a.clone(), b.clone(), c))
 }
 
 async fn join<R: AsyncRuntime>(children: [R::Join<Product>; 4]) -> ([Owned; 4], u64) {
@@ -30,7 +33,7 @@ async fn join<R: AsyncRuntime>(children: [R::Join<Product>; 4]) -> ([Owned; 4], 
     ([c11, c12, c21, c22], blocks11 + blocks12 + blocks21 + blocks22)
 }
 
-async fn multiply<R: AsyncRuntime>(a: Shared, b: Shared, mut c: Owned) -> Product {
+async fn multiply<R: AsyncRuntime, C: Forks>(a: Shared, b: Shared, mut c: Owned) -> Product {
     if c.size() == BASE {
         multiply_base(&a, &b, &mut c);
         return (c, 1);
@@ -39,32 +42,33 @@ async fn multiply<R: AsyncRuntime>(a: Shared, b: Shared, mut c: Owned) -> Produc
     let [b11, b12, b21, b22] = b.quadrants();
     let [c11, c12, c21, c22] = c.split();
     let ([c11, c12, c21, c22], first) = join::<R>([
-        fork::<R>(&a11, &b11, c11),
-        fork::<R>(&a11, &b12, c12),
-        fork::<R>(&a21, &b11, c21),
-        fork::<R>(&a21, &b12, c22),
+        fork::<R, C>(&a11, &b11, c11),
+        fork::<R, C>(&a11, &b12, c12),
+        fork::<R, C>(&a21, &b11, c21),
+        fork::<R, C>(&a21, &b12, c22),
     ])
     .await;
     let (quadrants, second) = join::<R>([
-        fork::<R>(&a12, &b21, c11),
-        fork::<R>(&a12, &b22, c12),
-        fork::<R>(&a22, &b21, c21),
-        fork::<R>(&a22, &b22, c22),
+        fork::<R, C>(&a12, &b21, c11),
+        fork::<R, C>(&a12, &b22, c12),
+        fork::<R, C>(&a22, &b21, c21),
+        fork::<R, C>(&a22, &b22, c22),
     ])
     .await;
     (BlockMut::merge(quadrants), first + second)
 }
 
-struct Stages<R> {
+struct Stages<R, C> {
     runtime: R,
     a: Shared,
     b: Shared,
     /// `None` while the tasks have it.
     c: Option<Owned>,
     blocks: u64,
+    counts: PhantomData<C>,
 }
 
-impl<R: AsyncRuntime> Stages<R> {
+impl<R: AsyncRuntime, C: Forks> Stages<R, C> {
     fn new(threads: usize, n: usize, salt: u64) -> Self {
         Self {
             runtime: R::start(threads),
@@ -72,6 +76,7 @@ impl<R: AsyncRuntime> Stages<R> {
             b: Block::of(Arc::new(Matrix::b(n, salt))),
             c: Some(BlockMut::zero(n)),
             blocks: 0,
+            counts: PhantomData,
         }
     }
 
@@ -80,7 +85,7 @@ impl<R: AsyncRuntime> Stages<R> {
     }
 }
 
-impl<R: AsyncRuntime> Staged for Stages<R> {
+impl<R: AsyncRuntime, C: Forks> Staged for Stages<R, C> {
     fn prepare(&mut self) {
         self.c().clear();
         self.blocks = 0;
@@ -88,7 +93,7 @@ impl<R: AsyncRuntime> Staged for Stages<R> {
 
     fn run(&mut self) {
         let c = self.c.take().expect("C is here between two runs");
-        let (c, blocks) = self.runtime.run(multiply::<R>(self.a.clone(), self.b.clone(), c));
+        let (c, blocks) = self.runtime.run(multiply::<R, C>(self.a.clone(), self.b.clone(), c));
         (self.c, self.blocks) = (Some(c), blocks);
     }
 
@@ -100,7 +105,12 @@ impl<R: AsyncRuntime> Staged for Stages<R> {
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
-    Ok(Work::staged(Stages::<R>::new(request.threads, n, request.salt)))
+    let (threads, salt) = (request.threads, request.salt);
+    Ok(if request.counts_forks() {
+        Work::staged(Stages::<R, Counted>::new(threads, n, salt))
+    } else {
+        Work::staged(Stages::<R, Uncounted>::new(threads, n, salt))
+    })
 }
 
 #[cfg(test)]
@@ -119,7 +129,7 @@ mod tests {
         let row = |i: u64| (0..n).map(|j| cell(i, j) * (1 + (i + 3 * j) % 11)).sum::<u64>();
         let expected: u64 = (0..n).map(row).sum();
 
-        let mut stages = Stages::<TestRuntime>::new(2, n as usize, salt);
+        let mut stages = Stages::<TestRuntime, Uncounted>::new(2, n as usize, salt);
         for _ in 0..2 {
             stages.prepare();
             stages.run();

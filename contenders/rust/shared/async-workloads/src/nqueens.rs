@@ -2,17 +2,19 @@
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::nqueens::{Placement, n};
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
 use crate::row::steady;
 
-fn fork<R: AsyncRuntime>(placement: Placement) -> R::Join<Tally> {
-    R::spawn(solve::<R>(placement))
+fn fork<R: AsyncRuntime, C: Forks>(placement: Placement) -> R::Join<Tally> {
+    C::handed(1);
+    R::spawn(solve::<R, C>(placement))
 }
 
-async fn solve<R: AsyncRuntime>(placement: Placement) -> Tally {
-    let children: Vec<_> = placement.children().map(fork::<R>).collect();
+async fn solve<R: AsyncRuntime, C: Forks>(placement: Placement) -> Tally {
+    let children: Vec<_> = placement.children().map(fork::<R, C>).collect();
     let mut tally = placement.own();
     for child in children {
         tally += child.await;
@@ -22,7 +24,15 @@ async fn solve<R: AsyncRuntime>(placement: Placement) -> Tally {
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
-    Ok(steady::<R, _, _>(request.threads, move || solve::<R>(Placement::empty(n))))
+    Ok(if request.counts_forks() {
+        work::<R, Counted>(request.threads, n)
+    } else {
+        work::<R, Uncounted>(request.threads, n)
+    })
+}
+
+fn work<R: AsyncRuntime, C: Forks>(threads: usize, n: u8) -> Work {
+    steady::<R, _, _>(threads, move || solve::<R, C>(Placement::empty(n)))
 }
 
 #[cfg(test)]
@@ -37,7 +47,10 @@ mod tests {
         let runtime = TestRuntime::start(2);
         // Their last queens stand in the columns 1 to 4; the salt is 0.
         let weighed = (1..=4).map(|column| mix(0, column)).fold(0, u64::wrapping_add);
-        assert_eq!(runtime.run(solve::<TestRuntime>(Placement::empty(6))).answer, weighed);
-        assert_eq!(runtime.run(solve::<TestRuntime>(Placement::empty(3))).work, 5);
+        assert_eq!(
+            runtime.run(solve::<TestRuntime, Uncounted>(Placement::empty(6))).answer,
+            weighed
+        );
+        assert_eq!(runtime.run(solve::<TestRuntime, Uncounted>(Placement::empty(3))).work, 5);
     }
 }

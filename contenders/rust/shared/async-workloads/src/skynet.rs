@@ -5,20 +5,22 @@
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::skynet::{CHILDREN, Span, leaves};
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::AsyncRuntime;
 use crate::row::steady;
 
-fn fork<R: AsyncRuntime>(span: Span) -> R::Join<Tally> {
-    R::spawn(skynet::<R>(span))
+fn fork<R: AsyncRuntime, C: Forks>(span: Span) -> R::Join<Tally> {
+    C::handed(1);
+    R::spawn(skynet::<R, C>(span))
 }
 
-async fn skynet<R: AsyncRuntime>(span: Span) -> Tally {
+async fn skynet<R: AsyncRuntime, C: Forks>(span: Span) -> Tally {
     if let Some(leaf) = span.leaf() {
         return leaf;
     }
-    let children: Vec<_> = (0..CHILDREN).map(|i| fork::<R>(span.child(i))).collect();
+    let children: Vec<_> = (0..CHILDREN).map(|i| fork::<R, C>(span.child(i))).collect();
     let mut tally = span.inner();
     for child in children {
         tally += child.await;
@@ -28,8 +30,16 @@ async fn skynet<R: AsyncRuntime>(span: Span) -> Tally {
 
 pub(crate) fn prepare<R: AsyncRuntime>(request: &mut Request) -> Result<Work, Refusal> {
     let leaves = leaves(request)?;
-    let salt = request.salt;
-    Ok(steady::<R, _, _>(request.threads, move || skynet::<R>(Span::whole(leaves, salt))))
+    let whole = Span::whole(leaves, request.salt);
+    Ok(if request.counts_forks() {
+        work::<R, Counted>(request.threads, whole)
+    } else {
+        work::<R, Uncounted>(request.threads, whole)
+    })
+}
+
+fn work<R: AsyncRuntime, C: Forks>(threads: usize, whole: Span) -> Work {
+    steady::<R, _, _>(threads, move || skynet::<R, C>(whole))
 }
 
 #[cfg(test)]
@@ -39,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_tree_is_full() {
-        let tally = TestRuntime::start(2).run(skynet::<TestRuntime>(Span::whole(1000, 0)));
+        let tally =
+            TestRuntime::start(2).run(skynet::<TestRuntime, Uncounted>(Span::whole(1000, 0)));
         assert_eq!(tally, Tally { answer: 499_500, work: 1111 });
     }
 }

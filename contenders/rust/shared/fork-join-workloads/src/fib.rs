@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 
 use crate::ForkJoin;
@@ -60,18 +61,30 @@ const fn forks(upper: u32, salt: u32) -> u32 {
     upper.wrapping_sub(salt).wrapping_mul(inverse)
 }
 
-fn fib<J: ForkJoin>(frame: &mut J::Frame<'_>, n: u64) -> u64 {
+fn fib<J: ForkJoin, C: Forks>(frame: &mut J::Frame<'_>, n: u64) -> u64 {
     if is_leaf(n) {
         return n;
     }
-    let (left, right) = J::join(frame, move |f| fib::<J>(f, n - 1), move |f| fib::<J>(f, n - 2));
+    let (left, right) = J::join::<C, _, _>(
+        frame,
+        move |frame| fib::<J, C>(frame, n - 1),
+        move |frame| fib::<J, C>(frame, n - 2),
+    );
     join(left, right)
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let n = argument(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || unpack(pool.install(|frame| fib::<J>(frame, black_box(n))), n)))
+    Ok(if request.counts_forks() {
+        work::<J, Counted>(pool, n)
+    } else {
+        work::<J, Uncounted>(pool, n)
+    })
+}
+
+fn work<J: ForkJoin, C: Forks>(pool: J, n: u64) -> Work {
+    Work::new(move || unpack(pool.install(|frame| fib::<J, C>(frame, black_box(n))), n))
 }
 
 #[cfg(test)]
@@ -86,7 +99,7 @@ mod tests {
             let (mut value, mut next) = (0_u64, 1_u64);
             for n in 0..25 {
                 let argument = salt << 32 | n;
-                let done = unpack(fib::<PlainCalls>(&mut (), argument), argument);
+                let done = unpack(fib::<PlainCalls, Uncounted>(&mut (), argument), argument);
                 assert_eq!((done.answer % FORK, done.work), (value, Some(next - 1)), "n = {n}");
                 (value, next) = (next, value + next);
             }

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt::{self, mix};
 
@@ -99,20 +100,28 @@ pub fn n(request: &mut Request) -> Result<u8, Refusal> {
     Ok(n)
 }
 
-fn solve<J: ForkJoin>(frame: &mut J::Frame<'_>, placement: Placement) -> Tally {
+fn solve<J: ForkJoin, C: Forks>(frame: &mut J::Frame<'_>, placement: Placement) -> Tally {
     let columns = placement.legal_columns();
     placement.own()
-        + J::fork_each(frame, 0..columns.count.into(), &|frame: &mut J::Frame<'_>, i| {
-            solve::<J>(frame, placement.with(columns.legal[i]))
+        + J::fork_each::<C>(frame, 0..columns.count.into(), &|frame: &mut J::Frame<'_>, i| {
+            solve::<J, C>(frame, placement.with(columns.legal[i]))
         })
 }
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
     let pool = J::start(request.threads);
-    Ok(Work::new(move || {
-        pool.install(|frame| solve::<J>(frame, Placement::empty(black_box(n)))).into()
-    }))
+    Ok(if request.counts_forks() {
+        work::<J, Counted>(pool, n)
+    } else {
+        work::<J, Uncounted>(pool, n)
+    })
+}
+
+fn work<J: ForkJoin, C: Forks>(pool: J, n: u8) -> Work {
+    Work::new(move || {
+        pool.install(|frame| solve::<J, C>(frame, Placement::empty(black_box(n)))).into()
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +135,7 @@ mod tests {
         for (n, columns) in [(1, &[1][..]), (2, &[0; 2]), (3, &[0; 3]), (4, &[0, 1, 1, 0])] {
             let weighed = (0..).zip(columns).map(|(column, count)| mix(0, column) * count);
             assert_eq!(
-                solve::<PlainCalls>(&mut (), Placement::empty(n)).answer,
+                solve::<PlainCalls, Uncounted>(&mut (), Placement::empty(n)).answer,
                 weighed.fold(0, u64::wrapping_add),
                 "n = {n}"
             );
@@ -137,7 +146,7 @@ mod tests {
     fn placements_are_those_of_a_search_by_hand() {
         // 3 rows: 3 queens in the first; (0,2), (2,0) and none under the middle one in the second;
         // none in the third.
-        assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(3)).work, 3 + 2);
-        assert_eq!(solve::<PlainCalls>(&mut (), Placement::empty(1)).work, 1);
+        assert_eq!(solve::<PlainCalls, Uncounted>(&mut (), Placement::empty(3)).work, 3 + 2);
+        assert_eq!(solve::<PlainCalls, Uncounted>(&mut (), Placement::empty(1)).work, 1);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Refusal, Request, Work};
 
 use crate::{ForkJoin, Tally};
@@ -51,13 +52,13 @@ pub fn leaves(request: &mut Request) -> Result<u64, Refusal> {
     Ok(leaves)
 }
 
-fn skynet<J: ForkJoin>(frame: &mut J::Frame<'_>, span: Span) -> Tally {
+fn skynet<J: ForkJoin, C: Forks>(frame: &mut J::Frame<'_>, span: Span) -> Tally {
     match span.leaf() {
         Some(leaf) => leaf,
         None => {
             span.inner()
-                + J::fork_each(frame, 0..CHILDREN, &|frame: &mut J::Frame<'_>, i| {
-                    skynet::<J>(frame, span.child(i))
+                + J::fork_each::<C>(frame, 0..CHILDREN, &|frame: &mut J::Frame<'_>, i| {
+                    skynet::<J, C>(frame, span.child(i))
                 })
         }
     }
@@ -66,9 +67,17 @@ fn skynet<J: ForkJoin>(frame: &mut J::Frame<'_>, span: Span) -> Tally {
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let leaves = leaves(request)?;
     let (pool, salt) = (J::start(request.threads), request.salt);
-    Ok(Work::new(move || {
-        pool.install(|frame| skynet::<J>(frame, Span::whole(black_box(leaves), salt))).into()
-    }))
+    Ok(if request.counts_forks() {
+        work::<J, Counted>(pool, leaves, salt)
+    } else {
+        work::<J, Uncounted>(pool, leaves, salt)
+    })
+}
+
+fn work<J: ForkJoin, C: Forks>(pool: J, leaves: u64, salt: u64) -> Work {
+    Work::new(move || {
+        pool.install(|frame| skynet::<J, C>(frame, Span::whole(black_box(leaves), salt))).into()
+    })
 }
 
 #[cfg(test)]
@@ -79,7 +88,7 @@ mod tests {
     #[test]
     fn the_tree_is_full() {
         for (leaves, tasks) in [(1, 1), (10, 11), (100, 111), (10_000, 11_111)] {
-            let tally = skynet::<PlainCalls>(&mut (), Span::whole(leaves, 0));
+            let tally = skynet::<PlainCalls, Uncounted>(&mut (), Span::whole(leaves, 0));
             assert_eq!(tally, Tally { answer: leaves * (leaves - 1) / 2, work: tasks });
         }
     }

@@ -5,6 +5,7 @@ use std::ops::{Add, Range};
 use std::sync::OnceLock;
 
 use fork_join_workloads::{ForkJoin, Tally};
+use palio_protocol::forks::Forks;
 use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 
 use crate::{MultiThread, Scheduler, Trefoil, start};
@@ -45,21 +46,23 @@ impl ForkJoin for Trefoil<MultiThread> {
     }
 
     #[inline]
-    fn join<RA: Send, RB: Send>(
+    fn join<C: Forks, RA: Send, RB: Send>(
         _: &mut (),
         a: impl FnOnce(&mut ()) -> RA + Send,
         b: impl FnOnce(&mut ()) -> RB + Send,
     ) -> (RA, RB) {
+        C::handed(1);
         trefoil::fork_join::join(|| a(&mut ()), || b(&mut ()))
     }
 
-    /// All children from one frame, each a job of its own.
+    /// All children from one frame, each a job of its own but the one that the frame itself runs.
     #[inline]
-    fn fork_each(
+    fn fork_each<C: Forks>(
         _: &mut (),
         children: Range<usize>,
         child: &(impl Fn(&mut (), usize) -> Tally + Sync),
     ) -> Tally {
+        C::handed((children.len() as u64).saturating_sub(1));
         let child = |i| child(&mut (), i);
         trefoil::fork_join::fork_reduce(children, child, Tally::add).unwrap_or_default()
     }

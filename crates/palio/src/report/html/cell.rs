@@ -106,6 +106,14 @@ fn facts(out: &mut String, race: &Race, entry: &Entry, shape: &Shape) {
         "Work",
         entry.certified.map(|yes| if yes { "certified" } else { "not certified" }.to_owned()),
     );
+    let forks = entry.forks.as_ref().map(|forks| match forks.handed {
+        Some(handed) => {
+            let (handed, due) = (units::count(handed), units::count(forks.at_least));
+            format!("{handed} handed to the runtime, of {due} due")
+        }
+        None => format!("not counted: {}", esc(forks.detail.as_deref().unwrap_or_default())),
+    });
+    fact("Forks", forks);
     let switches = entry.voluntary_switches.zip(entry.involuntary_switches);
     fact("Switches", switches.map(|(own, forced)| format!("{own:.0} own, {forced:.0} forced")));
     fact("Samples", Some(samples(entry)));

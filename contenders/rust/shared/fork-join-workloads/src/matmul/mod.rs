@@ -10,7 +10,9 @@ mod kernel;
 mod matrix;
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 
+use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 
 pub use block::{BASE, Block, BlockMut};
@@ -37,7 +39,7 @@ pub fn n(request: &mut Request) -> Result<usize, Refusal> {
 }
 
 /// Returns the number of base cases.
-fn multiply<J: ForkJoin>(
+fn multiply<J: ForkJoin, C: Forks>(
     frame: &mut J::Frame<'_>,
     a: Block<&Matrix>,
     b: Block<&Matrix>,
@@ -49,30 +51,68 @@ fn multiply<J: ForkJoin>(
     }
     let ([a11, a12, a21, a22], [b11, b12, b21, b22]) = (a.quadrants(), b.quadrants());
     let [c11, c12, c21, c22] = c.quadrants();
-    let ((blocks11, blocks12), (blocks21, blocks22)) = J::join(
+    let ((blocks11, blocks12), (blocks21, blocks22)) = J::join::<C, _, _>(
         frame,
-        |f| J::join(f, |f| multiply::<J>(f, a11, b11, c11), |f| multiply::<J>(f, a11, b12, c12)),
-        |f| J::join(f, |f| multiply::<J>(f, a21, b11, c21), |f| multiply::<J>(f, a21, b12, c22)),
+        |f| {
+            J::join::<C, _, _>(
+                f,
+                |f| multiply::<J, C>(f, a11, b11, c11),
+                |f| multiply::<J, C>(f, a11, b12, c12),
+            )
+        },
+        |f| {
+            J::join::<C, _, _>(
+                f,
+                |f| multiply::<J, C>(f, a21, b11, c21),
+                |f| multiply::<J, C>(f, a21, b12, c22),
+            )
+        },
     );
     let first = blocks11 + blocks12 + blocks21 + blocks22;
     let [c11, c12, c21, c22] = c.quadrants();
-    let ((blocks11, blocks12), (blocks21, blocks22)) = J::join(
+    let ((blocks11, blocks12), (blocks21, blocks22)) = J::join::<C, _, _>(
         frame,
-        |f| J::join(f, |f| multiply::<J>(f, a12, b21, c11), |f| multiply::<J>(f, a12, b22, c12)),
-        |f| J::join(f, |f| multiply::<J>(f, a22, b21, c21), |f| multiply::<J>(f, a22, b22, c22)),
+        |f| {
+            J::join::<C, _, _>(
+                f,
+                |f| multiply::<J, C>(f, a12, b21, c11),
+                |f| multiply::<J, C>(f, a12, b22, c12),
+            )
+        },
+        |f| {
+            J::join::<C, _, _>(
+                f,
+                |f| multiply::<J, C>(f, a22, b21, c21),
+                |f| multiply::<J, C>(f, a22, b22, c22),
+            )
+        },
     );
     first + blocks11 + blocks12 + blocks21 + blocks22
 }
 
-struct Stages<J> {
+struct Stages<J, C> {
     pool: J,
     a: Matrix,
     b: Matrix,
     c: Matrix,
     blocks: u64,
+    counts: PhantomData<C>,
 }
 
-impl<J: ForkJoin> Staged for Stages<J> {
+impl<J, C> Stages<J, C> {
+    fn new(pool: J, n: usize, salt: u64) -> Self {
+        Self {
+            pool,
+            a: Matrix::a(n, salt),
+            b: Matrix::b(n, salt),
+            c: Matrix::zero(n),
+            blocks: 0,
+            counts: PhantomData,
+        }
+    }
+}
+
+impl<J: ForkJoin, C: Forks> Staged for Stages<J, C> {
     fn prepare(&mut self) {
         self.c.clear();
         self.blocks = 0;
@@ -80,7 +120,7 @@ impl<J: ForkJoin> Staged for Stages<J> {
 
     fn run(&mut self) {
         let (a, b, c) = (Block::of(&self.a), Block::of(&self.b), BlockMut::borrowed(&mut self.c));
-        self.blocks = self.pool.install(|frame| multiply::<J>(frame, a, b, c));
+        self.blocks = self.pool.install(|frame| multiply::<J, C>(frame, a, b, c));
     }
 
     fn finish(&mut self) -> Iteration {
@@ -90,13 +130,12 @@ impl<J: ForkJoin> Staged for Stages<J> {
 
 pub(crate) fn prepare<J: ForkJoin>(request: &mut Request) -> Result<Work, Refusal> {
     let n = n(request)?;
-    Ok(Work::staged(Stages {
-        pool: J::start(request.threads),
-        a: Matrix::a(n, request.salt),
-        b: Matrix::b(n, request.salt),
-        c: Matrix::zero(n),
-        blocks: 0,
-    }))
+    let (pool, salt) = (J::start(request.threads), request.salt);
+    Ok(if request.counts_forks() {
+        Work::staged(Stages::<J, Counted>::new(pool, n, salt))
+    } else {
+        Work::staged(Stages::<J, Uncounted>::new(pool, n, salt))
+    })
 }
 
 #[cfg(test)]
@@ -118,13 +157,7 @@ mod tests {
     #[test]
     fn the_checksum_is_that_of_the_definition() {
         for (n, salt) in [(32, 0), (64, 1), (128, u64::MAX)] {
-            let mut stages = Stages {
-                pool: PlainCalls,
-                a: Matrix::a(n, salt),
-                b: Matrix::b(n, salt),
-                c: Matrix::zero(n),
-                blocks: 0,
-            };
+            let mut stages = Stages::<_, Uncounted>::new(PlainCalls, n, salt);
             // Twice: C must be cleared between two iterations.
             for _ in 0..2 {
                 stages.prepare();

@@ -1,0 +1,150 @@
+//! Forks that are not handed to the runtime: rows with the right answer, the right work and plain
+//! calls instead of forks.
+
+mod support;
+
+use serde_json::Value;
+use support::{Fake, Project, assert_has, entry};
+
+/// Of 986 forks.
+const FIB: &str = r#"
+id = "fib"
+title = "Fib"
+model = "fork-join"
+scope = "steady"
+unit = "fork"
+source = "the tests"
+fidelity = "own"
+definition = "As the real one."
+salt = "fib"
+
+[[case]]
+published = { set = { n = 15 }, threads = [1], answer = "4234837754466", ops = 986, work = 986 }
+native = { like = "published" }
+quick = { like = "published" }
+"#;
+
+fn project(bad: Fake) -> Project {
+    let project = Project::good_and(bad);
+    project.write("workloads/fib.toml", FIB);
+    project
+}
+
+/// The report of a race of `good` and `bad`.
+fn raced(project: &Project) -> Value {
+    let race = project.race().set("--workload", "fib").set("--reference", "good");
+    race.run().exits(0).json()
+}
+
+/// What all formats but JSON say, as one line each.
+fn texts(project: &Project) -> Vec<String> {
+    let text = |format| {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    ["terminal", "markdown", "html"].map(text).to_vec()
+}
+
+#[test]
+fn forks_that_were_handed_over_are_shown() {
+    let project = project(Fake::new("bad"));
+    let report = raced(&project);
+    for contender in ["good", "bad"] {
+        let entry = entry(&report, contender);
+        assert_eq!(entry["outcome"], "ok", "{entry:#}");
+        assert_eq!(entry["forks"]["handed"], 986);
+        assert_eq!(entry["forks"]["at_least"], 986);
+        assert_eq!(entry["forks"]["at_most"], 2 * 986 + 1);
+    }
+    for text in texts(&project) {
+        let (handed, by) =
+            text.split_once("of 986 forks due, handed to the runtime: 986 by ").unwrap();
+        assert!(!handed.is_empty());
+        assert!(by.starts_with("bad, good") || by.starts_with("good, bad"), "{by}");
+    }
+    let csv = project.palio(&["report", "latest", "--format", "csv"]).run().exits(0).stdout;
+    assert!(csv.lines().next().unwrap().ends_with(",forks,forks_due"));
+    assert!(csv.lines().skip(1).all(|line| line.ends_with(",986,986")), "{csv}");
+}
+
+#[test]
+fn a_cut_off_is_found_out() {
+    for (how, handed) in [("forks:cut-off", "20"), ("forks:none", "0")] {
+        let project = project(Fake::new("bad").fault(how));
+        let report = raced(&project);
+        assert_eq!(entry(&report, "good")["outcome"], "ok");
+        let bad = entry(&report, "bad");
+        // Its answer and its work are right, under every salt.
+        assert_eq!(bad["outcome"], "wrong-answer", "{bad:#}");
+        assert!(bad["rank"].is_null() && bad["value_ns"].is_null());
+        let detail = format!("it handed {handed} forks to its runtime, and 986 are due");
+        assert_eq!(bad["detail"], detail);
+        for text in texts(&project) {
+            assert_has(&text, &[&detail]);
+        }
+        let verified = project.palio(&["verify", "-c", "bad", "-w", "fib"]).run().exits(1);
+        verified.prints(&[&detail, "FAIL"]);
+    }
+}
+
+#[test]
+fn who_does_not_count_is_ranked_and_named() {
+    for (fault, why) in
+        [("forks:uncounted", "does not count the forks of"), ("old", "unknown argument")]
+    {
+        let project = project(Fake::new("bad").fault(fault));
+        let report = raced(&project);
+        let bad = entry(&report, "bad");
+        assert_eq!(bad["outcome"], "ok", "{bad:#}");
+        assert!(bad["forks"]["handed"].is_null());
+        assert_has(bad["forks"]["detail"].as_str().unwrap(), &[why]);
+        for text in texts(&project) {
+            assert_has(&text, &["986 by good; forks not counted: bad"]);
+        }
+        let verified = project.palio(&["verify", "-c", "bad,good", "-w", "fib"]).run().exits(0);
+        verified.prints(&["forks not counted", why, "handed 986 of 986 forks due"]);
+    }
+}
+
+#[test]
+fn rows_that_do_not_fork_are_not_asked() {
+    let project = project(Fake::new("bad"));
+    let race = project.race().set("--workload", "echo").set("--reference", "good");
+    let report = race.run().exits(0).json();
+    assert!(entry(&report, "bad")["forks"].is_null());
+    assert!(texts(&project).iter().all(|text| !text.contains("forks due")));
+}
+
+#[test]
+fn a_baseline_is_not_asked() {
+    let project = project(Fake::new("bad").fault("forks:none"));
+    let manifest = project.read("contenders/rust/bad/contender.toml");
+    let manifest = manifest.replace("kind = \"async\"", "kind = \"baseline\"");
+    project.write("contenders/rust/bad/contender.toml", &manifest);
+    let report = raced(&project);
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "ok", "{bad:#}");
+    assert!(bad["forks"].is_null());
+}
+
+#[test]
+fn a_count_is_stored_and_carried() {
+    let project = project(Fake::new("bad"));
+    raced(&project);
+    let bundle = project.path("bundle.json");
+    project.palio(&["export", "latest", bundle.to_str().unwrap()]).run().exits(0);
+    let other = project.path("other.db");
+    let at = |args: &[&str]| project.palio(args).set("--db", &other).run().exits(0);
+    at(&["import", bundle.to_str().unwrap()]);
+    let report = at(&["report", "latest", "--format", "json"]).json();
+    assert_eq!(entry(&report, "bad")["forks"]["handed"], 986);
+}
+
+/// What no count can find out; `docs/bias.md` says so. Should this test fail, it can, and the
+/// document is to be mended.
+#[test]
+fn a_count_that_is_made_up_is_believed() {
+    // It hands nothing to anyone, as all fakes, and says otherwise.
+    let project = project(Fake::new("bad"));
+    assert_eq!(entry(&raced(&project), "bad")["outcome"], "ok");
+}

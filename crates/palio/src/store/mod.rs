@@ -64,9 +64,10 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).context("a stored value is malformed")
 }
 
-/// SQLite keeps signed numbers. A time or count beyond i64 is no measurement.
+/// SQLite keeps signed numbers: that of the same bits, so that the largest is read as it was
+/// written.
 fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+    value.cast_signed()
 }
 
 /// A stored word, such as an outcome.
@@ -389,7 +390,7 @@ impl Store {
         let mut invocations = Vec::new();
         while let Some(row) = rows.next()? {
             let number = |column: usize| {
-                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
             };
             invocations.push(InvocationRecord {
                 block: row.get(1)?,
@@ -427,9 +428,9 @@ impl Store {
             Ok(SpanRecord {
                 warm_up: row.get(0)?,
                 samples: row.get(1)?,
-                wall_ns: row.get::<_, i64>(2)?.unsigned_abs(),
-                cpu_ns: row.get::<_, Option<i64>>(3)?.map(i64::unsigned_abs),
-                line_ns: row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs),
+                wall_ns: row.get::<_, i64>(2)?.cast_unsigned(),
+                cpu_ns: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+                line_ns: row.get::<_, Option<i64>>(4)?.map(i64::cast_unsigned),
             })
         })?;
         Ok(spans.collect::<rusqlite::Result<_>>()?)
@@ -443,7 +444,7 @@ impl Store {
         )?;
         let samples = statement.query_map([invocation_id], |row| {
             let number = |column: usize| {
-                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
             };
             Ok(SampleRecord {
                 warm_up: row.get(0)?,

@@ -43,6 +43,15 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
     })
 }
 
+/// The catalogue, if there is one here.
+pub(super) fn catalogue(places: &Places) -> Result<Option<Catalogue>> {
+    match root(places) {
+        Ok(root) => Catalogue::load(&root.join("workloads")).map(Some),
+        Err(error) if places.root.is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 impl Project {
     pub(super) fn load(places: &Places) -> Result<Self> {
         let root = root(places)?.canonicalize().context("cannot find the project's folder")?;
@@ -213,6 +222,12 @@ pub(super) fn database(places: &Places) -> Result<PathBuf> {
     places.db.clone().map_or_else(store::default_path, Ok)
 }
 
+/// The database of the runs that there are; none is made.
 pub(super) fn open_store(places: &Places) -> Result<Store> {
+    Store::open_to_read(&database(places)?)
+}
+
+/// The database for a run that is to be stored.
+pub(super) fn open_store_to_write(places: &Places) -> Result<Store> {
     Store::open(&database(places)?)
 }

@@ -120,8 +120,8 @@ impl<'a> Audit<'a> {
         Ok(Self { header, contenders: known, catalogue, races: BTreeSet::new() })
     }
 
-    /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a place
-    /// starts at the race.
+    /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a
+    /// place starts at the race.
     ///
     /// # Errors
     /// The first thing that cannot be true.

@@ -52,7 +52,8 @@ pub enum Freshness {
     Built,
 }
 
-/// `Err` is what a probe said that failed; nothing, where there is no such command or it was silent.
+/// `Err` is what a probe said that failed; nothing, where there is no such command or it was
+/// silent.
 type Probed = Result<(), Option<String>>;
 
 /// A requirement that is not met.

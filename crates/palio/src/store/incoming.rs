@@ -42,8 +42,8 @@ impl Store {
         Ok(Self { connection, path: PathBuf::from("memory") })
     }
 
-    /// Stores the run of a bundle, compressed or not, and returns its id. Workloads that `catalogue`
-    /// has must be as it says.
+    /// Stores the run of a bundle, compressed or not, and returns its id. Workloads that
+    /// `catalogue` has must be as it says.
     ///
     /// # Errors
     /// It is no bundle, or damaged, or of another version; its content is not what its hash says;

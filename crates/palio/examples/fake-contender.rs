@@ -131,6 +131,7 @@ impl Fake {
         std::thread::sleep(Duration::from_nanos(elapsed_ns));
         // In percent of the truth, for the tests of Palio's own clock.
         let elapsed_ns = elapsed_ns * lie.unwrap_or(claimed_percent) / 100;
+        let elapsed_ns = self.fault("elapsed").map_or(elapsed_ns, |ns| ns.parse().expect("ns"));
         format!(
             "sample elapsed_ns={elapsed_ns} ops={ops} answer={} work={work} user_us={} sys_us={}",
             self.answer(number),

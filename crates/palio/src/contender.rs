@@ -122,7 +122,10 @@ impl Contender {
     pub fn threads_in(&self, threads: u32) -> Result<u32, String> {
         match self.threads_max {
             Some(max) if self.kind == Kind::Baseline => Ok(threads.min(max)),
-            Some(max) if threads > max => Err(format!("uses at most {max} thread(s)")),
+            Some(max) if threads > max => {
+                let s = if max == 1 { "" } else { "s" };
+                Err(format!("uses at most {max} thread{s}: `-t {max}` races it"))
+            }
             _ => Ok(threads),
         }
     }

@@ -2,6 +2,7 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod bisect;
 pub mod clock;
 pub mod cmd;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::contender::{Contender, Kind, Requirement, Track, is_name};
 use crate::release::{Chosen, Release, Releases};
+use crate::suggest::nearest;
 use crate::workload::{Settings, read_toml};
 
 /// The folder of build output below a language's that variants have to themselves.
@@ -84,6 +85,26 @@ struct Places<'a> {
     features: String,
 }
 
+/// What may stand between braces.
+const PLACEHOLDERS: [&str; 3] = ["target", "dir", "features"];
+
+/// Refuses what looks like a placeholder and is none. After a `$` it is a matter of the shell's.
+fn check_placeholders(text: &str, known: &[&str]) -> Result<()> {
+    for (at, _) in text.match_indices('{') {
+        let Some((name, _)) = text[at + 1..].split_once('}') else { continue };
+        let is_word = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if !is_word || text[..at].ends_with('$') || known.contains(&name) {
+            continue;
+        }
+        let braced: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
+        let near = nearest(&name.to_lowercase(), known.iter().copied());
+        let hint = near.map(|near| format!(" (did you mean {{{near}}}?)")).unwrap_or_default();
+        let all = if braced.is_empty() { "none".to_owned() } else { braced.join(", ") };
+        bail!("{{{name}}} in {text:?} is no placeholder{hint}; those that there are: {all}");
+    }
+    Ok(())
+}
+
 impl Places<'_> {
     fn fill(&self, words: &[String]) -> Vec<String> {
         let each = words.iter().map(|word| {
@@ -108,6 +129,15 @@ pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
         .unwrap_or(Path::new("."))
         .canonicalize()
         .with_context(|| format!("cannot find the folder of {}", path.display()))?;
+    // By the name under which it was found, which may be that of a link.
+    let name = path.parent().and_then(Path::file_name).or(folder.file_name()).unwrap_or_default();
+    if *name != *manifest.id {
+        bail!(
+            "{}: its id {:?} is not the name of its folder, {name:?}: give both the same",
+            path.display(),
+            manifest.id
+        );
+    }
     let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
     let target = target.join(language);
     let mut contenders = vec![manifest.contender(None, &folder, target.clone())];
@@ -183,6 +213,21 @@ impl Manifest {
             || self.requires.iter().any(|requirement| requirement.probe.is_empty())
         {
             bail!("a command of `build.commands` or a `probe` is empty");
+        }
+        if self.threads_max == Some(0) {
+            bail!(
+                "`threads_max` is 0, and nobody races on no thread: say 1 or more, or leave it out if there is no limit"
+            );
+        }
+        let probes = self.requires.iter().map(|requirement| &requirement.probe);
+        let commands = self.build.commands.iter().chain([&self.run.command]).chain(probes);
+        for word in commands.flatten() {
+            check_placeholders(word, &PLACEHOLDERS)?;
+        }
+        let paths = self.build.inputs.iter().chain([&self.build.directory]);
+        for path in paths {
+            check_placeholders(&path.to_string_lossy(), &[])
+                .context("in `build.directory` and `build.inputs`, which start at the file")?;
         }
         let mut seen = BTreeSet::new();
         for variant in &self.variant {
@@ -274,40 +319,116 @@ fn check_name(id: &str) -> Result<()> {
 }
 
 impl Contender {
-    /// Every contender and variant below the `folders` (`<folder>/<language>/<id>/contender.toml`),
-    /// by id.
+    /// Every contender and variant below the project's folder `own` and below `more`
+    /// (`<folder>/<language>/<id>/contender.toml`), by id.
     ///
     /// # Errors
-    /// A `contender.toml` is malformed, or two contenders share an id.
-    pub fn load_all(folders: &[PathBuf], target: &Path) -> Result<Vec<Self>> {
-        let mut contenders: Vec<Self> = Vec::new();
-        for folder in folders {
-            let mut manifests = Vec::new();
-            for language in subfolders(folder)? {
-                for candidate in subfolders(&language)? {
-                    let manifest = candidate.join("contender.toml");
-                    if manifest.is_file() {
-                        manifests.push(manifest);
-                    }
-                }
-            }
-            for manifest in manifests {
-                for contender in load(&manifest, target)? {
-                    if let Some(twin) = contenders.iter().find(|other| other.id == contender.id) {
-                        bail!(
-                            "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
-                            contender.id,
-                            twin.origin(),
-                            contender.origin()
-                        );
-                    }
-                    contenders.push(contender);
+    /// A folder cannot be read; a `contender.toml` below `own` is malformed or in the wrong place,
+    /// or two contenders there share an id. Below `more`, such a contender is left out.
+    pub(crate) fn load_all(own: &Path, more: &[PathBuf], target: &Path) -> Result<Found> {
+        let mut found = Found::default();
+        for folder in std::iter::once(own).chain(more.iter().map(PathBuf::as_path)) {
+            for place in places(folder)? {
+                let loaded = place.check().and_then(|()| load(&place.path, target));
+                let loaded = loaded.and_then(|contenders| found.without_twin(contenders));
+                match loaded {
+                    Ok(contenders) => found.contenders.extend(contenders),
+                    Err(error) if folder == own => return Err(error),
+                    Err(error) => found.faulty.push(Faulty {
+                        id: place.id(),
+                        reason: format!("{error:#}").trim_end().to_owned(),
+                    }),
                 }
             }
         }
-        contenders.sort_by(|a, b| a.id.cmp(&b.id));
+        found.contenders.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(found)
+    }
+}
+
+/// The contenders of some folders.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) contenders: Vec<Contender>,
+    pub(crate) faulty: Vec<Faulty>,
+}
+
+/// A `contender.toml` that describes none.
+#[derive(Clone, Debug)]
+pub(crate) struct Faulty {
+    /// The name of its folder, which should be its id.
+    pub(crate) id: String,
+    pub(crate) reason: String,
+}
+
+impl Found {
+    fn without_twin(&self, contenders: Vec<Contender>) -> Result<Vec<Contender>> {
+        for contender in &contenders {
+            if let Some(twin) = self.contenders.iter().find(|other| other.id == contender.id) {
+                bail!(
+                    "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
+                    contender.id,
+                    twin.origin(),
+                    contender.origin()
+                );
+            }
+        }
         Ok(contenders)
     }
+}
+
+/// A `contender.toml`, and whether it is where one should be.
+struct Place {
+    path: PathBuf,
+    /// How many folders below that of the contenders.
+    depth: usize,
+}
+
+/// `<language>/<id>`.
+const DEPTH: usize = 2;
+
+impl Place {
+    fn check(&self) -> Result<()> {
+        let wrong = match self.depth {
+            DEPTH => return Ok(()),
+            deep if deep > DEPTH => "a level too deep: move its folder up by one",
+            _ => {
+                "not deep enough: put it into a folder LANGUAGE/ID, or name the folder above its language with \
+                 --contenders-dir"
+            }
+        };
+        bail!("{} is {wrong} (LANGUAGE/ID/contender.toml is read)", self.path.display())
+    }
+
+    fn id(&self) -> String {
+        let folder = self.path.parent().and_then(Path::file_name).unwrap_or_default();
+        folder.to_string_lossy().into_owned()
+    }
+}
+
+/// Every `contender.toml` down to one level below where they belong.
+fn places(folder: &Path) -> Result<Vec<Place>> {
+    let mut places = Vec::new();
+    let mut level = vec![folder.to_owned()];
+    for depth in 0..=DEPTH + 1 {
+        let mut next = Vec::new();
+        for folder in level {
+            let path = folder.join("contender.toml");
+            if path.is_file() {
+                places.push(Place { path, depth });
+            } else if depth <= DEPTH {
+                // What a contender's folder holds is its own affair.
+                match subfolders(&folder) {
+                    Ok(below) => next.extend(below),
+                    // Here nothing should be, and whether it is cannot be seen.
+                    Err(_) if depth == DEPTH => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        level = next;
+    }
+    Ok(places)
 }
 
 fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -458,14 +458,9 @@ impl CellRecord {
 
     /// The locations of its invocations in the first `blocks` blocks.
     pub fn block_times(&self, statistic: Option<Statistic>, blocks: u32) -> Option<BlockTimes> {
-        let mut by_block = vec![Vec::new(); blocks as usize];
-        for (block, sample) in self.measured() {
-            if let Some(values) = by_block.get_mut(block as usize) {
-                values.push(sample.value_ns(statistic)?);
-            }
-        }
-        let times = by_block.iter().map(|values| (!values.is_empty()).then_some(&values[..]));
-        BlockTimes::by(statistic, times).ok()
+        let first = self.measured().filter(|(block, _)| *block < blocks);
+        let values = first.map(|(block, sample)| Some((block, sample.value_ns(statistic)?)));
+        BlockTimes::of_samples(statistic, values.collect::<Option<Vec<_>>>()?).ok()
     }
 
     /// The name under which a person knows it: `go reader=first`, `tokio-mt (shadow)`.

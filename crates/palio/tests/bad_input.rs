@@ -96,9 +96,9 @@ fn an_id_with_a_blank_is_refused() {
 fn two_contenders_of_one_id_are_both_named() {
     let project = project();
     let text = project.read("contenders/rust/good/contender.toml");
-    project.write("contenders/c/other/contender.toml", &text);
+    project.write("contenders/c/good/contender.toml", &text);
     let run = project.palio(&["run"]).run();
-    run.fails_with(&["\"good\"", "contenders/rust/good", "contenders/c/other"]);
+    run.fails_with(&["\"good\"", "contenders/rust/good", "contenders/c/good"]);
 }
 
 #[test]

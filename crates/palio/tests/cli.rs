@@ -152,3 +152,20 @@ fn a_cell_can_be_run_by_hand_as_shown() {
     let output = String::from_utf8(output.stdout).unwrap();
     assert!(output.ends_with("done 5\n"), "{output}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_without_colour_gets_none() {
+    let project = Project::new().with(Fake::new("good"));
+    project.race().run().exits(0);
+    let colours = |settings: &[(&str, &str)]| {
+        let palio = project.palio(&["report"]).env("TERM", "xterm");
+        let palio = settings.iter().fold(palio, |palio, (name, value)| palio.env(name, value));
+        let run = palio.through_shell("exec script -qec \"$*\" /dev/null").run().exits(0);
+        assert!(run.stdout.contains("good"), "{}", run.stdout);
+        run.stdout.contains("\u{1b}[")
+    };
+    assert!(colours(&[]));
+    assert!(!colours(&[("TERM", "dumb")]));
+    assert!(!colours(&[("NO_COLOR", "1")]));
+}

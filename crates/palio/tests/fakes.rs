@@ -33,6 +33,19 @@ fn a_clock_that_runs_slow_is_shown_in_every_format() {
 }
 
 #[test]
+fn the_largest_numbers_are_the_same_live_and_stored() {
+    const MOST: u64 = u64::MAX;
+    for (fault, outcome) in [("elapsed", "false-time"), ("user", "ok")] {
+        let project = Project::good_and(Fake::new("bad").fault(&format!("{fault}:{MOST}")));
+        let live = project.race().set("--reference", "good").run().exits(0).json();
+        assert_eq!(entry(&live, "bad")["outcome"], outcome);
+        assert_eq!(project.report("latest"), live, "{fault}");
+        let show = project.palio(&["show", "echo", "bad", "--json"]).run().exits(0);
+        assert_has(&show.stdout, &[&format!(": {MOST},")]);
+    }
+}
+
+#[test]
 fn time_that_is_claimed_before_it_passed_is_no_result() {
     // The samples of a command add up to what passed, but the first one claims the time of all, so
     // that the median is a tenth of the truth.

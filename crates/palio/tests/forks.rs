@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use support::{Fake, Project, assert_has, entry};
 
 /// Of 986 forks.
@@ -138,6 +139,33 @@ fn a_count_is_stored_and_carried() {
     at(&["import", bundle.to_str().unwrap()]);
     let report = at(&["report", "latest", "--format", "json"]).json();
     assert_eq!(entry(&report, "bad")["forks"]["handed"], 986);
+}
+
+#[test]
+fn a_forged_count_is_refused() {
+    let project = project(Fake::new("bad"));
+    raced(&project);
+    project.palio(&["export", "latest", "bundle.json"]).run().exits(0);
+    let bundle: Value = serde_json::from_str(&project.read("bundle.json")).unwrap();
+    let forged = [
+        ("handed", 20, "cells[0].forks.handed: it handed 20 forks to its runtime, and 986 are due"),
+        ("handed", 5000, "it counted 5000 forks, and there are 1973 at most"),
+        ("at_least", 20, "cells[0].forks: 20 to 1973, and the row has 986 to 1973"),
+    ];
+    for (field, value, said) in forged {
+        let mut run = bundle["run"].clone();
+        let place = format!("/races/0/cells/0/forks/{field}");
+        *run.pointer_mut(&place).unwrap() = value.into();
+        let run = run.to_string();
+        let hash: String =
+            Sha256::digest(run.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!(
+            "{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{run}}}"
+        );
+        project.write("forged.json", &text);
+        let refused = project.palio(&["import", "forged.json", "--db", "empty.db"]).run().exits(1);
+        assert_has(&refused.stderr, &[said]);
+    }
 }
 
 /// What no count can find out; `docs/bias.md` says so. Should this test fail, it can, and the

@@ -116,7 +116,7 @@ fn a_finished_run_is_not_resumed() {
     let id = project.race().run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned();
     let report = format!("palio report {id}");
     project.palio(&["run", "--resume", &id]).run().fails_with(&["is finished", &report]);
-    project.palio(&["run", "--resume"]).run().fails_with(&["nothing to resume"]);
+    project.palio(&["run", "--resume"]).run().fails_with(&["nothing to resume", "`palio report`"]);
     project.palio(&["run", "--resume", "nope"]).run().fails_with(&["no run \"nope\""]);
 }
 

@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -49,6 +50,104 @@ fn a_database_that_is_read_only_is_refused_before_anything_is_raced() {
     run.fails_with(&["palio.db", "--db"]);
     assert_eq!(project.starts().len(), before);
     assert_eq!(project.runs().len(), 1);
+}
+
+/// Every command that only reads.
+const READERS: [&[&str]; 6] = [
+    &["report"],
+    &["report", "--format", "json"],
+    &["list", "runs"],
+    &["show", "echo", "good"],
+    &["export", "latest", "-"],
+    &["compare", "latest", "latest"],
+];
+
+/// No file may grow, as on a full disk.
+const FULL: &str = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+
+#[test]
+fn a_database_that_cannot_be_written_can_be_read() {
+    let project = project();
+    project.race().run().exits(0);
+    let texts = READERS.map(|args| project.palio(args).run().exits(0).stdout);
+    for (args, text) in READERS.iter().zip(&texts) {
+        assert_eq!(project.palio(args).through_shell(FULL).run().exits(0).stdout, *text);
+    }
+    for (name, mode) in [("palio.db", 0o444), ("", 0o555)] {
+        fs::set_permissions(project.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // No mode stops root.
+    let line = if nix::unistd::geteuid().is_root() {
+        "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\""
+    } else {
+        "exec \"$@\""
+    };
+    for (args, text) in READERS.iter().zip(&texts) {
+        assert_eq!(project.palio(args).through_shell(line).run().exits(0).stdout, *text);
+    }
+    let run = project.race().through_shell(line).run();
+    fs::set_permissions(project.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    run.fails_with(&["palio.db", "--db"]);
+}
+
+#[test]
+fn an_older_database_that_cannot_be_written_can_be_read() {
+    let project = project();
+    project.race().run().exits(0);
+    downgrade(&project.database());
+    let before = fs::read(project.database()).unwrap();
+    let report = project.palio(&["report", "--format", "json"]).through_shell(FULL).run().exits(0);
+    assert_eq!(support::entry(&report.json(), "good")["samples"], 10);
+    assert_eq!(fs::read(project.database()).unwrap(), before);
+}
+
+#[test]
+fn who_only_looks_makes_no_database() {
+    let project = project();
+    let database = project.path("new/folder/palio.db");
+    let look = |args: &[&str]| project.palio(args).env("PALIO_DB", &database).run();
+    look(&["list", "runs"]).exits(0).prints(&["No run yet"]);
+    look(&["report"]).fails_with(&["no run", "folder/palio.db", "`palio run` makes one"]);
+    look(&["export", "x", "-"]).fails_with(&["no run \"x\""]);
+    assert!(!project.path("new").exists());
+}
+
+#[test]
+fn a_file_appears_whole_or_not_at_all() {
+    let project = project();
+    project.race().run().exits(0);
+    let full = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    for (args, name) in [
+        (&["report", "--format", "html", "--output"][..], "report.html"),
+        (&["export", "latest"], "bundle.json"),
+        (&["export", "latest"], "bundle.json.gz"),
+    ] {
+        let write = || project.palio(args).arg(name);
+        write().through_shell(full).run().fails_with(&[&format!("cannot write {name}")]);
+        assert!(!project.path(name).exists(), "{name} is there");
+        project.write(name, "as it was");
+        write().through_shell(full).run().exits(2);
+        assert_eq!(project.read(name), "as it was");
+        write().run().exits(0);
+        assert!(fs::metadata(project.path(name)).unwrap().len() > 512);
+    }
+    let names = fs::read_dir(project.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let drafts: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    assert!(drafts.is_empty(), "{drafts:?}");
+    // What a link leads to is replaced, and not the link.
+    std::os::unix::fs::symlink("bundle.json", project.path("link.json")).unwrap();
+    project.write("bundle.json", "as it was");
+    project.palio(&["export", "latest", "link.json"]).run().exits(0);
+    assert!(project.path("link.json").is_symlink() && project.read("bundle.json").len() > 512);
+}
+
+#[test]
+fn a_report_that_has_no_room_can_be_made_again() {
+    let project = project();
+    let run = project.race().set("--html", "/dev/full").run();
+    let id = project.runs()[0]["id"].as_str().unwrap().to_owned();
+    let again = format!("`palio report {id} --format html --output FILE`");
+    run.fails_with(&["cannot write /dev/full", "The run is stored", &again]);
 }
 
 #[test]

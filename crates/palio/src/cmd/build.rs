@@ -14,6 +14,9 @@ use crate::runner::build::{Freshness, Prober, is_left_out};
 pub(super) struct Options {
     /// Only these contenders: `ID`, `ID@version=VERSION` or `ID@path=PATH`
     contenders: Vec<String>,
+    /// The same as `run` takes them; several with commas between them
+    #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
+    contender: Vec<String>,
     /// Exit with status 1 if any of them is not ready to race, except those whose library no
     /// package brings; for contenders that are named, this is the default, without the exception
     #[arg(long)]
@@ -24,8 +27,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
     let mut prober = Prober::new(Arc::clone(&interrupted));
-    let mut absent = 0;
-    for choice in project.choose(&options.contenders)? {
+    let chosen = [&options.contenders[..], &options.contender].concat();
+    // What is faulty cannot be built; who names others does not ask for it.
+    let mut absent = if chosen.is_empty() { project.faulty.len() } else { 0 };
+    for choice in project.choose(&chosen)? {
         let mut fresh = None;
         let entrant = choice.ready(&mut prober, |_, result| fresh = result.as_ref().ok().copied());
         interruption::check(&interrupted)?;
@@ -37,14 +42,14 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
                 say(&format!("{:<22} {state}: {} {version}", entrant.name(), description.runtime))?;
             }
             Err((_, reason)) => {
-                let named = !options.contenders.is_empty();
-                absent += i32::from(named || !is_left_out(&prober.missing(&choice.contender)));
+                let named = !chosen.is_empty();
+                absent += usize::from(named || !is_left_out(&prober.missing(&choice.contender)));
                 say(&format!("{:<22} not built: {reason}", entrant.name()))?;
             }
         }
     }
     // Whoever names a contender wants that one. Without a name, what this machine lacks is no
     // failure.
-    let strict = options.strict || !options.contenders.is_empty();
+    let strict = options.strict || !chosen.is_empty();
     Ok(if strict && absent > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
 }

@@ -1,13 +1,14 @@
 //! `palio export`: a run as a bundle.
 
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use super::project::{open_store, root};
-use super::{Places, say};
+use super::{Places, say, whole_file};
 use crate::store;
 use crate::thin;
 
@@ -34,15 +35,14 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             thin::without_folder(&mut run, &root);
         }
     }
-    let bundle = store::export(&run)?;
     if options.file.as_os_str() == "-" {
-        say(&bundle)?;
-    } else {
-        let packed = options.file.extension().is_some_and(|ending| ending == "gz");
-        let bytes = if packed { store::pack(&bundle)? } else { bundle.into_bytes() };
-        std::fs::write(&options.file, bytes)
-            .with_context(|| format!("cannot write {}", options.file.display()))?;
-        say(&format!("wrote {}", options.file.display()))?;
+        store::export(&run, BufWriter::new(std::io::stdout().lock()))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let packed = options.file.extension().is_some_and(|ending| ending == "gz");
+    whole_file::write(&options.file, |file| {
+        if packed { store::export_packed(&run, file) } else { store::export(&run, file) }
+    })?;
+    say(&format!("wrote {}", options.file.display()))?;
     Ok(ExitCode::SUCCESS)
 }

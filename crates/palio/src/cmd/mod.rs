@@ -16,6 +16,7 @@ mod setup;
 mod show;
 mod verify;
 mod warden;
+mod whole_file;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -177,10 +178,11 @@ fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Whether standard output gets colour: it is a terminal, and `NO_COLOR` is not set.
+/// Whether standard output gets colour: it is a terminal that has any, and `NO_COLOR` is not set.
 fn colour() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
 /// How many columns standard output has; wide if it is no terminal.

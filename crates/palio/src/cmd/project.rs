@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::Places;
+use super::{Places, note};
 use crate::contender::{Contender, is_name};
+use crate::manifest::{Faulty, Found};
 use crate::plan::{Entrant, takes_part_by_default};
 use crate::record::Outcome;
 use crate::release::Release;
@@ -19,6 +20,8 @@ use crate::workload::{Catalogue, Settings};
 pub(super) struct Project {
     pub(super) catalogue: Catalogue,
     pub(super) contenders: Vec<Contender>,
+    /// Those of other folders than the project's that cannot be read.
+    pub(super) faulty: Vec<Faulty>,
 }
 
 /// The folder with the catalogue and the contenders.
@@ -43,20 +46,34 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
     })
 }
 
+/// The catalogue, if there is one here.
+pub(super) fn catalogue(places: &Places) -> Result<Option<Catalogue>> {
+    match root(places) {
+        Ok(root) => Catalogue::load(&root.join("workloads")).map(Some),
+        Err(error) if places.root.is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 impl Project {
     pub(super) fn load(places: &Places) -> Result<Self> {
         let root = root(places)?.canonicalize().context("cannot find the project's folder")?;
         let target =
             places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
         let target = std::path::absolute(&target).context("cannot find the current folder")?;
-        let mut folders = vec![root.join("contenders")];
-        folders.extend(
-            places.contenders_dir.iter().filter(|folder| !folder.as_os_str().is_empty()).cloned(),
-        );
-        Ok(Self {
-            catalogue: Catalogue::load(&root.join("workloads"))?,
-            contenders: Contender::load_all(&folders, &target)?,
-        })
+        let more: Vec<PathBuf> = places
+            .contenders_dir
+            .iter()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .cloned()
+            .collect();
+        let catalogue = Catalogue::load(&root.join("workloads"))?;
+        let Found { contenders, faulty } =
+            Contender::load_all(&root.join("contenders"), &more, &target)?;
+        for Faulty { reason, .. } in &faulty {
+            note(&format!("palio: a contender is left out: {reason}"));
+        }
+        Ok(Self { catalogue, contenders, faulty })
     }
 
     /// The contenders that `choices` name, or those that race by default; not ready yet.
@@ -97,6 +114,9 @@ impl Project {
                 "{alias:?} in {text:?} is no name: it may only have letters, digits, `-`, `_` and `.`, and may not \
                  start with `-` or `.`"
             );
+        }
+        if let Some(Faulty { reason, .. }) = self.faulty.iter().find(|faulty| faulty.id == id) {
+            bail!("{id} cannot be used: {reason}");
         }
         let mut contender = Contender::find(&self.contenders, id)?.clone();
         let known = |alias: &String| {
@@ -213,6 +233,12 @@ pub(super) fn database(places: &Places) -> Result<PathBuf> {
     places.db.clone().map_or_else(store::default_path, Ok)
 }
 
+/// The database of the runs that there are; none is made.
 pub(super) fn open_store(places: &Places) -> Result<Store> {
+    Store::open_to_read(&database(places)?)
+}
+
+/// The database for a run that is to be stored.
+pub(super) fn open_store_to_write(places: &Places) -> Result<Store> {
     Store::open(&database(places)?)
 }

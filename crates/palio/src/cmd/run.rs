@@ -1,5 +1,6 @@
 //! `palio run`: race, store, report.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use super::progress::Watcher;
-use super::project::{Choice, Project, open_store};
-use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say};
+use super::project::{Choice, Project, open_store_to_write};
+use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, whole_file};
 use crate::contender::{Contender, Track};
 use crate::disturbance::RepeatRule;
 use crate::machine::{self, CpuClock};
@@ -153,7 +154,7 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
     let mut run;
     match &options.resume {
         Some(name) => {
-            store = open_store(places)?;
+            store = open_store_to_write(places)?;
             lease = Lease::take(store.path())?;
             let id = match name {
                 Some(name) => store.resolve(name)?,
@@ -166,7 +167,7 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
             // Bad input is refused before anything is built, and a database that cannot be written
             // before anything is raced.
             let selection = Selection::of(&project, options)?;
-            store = open_store(places)?;
+            store = open_store_to_write(places)?;
             lease = Lease::take(store.path())?;
             run = selection.prepare(options, &interrupted)?;
             store.insert(&run)?;
@@ -213,7 +214,12 @@ fn finish(options: &Options, store: &Store, run: &RunRecord, end: End) -> Result
         None => store.path().with_file_name("reports").join(format!("{}.html", run.header.id)),
     };
     // A file that cannot be written must not hide the result of an hour.
-    let written = write_file(&path, &html::render(&report));
+    let written = write_file(&path, &html::render(&report)).map_err(|error| {
+        let id = &run.header.id;
+        anyhow!(
+            "{error:#}. The run is stored, and `palio report {id} --format html --output FILE` makes the report again"
+        )
+    });
     if options.json {
         say(&json::render(&report))?;
         written?;
@@ -235,7 +241,7 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    whole_file::write(path, |file| Ok(file.write_all(text.as_bytes())?))
 }
 
 /// What was asked for, all of it known to exist.
@@ -389,12 +395,8 @@ fn nobody_can_race(races: &[RaceRecord]) -> String {
             reasons.push(reason);
         }
     }
-    let one_thread = reasons.iter().any(|reason| reason.contains("thread(s)"));
-    let hint = if one_thread {
-        "; -t 1 races on one thread"
-    } else {
-        "; `palio doctor` says what is missing here"
-    };
+    let is_told = reasons.iter().any(|reason| reason.contains("uses at most"));
+    let hint = if is_told { "" } else { "; `palio doctor` says what is missing here" };
     format!(
         "none of these contenders can race any of these workloads: {}{hint}",
         reasons.join("; ")

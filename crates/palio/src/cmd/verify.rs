@@ -102,7 +102,9 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         )?;
         say(&format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
     }
-    Ok(if failed > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+    // What is faulty cannot answer; who names others does not ask it.
+    let faulty = if options.contender.is_empty() { project.faulty.len() } else { 0 };
+    Ok(if failed + faulty > 0 { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
 }
 
 /// What is to be verified, with every contender that is ready.

@@ -276,13 +276,7 @@ fn change(
 
 /// The locations of an entry's invocations.
 pub(super) fn blocks(race: &Race, entry: &Entry) -> Option<BlockTimes> {
-    let count = entry.sample_block.iter().max()? + 1;
-    let by_block: Vec<Vec<f64>> = (0..count)
-        .map(|block| {
-            let pairs = entry.sample_block.iter().zip(&entry.sample_ns);
-            pairs.filter(|(b, _)| **b == block).map(|(_, ns)| *ns).collect()
-        })
-        .collect();
-    let samples = by_block.iter().map(|samples| (!samples.is_empty()).then_some(&samples[..]));
-    BlockTimes::by(race.statistic, samples).ok()
+    let pairs = entry.sample_block.iter().copied().zip(entry.sample_ns.iter().copied());
+    let times = BlockTimes::of_samples(race.statistic, pairs).ok()?;
+    (times.measured() > 0).then_some(times)
 }

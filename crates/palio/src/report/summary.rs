@@ -115,16 +115,11 @@ impl<'a> MeasuredCell<'a> {
             .measured()
             .filter_map(|(block, sample)| Some((block, sample.value_ns(statistic)?)))
             .collect();
-        let blocks = samples.iter().map(|(block, _)| block + 1).max().unwrap_or(0);
-        let by_block: Vec<Vec<f64>> = (0..blocks)
-            .map(|block| samples.iter().filter(|(b, _)| *b == block).map(|(_, ns)| *ns).collect())
-            .collect();
-        let times = by_block.iter().map(|samples| (!samples.is_empty()).then_some(&samples[..]));
         let all: Vec<f64> = samples.iter().map(|(_, ns)| *ns).collect();
         Self {
             cell,
             statistic,
-            blocks: BlockTimes::by(statistic, times).ok(),
+            blocks: BlockTimes::of_samples(statistic, samples.iter().copied()).ok(),
             summary: Summary::of(&all).ok(),
             samples,
         }

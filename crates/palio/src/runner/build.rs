@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use palio_protocol::message::Description;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
-use crate::runner::excerpt::Excerpt;
+use crate::runner::excerpt::{self, Excerpt};
 use crate::runner::warden::{self, Manner};
 use crate::runner::{cargo_copy, cmake_prefix};
 use crate::workload::Settings;
@@ -50,10 +52,32 @@ pub enum Freshness {
     Built,
 }
 
+/// `Err` is what a probe said that failed; nothing, where there is no such command or it was
+/// silent.
+type Probed = Result<(), Option<String>>;
+
+/// A requirement that is not met.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing<'a> {
+    #[serde(flatten)]
+    pub requirement: &'a Requirement,
+    /// What its probe said, if that tells more than that it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+}
+
+impl Deref for Missing<'_> {
+    type Target = Requirement;
+
+    fn deref(&self) -> &Requirement {
+        self.requirement
+    }
+}
+
 /// Answers probes, each distinct one asked once, and gives up when the user interrupts.
 #[derive(Debug, Default)]
 pub struct Prober {
-    known: BTreeMap<(Settings, Vec<String>), bool>,
+    known: BTreeMap<(Settings, Vec<String>), Probed>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -64,32 +88,59 @@ impl Prober {
     }
 
     /// Whether `requirement` is there, for a build with these variables.
-    fn has(&mut self, requirement: &Requirement, variables: &Settings) -> bool {
+    fn probe(&mut self, requirement: &Requirement, variables: &Settings) -> Probed {
         let question = (variables.clone(), requirement.probe.clone());
-        if let Some(&known) = self.known.get(&question) {
-            return known;
+        if let Some(known) = self.known.get(&question) {
+            return known.clone();
         }
         let spoken = converse(&requirement.probe, variables, Path::new("."), "", &self.interrupted);
-        let present = spoken.is_ok_and(|spoken| spoken.status == Some(0));
-        self.known.insert(question, present);
-        present
+        let probed = match spoken {
+            Ok(spoken) if spoken.status == Some(0) => Ok(()),
+            Ok(spoken) => Err(reason(&spoken)),
+            Err(error) => Err(Some(error)),
+        };
+        self.known.insert(question, probed.clone());
+        probed
     }
 
     /// What `contender` needs and this machine lacks.
-    pub fn missing<'a>(&mut self, contender: &'a Contender) -> Vec<&'a Requirement> {
-        let has = |requirement: &&Requirement| !self.has(requirement, &contender.build_variables);
-        contender.requires.iter().filter(has).collect()
+    pub fn missing<'a>(&mut self, contender: &'a Contender) -> Vec<Missing<'a>> {
+        let probed = contender.requires.iter().filter_map(|requirement| {
+            let said = self.probe(requirement, &contender.build_variables).err()?;
+            Some(Missing { requirement, said })
+        });
+        probed.collect()
     }
+}
+
+/// The line in which a failed probe says why.
+fn reason(spoken: &Spoken) -> Option<String> {
+    const SHOWN_CHARS_MAX: usize = 200;
+    let said = if spoken.stderr.trim().is_empty() { &spoken.stdout } else { &spoken.stderr };
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    // Python comes to the point last.
+    let line = if first.starts_with("Traceback") { lines.next_back()? } else { first };
+    if is_no_command(line) {
+        return None;
+    }
+    let line: String = line.trim_end_matches(':').chars().take(SHOWN_CHARS_MAX).collect();
+    Some(excerpt::escaped(&line))
+}
+
+/// Whether a warden says that it found no such command.
+fn is_no_command(line: &str) -> bool {
+    line.starts_with("palio: ") && line.contains(" cannot be started: No such file")
 }
 
 /// Whether a contender lacks something optional, which only a user who wants it installs. Its other
 /// requirements are then not worth installing, and its absence is no failure.
-pub fn is_left_out(missing: &[&Requirement]) -> bool {
+pub fn is_left_out(missing: &[Missing<'_>]) -> bool {
     missing.iter().any(|requirement| requirement.optional)
 }
 
 /// The sentence that says what is missing and how to get it.
-pub fn missing_text(missing: &[&Requirement]) -> String {
+pub fn missing_text(missing: &[Missing<'_>]) -> String {
     let each = missing.iter().map(|requirement| {
         let install = match &requirement.debian[..] {
             [] => requirement.install.clone(),
@@ -99,7 +150,10 @@ pub fn missing_text(missing: &[&Requirement]) -> String {
                 requirement.install
             ),
         };
-        format!("{} is missing ({install})", requirement.name)
+        match &requirement.said {
+            None => format!("{} is missing ({install})", requirement.name),
+            Some(said) => format!("{} fails its probe: {said} ({install})", requirement.name),
+        }
     });
     each.collect::<Vec<_>>().join("; ")
 }

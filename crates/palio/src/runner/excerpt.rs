@@ -51,21 +51,45 @@ impl Excerpt {
             format!("{head}\n[… {} bytes left out …]\n{tail}", self.left_out_bytes)
         };
         let plain = console::strip_ansi_codes(text.trim_end());
-        plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+        let plain: String =
+            plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        without_repeats(&plain)
     }
+}
+
+/// Says a line that comes again and again only once, and how often.
+fn without_repeats(text: &str) -> String {
+    /// Fewer are shown, since the mark is a line too.
+    const REPEATS_MIN: usize = 3;
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut shown: Vec<String> = Vec::new();
+    for same in lines.chunk_by(|a, b| a == b) {
+        if same.len() < REPEATS_MIN || same[0].trim().is_empty() {
+            shown.extend(same.iter().map(|&line| line.to_owned()));
+        } else {
+            shown.push(same[0].to_owned());
+            shown.push(format!("[… the same line {} more times …]", same.len() - 1));
+        }
+    }
+    shown.join("\n")
 }
 
 /// A word of a contender as a message shows it: short, and harmless on a terminal.
 pub fn shown(word: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 80;
-    let mut shown: String = word.chars().take(SHOWN_CHARS_MAX).flat_map(escaped).collect();
+    let mut shown: String = word.chars().take(SHOWN_CHARS_MAX).flat_map(escaped_char).collect();
     if word.chars().nth(SHOWN_CHARS_MAX).is_some() {
         shown.push('…');
     }
     shown
 }
 
-fn escaped(c: char) -> impl Iterator<Item = char> {
+/// A line of a contender in whole, harmless on a terminal.
+pub(super) fn escaped(line: &str) -> String {
+    line.chars().flat_map(escaped_char).collect()
+}
+
+fn escaped_char(c: char) -> impl Iterator<Item = char> {
     let (plain, escape) =
         if c.is_control() { (None, Some(c.escape_debug())) } else { (Some(c), None) };
     plain.into_iter().chain(escape.into_iter().flatten())
@@ -93,6 +117,12 @@ mod tests {
         let text = excerpt(&[b"head ", &[b'.'; 3 * SIDE_BYTES], b" tail"]).text();
         assert!(text.starts_with("head ...") && text.ends_with("... tail"));
         assert!(text.contains(&format!("[… {} bytes left out …]", SIDE_BYTES + 10)), "{text}");
+    }
+
+    #[test]
+    fn a_line_that_comes_again_is_said_once() {
+        let text = excerpt(&[b"one\n", &b"two\n".repeat(500), b"three\nthree\nend"]).text();
+        assert_eq!(text, "one\ntwo\n[… the same line 499 more times …]\nthree\nthree\nend");
     }
 
     #[test]

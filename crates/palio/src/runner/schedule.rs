@@ -10,7 +10,7 @@ const SAMPLES_MIN: f64 = 5.0;
 /// How many budgets the slowest contender of a race may take for its samples.
 const SLOWEST_BUDGETS: f64 = 4.0;
 /// Most iterations in one sample.
-pub(super) const BATCH_MAX: u32 = 1 << 24;
+pub(crate) const BATCH_MAX: u32 = 1 << 24;
 /// Of a maximum, which grows with the number of events: it must be the same in every run.
 const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
 

@@ -1,16 +1,20 @@
 //! The locations of one contender's invocations, one per block of a race.
 
+use std::collections::BTreeMap;
+
 use super::statistic::Statistic;
 use super::summary::{InvalidSamples, is_time, location_ns};
 
 /// One contender's times in one race: a location per block, or nothing where its invocation failed.
 ///
-/// The position in the sequence is the number of the block: two contenders are compared only in
-/// blocks where both were measured, because only there did they meet the same machine.
+/// Two contenders are compared only in blocks where both were measured, because only there did they
+/// meet the same machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockTimes {
-    // Logarithms, because every comparison is of ratios; taken once here instead of once per pair.
-    ln_ns: Vec<Option<f64>>,
+    // By the number of the block, ascending; only those with a location, so that a high number
+    // takes no memory. Logarithms, because every comparison is of ratios; taken once here instead
+    // of once per pair.
+    ln_ns: Vec<(usize, f64)>,
 }
 
 impl BlockTimes {
@@ -24,17 +28,43 @@ impl BlockTimes {
     pub fn new(
         locations_ns: impl IntoIterator<Item = Option<f64>>,
     ) -> Result<Self, InvalidSamples> {
-        let ln_ns = locations_ns
-            .into_iter()
-            .enumerate()
-            .map(|(index, location)| match location {
-                Some(value_ns) if !is_time(value_ns) => {
-                    Err(InvalidSamples::NotATime { index, value_ns })
-                }
-                _ => Ok(location.map(f64::ln)),
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { ln_ns })
+        let numbered = locations_ns.into_iter().enumerate();
+        Self::numbered(numbered.filter_map(|(block, location)| Some((block, location?))))
+    }
+
+    fn numbered(
+        locations_ns: impl IntoIterator<Item = (usize, f64)>,
+    ) -> Result<Self, InvalidSamples> {
+        let each = locations_ns.into_iter().map(|(index, value_ns)| {
+            if is_time(value_ns) {
+                Ok((index, value_ns.ln()))
+            } else {
+                Err(InvalidSamples::NotATime { index, value_ns })
+            }
+        });
+        Ok(Self { ln_ns: each.collect::<Result<_, _>>()? })
+    }
+
+    /// Takes the values of samples with the numbers of their blocks, and reduces those of each
+    /// block as [`by`](Self::by) does.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSamples`] if one of them is impossible.
+    pub fn of_samples(
+        statistic: Option<Statistic>,
+        samples: impl IntoIterator<Item = (u32, f64)>,
+    ) -> Result<Self, InvalidSamples> {
+        let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (block, value_ns) in samples {
+            blocks.entry(block).or_default().push(value_ns);
+        }
+        let locations = blocks.into_iter().map(|(block, samples)| {
+            let location = statistic
+                .map_or_else(|| location_ns(&samples), |statistic| statistic.location_ns(&samples));
+            Ok((block as usize, location?))
+        });
+        Self::numbered(locations.collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Reduces the samples of each invocation (nanoseconds per iteration) to their median.
@@ -78,28 +108,33 @@ impl BlockTimes {
     /// The median of the locations, in ns; `None` if this contender was never measured.
     #[must_use]
     pub fn typical_ns(&self) -> Option<f64> {
-        let locations: Vec<f64> = self.ln_ns.iter().flatten().map(|ln| ln.exp()).collect();
+        let locations: Vec<f64> = self.ln_ns.iter().map(|(_, ln)| ln.exp()).collect();
         super::summary::location_ns(&locations).ok()
     }
 
     /// Number of blocks in which this contender was measured.
     #[must_use]
     pub fn measured(&self) -> usize {
-        self.ln_ns.iter().flatten().count()
+        self.ln_ns.len()
     }
 
     /// The same in units of `anchor`, in the blocks where both were measured: what a slower machine
     /// does to both alike is no longer in it.
     #[must_use]
     pub fn relative_to(&self, anchor: &Self) -> Self {
-        let pairs = self.ln_ns.iter().zip(&anchor.ln_ns);
-        Self { ln_ns: pairs.map(|(&a, &b)| Some(a? - b?)).collect() }
+        Self { ln_ns: self.differences(anchor).collect() }
     }
 
     /// `ln(self / other)` of every block where both were measured, in block order.
     pub(super) fn log_ratios(&self, other: &Self) -> Vec<f64> {
-        let pairs = self.ln_ns.iter().zip(&other.ln_ns);
-        pairs.filter_map(|(&a, &b)| Some(a? - b?)).collect()
+        self.differences(other).map(|(_, difference)| difference).collect()
+    }
+
+    fn differences(&self, other: &Self) -> impl Iterator<Item = (usize, f64)> {
+        self.ln_ns.iter().filter_map(|&(block, ln)| {
+            let at = other.ln_ns.binary_search_by_key(&block, |&(block, _)| block).ok()?;
+            Some((block, ln - other.ln_ns[at].1))
+        })
     }
 }
 
@@ -115,6 +150,19 @@ mod tests {
         assert_eq!(ratios.len(), 2);
         assert!(ratios.iter().all(|d| (d - 2.0_f64.ln()).abs() < 1e-15));
         assert_eq!((a.measured(), b.measured()), (3, 3));
+    }
+
+    #[test]
+    fn a_block_takes_memory_by_what_it_holds_and_not_by_its_number() {
+        let (first, last) = ((7, 2.0), (u32::MAX, 4.0));
+        let of = |samples: &[(u32, f64)]| BlockTimes::of_samples(None, samples.to_vec()).unwrap();
+        let (a, b) = (of(&[last, first, (7, 2.0)]), of(&[(u32::MAX, 2.0), (3, 1.0)]));
+        assert_eq!((a.measured(), a.typical_ns().map(f64::round)), (2, Some(3.0)));
+        assert_eq!(a.log_ratios(&b), [2.0_f64.ln()]);
+        assert_eq!(
+            of(&[(0, 1.0), (2, 3.0)]),
+            BlockTimes::new([Some(1.0), None, Some(3.0)]).unwrap()
+        );
     }
 
     #[test]

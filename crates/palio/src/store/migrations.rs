@@ -116,6 +116,12 @@ pub(super) fn check(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// Whether the schema is the one that this Palio writes.
+pub(super) fn is_current(connection: &Connection) -> Result<bool> {
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(found == version())
+}
+
 /// Brings the schema up to date, one transaction a step.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;

@@ -2,24 +2,23 @@
 //! SQL.
 
 mod bundle;
+mod incoming;
 mod lease;
 mod migrations;
+mod reading;
+mod to_read;
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use bundle::{export, import, pack, schema as bundle_schema, unpack};
+pub use bundle::{export, export_packed, schema as bundle_schema};
 pub use lease::Lease;
 
-use crate::record::{
-    CellRecord, DistributionRecord, Header, InvocationRecord, RaceRecord, Resources, RunRecord,
-    SampleRecord, Schedule, SpanRecord,
-};
+use crate::record::{CellRecord, Header, InvocationRecord, RaceRecord, RunRecord, SampleRecord};
 use crate::workload::Preset;
 
 /// An open database.
@@ -64,14 +63,10 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).context("a stored value is malformed")
 }
 
-/// SQLite keeps signed numbers. A time or count beyond i64 is no measurement.
+/// SQLite keeps signed numbers: that of the same bits, so that the largest is read as it was
+/// written.
 fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// A stored word, such as an outcome.
-fn word<T: FromStr<Err = String>>(text: &str) -> Result<T> {
-    text.parse().map_err(|error: String| anyhow!("a stored value is malformed: {error}"))
+    value.cast_signed()
 }
 
 impl Store {
@@ -150,12 +145,7 @@ impl Store {
                 params![run.header.id, json(&run.header)?, json(&run.contenders)?],
             )?;
             for (position, race) in (0_u32..).zip(&run.races) {
-                let description = RaceRecord { cells: Vec::new(), ..race.clone() };
-                transaction.execute(
-                    "INSERT INTO race (run, position, description) VALUES (?1, ?2, ?3)",
-                    params![run.header.id, position, json(&description)?],
-                )?;
-                let race_id = transaction.last_insert_rowid();
+                let race_id = insert_race(transaction, &run.header.id, position, race)?;
                 for (position, cell) in (0_u32..).zip(&race.cells) {
                     let cell_id = insert_cell(transaction, race_id, position, cell)?;
                     for invocation in &cell.invocations {
@@ -311,7 +301,8 @@ impl Store {
             .map(|run| run.id)
             .with_context(|| {
                 format!(
-                    "no run in {} is unfinished: there is nothing to resume",
+                    "no run in {} is unfinished, so that there is nothing to resume: `palio report` shows the \
+                     latest, `palio list runs` all",
                     self.path.display()
                 )
             })
@@ -342,132 +333,13 @@ impl Store {
             .map(|row| {
                 let (race_id, description) = row?;
                 let race: RaceRecord = from_json(&description)?;
-                let mut race = RaceRecord { cells: self.load_cells(race_id)?, ..race };
+                let mut race =
+                    RaceRecord { cells: reading::load_cells(&self.connection, race_id)?, ..race };
                 race.mark_disturbed();
                 Ok(race)
             })
             .collect::<Result<_>>()?;
         Ok(RunRecord { header: from_json(&header)?, contenders: from_json(&contenders)?, races })
-    }
-
-    fn load_cells(&self, race_id: i64) -> Result<Vec<CellRecord>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id, contender, variant, shadow, command, outcome, detail, stderr, warm_ups, samples, batch, forks
-             FROM cell WHERE race = ?1 ORDER BY position",
-        )?;
-        let mut rows = statement.query([race_id])?;
-        let mut cells = Vec::new();
-        while let Some(row) = rows.next()? {
-            let schedule = match (row.get(8)?, row.get(9)?, row.get(10)?) {
-                (Some(warm_ups), Some(samples), Some(batch)) => {
-                    Some(Schedule { warm_ups, samples, batch })
-                }
-                _ => None,
-            };
-            cells.push(CellRecord {
-                contender: row.get(1)?,
-                variant: from_json(&row.get::<_, String>(2)?)?,
-                shadow: row.get(3)?,
-                command: from_json(&row.get::<_, String>(4)?)?,
-                outcome: word(&row.get::<_, String>(5)?)?,
-                detail: row.get(6)?,
-                stderr: row.get(7)?,
-                schedule,
-                forks: match row.get::<_, Option<String>>(11)? {
-                    Some(text) => Some(from_json(&text)?),
-                    None => None,
-                },
-                invocations: self.load_invocations(row.get(0)?)?,
-            });
-        }
-        Ok(cells)
-    }
-
-    fn load_invocations(&self, cell_id: i64) -> Result<Vec<InvocationRecord>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id, block, position, started_at, outcome, detail, wall_us, user_us, sys_us, max_rss_kib,
-                    voluntary_switches, involuntary_switches, salt, dropped
-             FROM invocation WHERE cell = ?1 ORDER BY id",
-        )?;
-        let mut rows = statement.query([cell_id])?;
-        let mut invocations = Vec::new();
-        while let Some(row) = rows.next()? {
-            let number = |column: usize| {
-                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
-            };
-            invocations.push(InvocationRecord {
-                block: row.get(1)?,
-                position: row.get(2)?,
-                started_at: row.get(3)?,
-                salt: row.get::<_, Option<i64>>(12)?.map(i64::cast_unsigned),
-                outcome: word(&row.get::<_, String>(4)?)?,
-                detail: row.get(5)?,
-                // Follows from the race's blocks.
-                disturbed: false,
-                resources: Resources {
-                    wall_us: number(6)?.unwrap_or(0),
-                    user_us: number(7)?,
-                    sys_us: number(8)?,
-                    max_rss_kib: number(9)?,
-                    voluntary_switches: number(10)?,
-                    involuntary_switches: number(11)?,
-                },
-                dropped: match row.get::<_, Option<String>>(13)? {
-                    Some(text) => Some(from_json(&text)?),
-                    None => None,
-                },
-                spans: self.load_spans(row.get(0)?)?,
-                samples: self.load_samples(row.get(0)?)?,
-            });
-        }
-        Ok(invocations)
-    }
-
-    fn load_spans(&self, invocation_id: i64) -> Result<Vec<SpanRecord>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT warm_up, samples, wall_ns, cpu_ns, line_ns FROM span WHERE invocation = ?1 ORDER BY position",
-        )?;
-        let spans = statement.query_map([invocation_id], |row| {
-            Ok(SpanRecord {
-                warm_up: row.get(0)?,
-                samples: row.get(1)?,
-                wall_ns: row.get::<_, i64>(2)?.unsigned_abs(),
-                cpu_ns: row.get::<_, Option<i64>>(3)?.map(i64::unsigned_abs),
-                line_ns: row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs),
-            })
-        })?;
-        Ok(spans.collect::<rusqlite::Result<_>>()?)
-    }
-
-    fn load_samples(&self, invocation_id: i64) -> Result<Vec<SampleRecord>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
-                    events, p50_ns, p99_ns, p999_ns, max_ns
-             FROM sample WHERE invocation = ?1 ORDER BY position",
-        )?;
-        let samples = statement.query_map([invocation_id], |row| {
-            let number = |column: usize| {
-                Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
-            };
-            Ok(SampleRecord {
-                warm_up: row.get(0)?,
-                batch: row.get(1)?,
-                elapsed_ns: number(2)?.unwrap_or(0),
-                ops: number(3)?.unwrap_or(0),
-                answer: row.get(4)?,
-                work: number(5)?,
-                user_us: number(6)?,
-                sys_us: number(7)?,
-                distribution: match (number(8)?, number(9)?, number(10)?, number(11)?, number(12)?)
-                {
-                    (Some(events), Some(p50_ns), Some(p99_ns), Some(p999_ns), Some(max_ns)) => {
-                        Some(DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns })
-                    }
-                    _ => None,
-                },
-            })
-        })?;
-        Ok(samples.collect::<rusqlite::Result<_>>()?)
     }
 }
 
@@ -489,6 +361,20 @@ fn cell_id(transaction: &Transaction<'_>, run: &str, race: usize, cell: usize) -
         .with_context(|| {
             format!("cell {cell} of race {race} of the run {run} is not in the database")
         })
+}
+
+fn insert_race(
+    transaction: &Transaction<'_>,
+    run: &str,
+    position: u32,
+    race: &RaceRecord,
+) -> Result<i64> {
+    let description = RaceRecord { cells: Vec::new(), ..race.clone() };
+    transaction.execute(
+        "INSERT INTO race (run, position, description) VALUES (?1, ?2, ?3)",
+        params![run, position, json(&description)?],
+    )?;
+    Ok(transaction.last_insert_rowid())
 }
 
 fn insert_cell(
@@ -579,13 +465,25 @@ fn insert_invocation(
             span.line_ns.map(signed)
         ])?;
     }
-    let mut statement = transaction.prepare_cached(
-        "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
-                             events, p50_ns, p99_ns, p999_ns, max_ns)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-    )?;
     for (position, sample) in (0_u32..).zip(&invocation.samples) {
-        statement.execute(params![
+        insert_sample(transaction, invocation_id, position, sample)?;
+    }
+    Ok(())
+}
+
+fn insert_sample(
+    transaction: &Transaction<'_>,
+    invocation_id: i64,
+    position: u32,
+    sample: &SampleRecord,
+) -> Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
+                                 events, p50_ns, p99_ns, p999_ns, max_ns)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        )?
+        .execute(params![
             invocation_id,
             position,
             sample.warm_up,
@@ -602,6 +500,5 @@ fn insert_invocation(
             sample.distribution.map(|d| signed(d.p999_ns)),
             sample.distribution.map(|d| signed(d.max_ns))
         ])?;
-    }
     Ok(())
 }

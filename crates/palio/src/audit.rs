@@ -1,0 +1,558 @@
+//! What a run from elsewhere must show before it is believed: the rules that every run keeps which
+//! Palio has raced. Pure.
+//!
+//! The hash of a bundle shows that nothing was changed by accident, and nothing more: whoever
+//! changes a run can compute it anew. These rules hold a run against itself, and against the
+//! catalogue where that has its workloads.
+
+mod invocation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+pub use invocation::{InvocationAudit, Wrong, wrong};
+
+use crate::contender::is_name;
+use crate::plan::THREADS_MAX;
+use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outcome, RaceRecord};
+use crate::runner::excerpt::shown;
+use crate::runner::schedule::BATCH_MAX;
+use crate::salt::{Plain, Rule};
+use crate::thin;
+use crate::workload::{Catalogue, settings_text};
+
+/// Names that mean something else where a run is asked for.
+const RESERVED: [&str; 1] = ["latest"];
+/// The longest name of a run, a suite, a workload or a unit.
+const NAME_BYTES_MAX: usize = 200;
+/// The longest name under which a contender races: its release and its knobs are part of it.
+const LABEL_BYTES_MAX: usize = 2_000;
+/// The most that `--blocks`, `--blocks-max` and `--repeats-max` take.
+const BLOCKS_MAX: u32 = 10_000;
+/// Without `--blocks-max`, a race may take so many times its blocks.
+const EXTENSION_MAX: u32 = 4;
+
+/// Why a run is not believed: a place in it, and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    place: String,
+    reason: String,
+}
+
+impl Fault {
+    fn new(place: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { place: place.into(), reason: reason.into() }
+    }
+
+    /// The same as a part of `outer`.
+    #[must_use]
+    pub fn within(self, outer: impl fmt::Display) -> Self {
+        Self { place: format!("{outer}.{}", self.place), ..self }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+type Checked = Result<(), Fault>;
+
+fn check(holds: bool, place: &str, reason: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(Fault::new(place, reason())) }
+}
+
+fn range<T: PartialOrd + fmt::Display>(place: &str, value: T, (least, most): (T, T)) -> Checked {
+    check(value >= least && value <= most, place, || {
+        format!("{value} is out of range: {least} to {most} can be raced")
+    })
+}
+
+/// A word that stands in tables and commands.
+fn label(place: &str, text: &str, most: usize) -> Checked {
+    check(!text.is_empty(), place, || "it is empty".to_owned())?;
+    check(text.len() <= most, place, || {
+        format!("it has {} bytes, and such a name has at most {most}", text.len())
+    })?;
+    let plain = |c: char| !c.is_whitespace() && !c.is_control();
+    check(text.chars().all(plain), place, || {
+        format!("\"{}\" has blanks or control characters", shown(text))
+    })
+}
+
+fn timestamp(place: &str, text: &str) -> Checked {
+    check(humantime::parse_rfc3339(text).is_ok(), place, || {
+        format!("\"{}\" is no date as 2026-03-01T12:00:00Z is one", shown(text))
+    })
+}
+
+/// Holds the races of one run against the rules, one after the other.
+#[derive(Debug)]
+pub struct Audit<'a> {
+    header: &'a Header,
+    contenders: BTreeMap<&'a str, &'a ContenderRecord>,
+    catalogue: Option<&'a Catalogue>,
+    races: BTreeSet<(String, u32)>,
+}
+
+impl<'a> Audit<'a> {
+    /// Begins with a run's header and its contenders.
+    ///
+    /// # Errors
+    /// The first of them that cannot be true.
+    pub fn new(
+        header: &'a Header,
+        contenders: &'a [ContenderRecord],
+        catalogue: Option<&'a Catalogue>,
+    ) -> Result<Self, Fault> {
+        check_header(header).map_err(|fault| fault.within("header"))?;
+        let mut known = BTreeMap::new();
+        for (index, contender) in contenders.iter().enumerate() {
+            let checked = check_contender(contender).and_then(|()| {
+                let twin = known.insert(contender.id.as_str(), contender);
+                check(twin.is_none(), "id", || format!("{} is there twice", contender.id))
+            });
+            checked.map_err(|fault| fault.within(format!("contenders[{index}]")))?;
+        }
+        Ok(Self { header, contenders: known, catalogue, races: BTreeSet::new() })
+    }
+
+    /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a
+    /// place starts at the race.
+    ///
+    /// # Errors
+    /// The first thing that cannot be true.
+    pub fn race<'r>(
+        &mut self,
+        race: &'r RaceRecord,
+        cells: &'r [CellRecord],
+    ) -> Result<RaceAudit<'r>, Fault>
+    where
+        'a: 'r,
+    {
+        let new = self.races.insert((race.workload.clone(), race.threads));
+        check(new, "workload", || {
+            format!("the race of {} on {} thread(s) is there twice", race.workload, race.threads)
+        })?;
+        self.check_race(race)?;
+        if let Some(catalogue) = self.catalogue {
+            self.check_catalogue(catalogue, race, cells)?;
+        }
+        let is_there = |name: &String| cells.iter().any(|cell| cell.contender == *name);
+        check(race.reference.as_ref().is_none_or(is_there), "reference", || {
+            format!("{} has no cell in this race", race.reference.as_deref().unwrap_or_default())
+        })?;
+        let mut seen = BTreeSet::new();
+        for (index, cell) in cells.iter().enumerate() {
+            let new = seen.insert((&cell.contender, &cell.variant, cell.shadow));
+            check(new, "contender", || format!("{} has this cell twice", cell.label()))
+                .and_then(|()| self.check_cell(cell, cells))
+                .and_then(|()| check_forks(race, cell))
+                .map_err(|fault| fault.within(format!("cells[{index}]")))?;
+        }
+        Ok(RaceAudit {
+            header: self.header,
+            race,
+            cells,
+            blocks_max: blocks_max(self.header),
+            raced: None,
+        })
+    }
+
+    fn check_race(&self, race: &RaceRecord) -> Checked {
+        label("workload", &race.workload, NAME_BYTES_MAX)?;
+        range("threads", race.threads, (1, THREADS_MAX))?;
+        label("answer", &race.answer, LABEL_BYTES_MAX)?;
+        check(race.ops > 0, "ops", || "0: an iteration has one unit of work at least".to_owned())?;
+        check(race.work != Some(0), "work", || "0: say `null` where it is not known".to_owned())?;
+        if let Some(statistic) = race.statistic {
+            let least = statistic.events_min();
+            check(race.ops >= least, "ops", || {
+                format!("{}: the {statistic} of an iteration needs {least} events", race.ops)
+            })?;
+        }
+        // The others take long, or may be asked for numbers that take for ever.
+        let cheap = |rule: &Rule| {
+            matches!(rule, Rule::Start | Rule::Each | Rule::Fib | Rule::Skynet | Rule::Returns)
+        };
+        if let Some(rule) = race.salt.filter(cheap) {
+            let plain = Plain { set: &race.params, ops: race.ops, answer: &race.answer };
+            let right = rule.answer(plain, 0).map_err(|e| Fault::new("salt", format!("{e:#}")))?;
+            check(right == race.answer, "answer", || {
+                format!("{}, and {right} is right", shown(&race.answer))
+            })?;
+        }
+        for (index, prediction) in race.predictions.iter().enumerate() {
+            check(prediction.within >= 1.0, "within", || {
+                format!("{} is no ratio of the slower to the faster", prediction.within)
+            })
+            .map_err(|fault| fault.within(format!("predictions[{index}]")))?;
+        }
+        self.check_blocks(race)
+    }
+
+    fn check_blocks(&self, race: &RaceRecord) -> Checked {
+        let Some(rule) = self.header.repeat else {
+            return check(race.blocks.is_empty(), "blocks", || {
+                "they were judged, and the header has no rule (`repeat`)".to_owned()
+            });
+        };
+        let mut repeated = 0;
+        for (index, block) in race.blocks.iter().enumerate() {
+            let before = index.checked_sub(1).map(|before| race.blocks[before].block);
+            let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
+            repeated += u32::from(block.repeated);
+            let checked = check_block_number(block.block, blocks_max(self.header))
+                .and_then(|()| {
+                    check(before.is_none_or(|before| before < block.block), "block", || {
+                        format!("{} does not come after the one before it", block.block)
+                    })
+                })
+                .and_then(|()| {
+                    check(share(block.outside) && share(block.steal), "outside", || {
+                        "it and `steal` are fractions of all CPU time: 0 to 1".to_owned()
+                    })
+                })
+                .and_then(|()| {
+                    check(repeated <= rule.repeats_max, "repeated", || {
+                        format!("the run repeats at most {} in a race", rule.repeats_max)
+                    })
+                });
+            checked.map_err(|fault| fault.within(format!("blocks[{index}]")))?;
+        }
+        Ok(())
+    }
+
+    fn check_catalogue(
+        &self,
+        catalogue: &Catalogue,
+        race: &RaceRecord,
+        cells: &[CellRecord],
+    ) -> Checked {
+        let preset = self.header.preset;
+        let known = catalogue.workloads.iter().find(|known| known.id == race.workload);
+        let Some((known, instance)) = known.and_then(|w| Some((w, w.presets.get(&preset)?))) else {
+            return Ok(());
+        };
+        let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
+        let word = |w: Option<&'static str>| w.unwrap_or("null").to_owned();
+        let fields = [
+            ("params", settings_text(&race.params), settings_text(&instance.set)),
+            ("answer", race.answer.clone(), instance.answer.clone()),
+            ("ops", race.ops.to_string(), instance.ops.to_string()),
+            ("work", number(race.work), number(instance.work)),
+            ("unit", race.unit.clone(), known.unit.clone()),
+            ("model", race.model.to_string(), known.model.to_string()),
+            ("scope", race.scope.to_string(), known.scope.to_string()),
+            ("salt", word(race.salt.map(Rule::name)), word(known.salt.map(Rule::name))),
+            (
+                "statistic",
+                word(race.statistic.map(|statistic| statistic.name())),
+                word(known.statistic.map(|statistic| statistic.name())),
+            ),
+            ("elapsed_ns_min", number(race.elapsed_ns_min), number(known.elapsed_ns_min)),
+        ];
+        let fix = "--other-catalogue takes the run of a Palio that has another one";
+        for (field, says, catalogue_says) in fields {
+            check(says == catalogue_says, field, || {
+                format!(
+                    "{}, and {catalogue_says} is what the catalogue here says of {} in the preset {preset}; {fix}",
+                    shown(&says),
+                    race.workload
+                )
+            })?;
+        }
+        for (index, cell) in cells.iter().enumerate() {
+            check(known.variants.contains(&cell.variant), "variant", || {
+                let variant = shown(&settings_text(&cell.variant));
+                format!("\"{variant}\" is no variant of {} in the catalogue; {fix}", race.workload)
+            })
+            .map_err(|fault| fault.within(format!("cells[{index}]")))?;
+        }
+        Ok(())
+    }
+
+    /// A cell without its invocations.
+    fn check_cell(&self, cell: &CellRecord, cells: &[CellRecord]) -> Checked {
+        let Some(contender) = self.contenders.get(cell.contender.as_str()) else {
+            let name = shown(&cell.contender);
+            return Err(Fault::new("contender", format!("\"{name}\" is not among `contenders`")));
+        };
+        check(!cell.command.is_empty(), "command", || "it is empty".to_owned())?;
+        let is_twin = |other: &CellRecord| {
+            !other.shadow && other.contender == cell.contender && other.variant == cell.variant
+        };
+        check(!cell.shadow || cells.iter().any(is_twin), "shadow", || {
+            format!("{} is the shadow of no cell", cell.label())
+        })?;
+        if let Some(schedule) = cell.schedule {
+            let common = cells.iter().find_map(|cell| cell.schedule);
+            let ranges = range("samples", schedule.samples, (1, u32::MAX))
+                .and_then(|()| range("batch", schedule.batch, (1, BATCH_MAX)));
+            ranges.map_err(|fault| fault.within("schedule"))?;
+            check(common == Some(schedule), "schedule", || {
+                "another cell of the race was asked for something else".to_owned()
+            })?;
+        }
+        match cell.outcome {
+            Outcome::Ok => {
+                check(
+                    contender.absent.is_none() && contender.version.is_some(),
+                    "outcome",
+                    || format!("ok, and {} was not there or has no version", cell.contender),
+                )?;
+                check(cell.schedule.is_some(), "schedule", || {
+                    "null, and the cell is ok: what it was asked for is not known".to_owned()
+                })
+            }
+            Outcome::Pending => check(self.header.finished_at.is_none(), "outcome", || {
+                "pending, and the run is finished".to_owned()
+            }),
+            _ => check(cell.detail.as_ref().is_some_and(|d| !d.is_empty()), "detail", || {
+                format!("empty: nothing says why the outcome is {}", cell.outcome)
+            }),
+        }
+    }
+}
+
+fn check_header(header: &Header) -> Checked {
+    check(is_name(&header.id), "id", || {
+        format!(
+            "\"{}\" is no name of a run: it may only have letters, digits, `-`, `_` and `.`, and may not start with \
+             `-` or `.`",
+            shown(&header.id)
+        )
+    })?;
+    label("id", &header.id, NAME_BYTES_MAX)?;
+    let reserved = RESERVED.iter().any(|word| header.id.eq_ignore_ascii_case(word));
+    check(!reserved, "id", || {
+        format!("{:?} has a meaning of its own where a run is asked for", header.id)
+    })?;
+    label("suite", &header.suite, NAME_BYTES_MAX)?;
+    range("blocks", header.blocks, (1, BLOCKS_MAX))?;
+    let limits = header.limits;
+    range("budget_ms", limits.budget_ms, (1, 600_000))
+        .and_then(|()| range("warm_up_ms", limits.warm_up_ms, (0, 600_000)))
+        .and_then(|()| range("timeout_ms", limits.timeout_ms, (1_000, 86_400_000)))
+        .and_then(|()| range("memory_mib", limits.memory_mib, (1, 1_048_576)))
+        .map_err(|fault| fault.within("limits"))?;
+    if let Some(goal) = header.until_floor {
+        check(goal.ratio > 1.0 && goal.ratio.is_finite(), "ratio", || {
+            format!("{} is no noise floor: it is above 1", goal.ratio)
+        })
+        .and_then(|()| range("blocks_max", goal.blocks_max, (1, EXTENSION_MAX * BLOCKS_MAX)))
+        .map_err(|fault| fault.within("until_floor"))?;
+    }
+    if let Some(rule) = header.repeat {
+        check((0.0..=1.0).contains(&rule.outside_max), "outside_max", || {
+            format!("{} is no fraction of all CPU time", rule.outside_max)
+        })
+        .and_then(|()| range("repeats_max", rule.repeats_max, (0, BLOCKS_MAX)))
+        .map_err(|fault| fault.within("repeat"))?;
+    }
+    timestamp("started_at", &header.started_at)?;
+    header.finished_at.as_ref().map_or(Ok(()), |text| timestamp("finished_at", text))?;
+    label("palio_version", &header.palio_version, NAME_BYTES_MAX)?;
+    label("machine.fingerprint", &header.machine.fingerprint, NAME_BYTES_MAX)?;
+    let machine = &header.machine;
+    for (field, zero) in [
+        ("cores", machine.cores == Some(0)),
+        ("threads_per_core", machine.threads_per_core == Some(0)),
+        ("sockets", machine.sockets == Some(0)),
+        ("memory_kib", machine.memory_kib == Some(0)),
+    ] {
+        check(!zero, field, || "0: `null` is what could not be read".to_owned())
+            .map_err(|fault| fault.within("machine"))?;
+    }
+    header.thinned.map_or(Ok(()), |most| range("thinned", most, (thin::MOST_MIN, u32::MAX)))
+}
+
+/// The forks that a cell handed to its runtime.
+fn check_forks(race: &RaceRecord, cell: &CellRecord) -> Checked {
+    let Some(counted) = &cell.forks else { return Ok(()) };
+    let Some(demand) = race.forks() else {
+        return Err(Fault::new("forks", "the row has no forks to count"));
+    };
+    check(
+        (counted.at_least, counted.at_most) == (demand.at_least, demand.at_most),
+        "forks",
+        || {
+            let (least, most) = (counted.at_least, counted.at_most);
+            format!("{least} to {most}, and the row has {} to {}", demand.at_least, demand.at_most)
+        },
+    )?;
+    let refused = counted.handed.filter(|_| cell.outcome == Outcome::Ok);
+    match refused.and_then(|handed| demand.refuses(handed)) {
+        Some(reason) => Err(Fault::new("forks.handed", format!("{reason}: the cell cannot be ok"))),
+        None => Ok(()),
+    }
+}
+
+fn check_contender(contender: &ContenderRecord) -> Checked {
+    label("id", &contender.id, LABEL_BYTES_MAX)?;
+    label("base", &contender.base, NAME_BYTES_MAX)?;
+    check(!contender.name.is_empty(), "name", || "it is empty".to_owned())?;
+    check(contender.absent.is_none() || contender.version.is_none(), "absent", || {
+        "it was not there, and has a version all the same".to_owned()
+    })
+}
+
+/// The most blocks that a race of this run can have, those that are repeated among them.
+fn blocks_max(header: &Header) -> u32 {
+    let goal = header.until_floor.map_or(0, |goal| goal.blocks_max);
+    let repeats = header.repeat.map_or(0, |rule| rule.repeats_max);
+    header.blocks.max(goal).saturating_add(repeats)
+}
+
+fn check_block_number(block: u32, most: u32) -> Checked {
+    check(block < most, "block", || {
+        format!("{block}: a race of this run has at most {most} block(s), counted from 0")
+    })
+}
+
+/// Holds the cells of one race against the rules, one after the other.
+#[derive(Debug)]
+pub struct RaceAudit<'a> {
+    header: &'a Header,
+    race: &'a RaceRecord,
+    cells: &'a [CellRecord],
+    blocks_max: u32,
+    /// How many blocks a cell that is ok has raced.
+    raced: Option<u32>,
+}
+
+impl<'a> RaceAudit<'a> {
+    /// Goes on with a cell, whose invocations follow one by one.
+    pub fn cell(&self, cell: &'a CellRecord) -> CellAudit<'a> {
+        CellAudit {
+            header: self.header,
+            race: self.race,
+            cell,
+            cells: self.cells.len(),
+            blocks_max: self.blocks_max,
+            pilot: false,
+            blocks: BTreeSet::new(),
+        }
+    }
+
+    /// What a cell that ended shows of its race.
+    ///
+    /// # Errors
+    /// It is ok, and has not raced all blocks.
+    pub fn end_of_cell(&mut self, cell: CellAudit<'a>) -> Checked {
+        if cell.cell.outcome != Outcome::Ok {
+            return Ok(());
+        }
+        let count = u32::try_from(cell.blocks.len()).unwrap_or(u32::MAX);
+        if let Some(gap) = (0..count).find(|block| !cell.blocks.contains(block)) {
+            return Err(Fault::new("invocations", format!("none of them is block {gap}")));
+        }
+        let undisturbed = self.race.undisturbed(count);
+        check(undisturbed >= self.header.blocks, "invocations", || {
+            format!(
+                "{undisturbed} block(s) that count, and the run has {}: the cell cannot be ok",
+                self.header.blocks
+            )
+        })?;
+        let first = *self.raced.get_or_insert(count);
+        check(first == count, "invocations", || {
+            format!("{count} block(s), and another cell that is ok has {first}")
+        })
+    }
+}
+
+/// Holds the invocations of one cell against the rules, one after the other.
+#[derive(Debug)]
+pub struct CellAudit<'a> {
+    header: &'a Header,
+    race: &'a RaceRecord,
+    cell: &'a CellRecord,
+    /// How many there are in the race.
+    cells: usize,
+    blocks_max: u32,
+    pilot: bool,
+    blocks: BTreeSet<u32>,
+}
+
+impl<'a> CellAudit<'a> {
+    /// Goes on with an invocation, whose samples follow one by one.
+    ///
+    /// # Errors
+    /// The first thing that cannot be true.
+    pub fn invocation<'i>(
+        &mut self,
+        invocation: &'i InvocationRecord,
+    ) -> Result<InvocationAudit<'i>, Fault>
+    where
+        'a: 'i,
+    {
+        let outcome = invocation.outcome;
+        check(self.cell.outcome != Outcome::NotBuilt, "outcome", || {
+            format!("{outcome}, and the contender was not built")
+        })?;
+        let settled = matches!(self.cell.outcome, Outcome::Ok | Outcome::Pending);
+        check(!settled || matches!(outcome, Outcome::Ok | Outcome::Pending), "outcome", || {
+            format!("{outcome}, and the cell is {}", self.cell.outcome)
+        })?;
+        check(outcome != Outcome::NotBuilt, "outcome", || {
+            "not-built, and the process ran".to_owned()
+        })?;
+        timestamp("started_at", &invocation.started_at)?;
+        let is_told = invocation.detail.as_ref().is_some_and(|detail| !detail.is_empty());
+        check(outcome == Outcome::Ok || is_told, "detail", || {
+            format!("empty: nothing says why the outcome is {outcome}")
+        })?;
+        match invocation.block {
+            Some(block) => {
+                check_block_number(block, self.blocks_max)?;
+                check((invocation.position as usize) < self.cells, "position", || {
+                    format!("{}: the race has {} cells", invocation.position, self.cells)
+                })?;
+                let new = outcome != Outcome::Ok || self.blocks.insert(block);
+                check(new, "block", || format!("{block} was raced twice by this cell"))?;
+            }
+            None => {
+                check(outcome != Outcome::Ok || !self.pilot, "block", || {
+                    "null: the cell has two pilots".to_owned()
+                })?;
+                self.pilot |= outcome == Outcome::Ok;
+            }
+        }
+        check(outcome != Outcome::Ok || invocation.resources.wall_us > 0, "wall_us", || {
+            "0: no process takes no time".to_owned()
+        })
+        .map_err(|fault| fault.within("resources"))?;
+        if let Some(dropped) = invocation.dropped {
+            check(self.header.thinned.is_some(), "dropped", || {
+                "it lacks samples, and the header does not say that the run was thinned".to_owned()
+            })?;
+            check(outcome == Outcome::Ok, "dropped", || {
+                format!("thinning leaves alone what ended with {outcome}")
+            })?;
+            let times =
+                |sum: u64| if dropped.samples == 0 { sum == 0 } else { sum >= dropped.samples };
+            check(times(dropped.iterations) && times(dropped.elapsed_ns), "dropped", || {
+                "its sums are not those of so many samples".to_owned()
+            })?;
+            check(dropped.uncounted <= dropped.samples, "dropped", || {
+                "more samples did not count their work than there were".to_owned()
+            })?;
+        }
+        Ok(InvocationAudit::new(self.race, self.cell.schedule, invocation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_its_place_from_the_outside_in() {
+        let fault = check(false, "elapsed_ns", || "0".to_owned()).unwrap_err();
+        let fault = fault.within("samples[7]").within("invocations[2]").within("cells[3]");
+        assert_eq!(fault.to_string(), "cells[3].invocations[2].samples[7].elapsed_ns: 0");
+    }
+}

@@ -1,0 +1,258 @@
+//! The rules for one invocation and its samples. That for a sample is the one by which the runner
+//! checks it as it comes in.
+
+use palio_protocol::distribution::Distribution;
+
+use super::{Checked, Fault, check, range};
+use crate::clock;
+use crate::record::{InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord};
+use crate::runner::excerpt::shown;
+use crate::runner::schedule::BATCH_MAX;
+use crate::stats::Statistic;
+
+/// What is wrong with a sample: in which field, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    pub field: &'static str,
+    pub reason: String,
+}
+
+/// What is wrong with a sample of this race, if anything, where `expected` is the right answer.
+pub fn wrong(race: &RaceRecord, sample: &SampleRecord, expected: &str) -> Option<Wrong> {
+    let times = u64::from(sample.batch);
+    let wrong = |field, reason| Some(Wrong { field, reason });
+    if let Some(answer) = &sample.answer {
+        return wrong("answer", format!("it answered {}, and {expected} is right", shown(answer)));
+    }
+    // A contender counts in 64 bits too, so what does not fit can only be wrong.
+    let ops = race.ops.saturating_mul(times);
+    if sample.ops != ops {
+        return wrong("ops", format!("it did {} {}s, not {ops}", sample.ops, race.unit));
+    }
+    let work = race.work.map(|work| work.saturating_mul(times));
+    if let (Some(done), Some(work)) = (sample.work, work)
+        && done != work
+    {
+        return wrong("work", format!("it certified {done} units of work, not {work}"));
+    }
+    if let Some(min) = race.elapsed_ns_min
+        && sample.elapsed_ns < min.saturating_mul(times)
+    {
+        let reason = format!(
+            "it took {} ns, and the work cannot be done in under {min} ns",
+            sample.elapsed_ns
+        );
+        return wrong("elapsed_ns", reason);
+    }
+    let reason = missing_events(race.statistic?, &race.unit, sample)?;
+    wrong("distribution", reason)
+}
+
+/// Where a number of their distribution is ranked, all events must be there: `ops` counts them.
+fn missing_events(statistic: Statistic, unit: &str, sample: &SampleRecord) -> Option<String> {
+    match sample.distribution {
+        None => Some(format!("it reported no distribution, and the {statistic} is ranked")),
+        Some(distribution) if distribution.events != sample.ops => Some(format!(
+            "it reported {} events, and did {} {unit}s",
+            distribution.events, sample.ops
+        )),
+        Some(_) => None,
+    }
+}
+
+/// Holds the samples of one invocation against the rules, one after the other.
+#[derive(Debug)]
+pub struct InvocationAudit<'a> {
+    race: &'a RaceRecord,
+    schedule: Option<Schedule>,
+    invocation: &'a InvocationRecord,
+    warm_ups: u64,
+    measured: u64,
+    claimed_ns: u64,
+    /// The sample that is wrong: the last one, or the process would have been ended before.
+    wrong: Option<(usize, Wrong)>,
+    spans: Spans<'a>,
+}
+
+/// The commands that the samples answer, in order.
+#[derive(Debug)]
+struct Spans<'a> {
+    all: &'a [SpanRecord],
+    at: usize,
+    samples: u32,
+    claimed_ns: u64,
+}
+
+impl<'a> InvocationAudit<'a> {
+    pub(super) fn new(
+        race: &'a RaceRecord,
+        schedule: Option<Schedule>,
+        invocation: &'a InvocationRecord,
+    ) -> Self {
+        let spans = Spans { all: &invocation.spans, at: 0, samples: 0, claimed_ns: 0 };
+        let (warm_ups, measured, claimed_ns) = (0, 0, 0);
+        Self { race, schedule, invocation, warm_ups, measured, claimed_ns, wrong: None, spans }
+    }
+
+    /// Goes on with sample number `index`.
+    ///
+    /// # Errors
+    /// It cannot be true.
+    pub fn sample(&mut self, index: usize, sample: &SampleRecord) -> Checked {
+        self.check_sample(index, sample).map_err(|fault| fault.within(format!("samples[{index}]")))
+    }
+
+    fn check_sample(&mut self, index: usize, sample: &SampleRecord) -> Checked {
+        range("batch", sample.batch, (1, BATCH_MAX))?;
+        check(sample.elapsed_ns > 0, "elapsed_ns", || "0: no work takes no time".to_owned())?;
+        if let Some(d) = sample.distribution {
+            let numbers = [d.events, d.p50_ns, d.p99_ns, d.p999_ns, d.max_ns];
+            Distribution::from_numbers(numbers)
+                .map_err(|reason| Fault::new("distribution", reason))?;
+        }
+        check(self.wrong.is_none(), "answer", || {
+            "the sample before it is wrong, and a process that is wrong once is ended".to_owned()
+        })?;
+        // Which answer is right under its salt may take long to compute.
+        let expected =
+            if self.race.salt.is_some() { "another one" } else { self.race.answer.as_str() };
+        if let Some(wrong) = wrong(self.race, sample, expected) {
+            let outcome = self.invocation.outcome;
+            check(outcome == Outcome::WrongAnswer, wrong.field, || {
+                format!("{}, and the outcome is {outcome}", wrong.reason)
+            })?;
+            self.wrong = Some((index, wrong));
+        }
+        if sample.warm_up {
+            check(self.measured == 0, "warm_up", || {
+                "a warm-up follows a measured sample".to_owned()
+            })?;
+            self.warm_ups += 1;
+        } else {
+            self.measured += 1;
+            self.claimed_ns = self.claimed_ns.saturating_add(sample.elapsed_ns);
+            if let Some(schedule) = self.schedule.filter(|_| self.invocation.block.is_some()) {
+                check(sample.batch == schedule.batch, "batch", || {
+                    format!("{}, and the schedule says {}", sample.batch, schedule.batch)
+                })?;
+            }
+        }
+        // Without its warm-ups, a thinned invocation has not the samples of its commands.
+        if self.invocation.dropped.is_none() && self.invocation.outcome != Outcome::FalseTime {
+            self.spans.take(sample)?;
+        }
+        Ok(())
+    }
+
+    /// What the samples show together.
+    ///
+    /// # Errors
+    /// It cannot be true.
+    pub fn end(self) -> Checked {
+        let outcome = self.invocation.outcome;
+        check(outcome != Outcome::WrongAnswer || self.wrong.is_some(), "outcome", || {
+            "wrong-answer, and no sample is wrong".to_owned()
+        })?;
+        if outcome != Outcome::Ok {
+            return Ok(());
+        }
+        let dropped = self.invocation.dropped;
+        let measured = self.measured + dropped.map_or(0, |dropped| dropped.samples);
+        let warm_ups = self.warm_ups + dropped.map_or(0, |dropped| dropped.warm_ups);
+        if self.invocation.block.is_some() {
+            let Some(schedule) = self.schedule else {
+                return Err(Fault::new("block", "it was raced, and the cell has no schedule"));
+            };
+            check(measured == u64::from(schedule.samples), "samples", || {
+                format!("{measured} are measured, and the schedule says {}", schedule.samples)
+            })?;
+            let iterations = dropped.map(|dropped| (dropped.samples, dropped.iterations));
+            check(
+                iterations.is_none_or(|(n, sum)| sum == n.saturating_mul(schedule.batch.into())),
+                "dropped.iterations",
+                || format!("not {} for each sample", schedule.batch),
+            )?;
+        } else {
+            check(measured + warm_ups > 0, "samples", || "it is ok, and has none".to_owned())?;
+        }
+        let spans = &self.invocation.spans;
+        if spans.is_empty() {
+            // An older Palio had no clock of its own.
+            return Ok(());
+        }
+        let of = |warm_up: bool| spans.iter().filter(move |span| span.warm_up == warm_up);
+        let count = |warm_up: bool| of(warm_up).map(|span| u64::from(span.samples)).sum::<u64>();
+        check((count(true), count(false)) == (warm_ups, measured), "spans", || {
+            format!(
+                "{} warm-up(s) and {} measured sample(s) by the clock outside, {warm_ups} and {measured} by themselves",
+                count(true),
+                count(false)
+            )
+        })?;
+        let claimed_ns =
+            self.claimed_ns.saturating_add(dropped.map_or(0, |dropped| dropped.elapsed_ns));
+        let most_ns = of(false)
+            .map(|span| clock::most_ns(span.samples, span.wall_ns))
+            .fold(0, u64::saturating_add);
+        check(claimed_ns <= most_ns, "spans", || too_much(claimed_ns, most_ns))
+    }
+}
+
+fn too_much(claimed_ns: u64, most_ns: u64) -> String {
+    format!(
+        "its samples claim more time than passed: {claimed_ns} ns, and by the clock outside {most_ns} ns at most"
+    )
+}
+
+impl Spans<'_> {
+    /// Counts a sample to its command, and checks what the command claims up to it.
+    fn take(&mut self, sample: &SampleRecord) -> Checked {
+        while self.all.get(self.at).is_some_and(|span| self.samples >= span.samples) {
+            (self.at, self.samples, self.claimed_ns) = (self.at + 1, 0, 0);
+        }
+        // Samples of a command that was not answered to its end have none.
+        let Some(span) = self.all.get(self.at) else { return Ok(()) };
+        check(span.warm_up == sample.warm_up, "warm_up", || {
+            format!("{}, and the clock outside says {}", sample.warm_up, span.warm_up)
+        })?;
+        self.samples += 1;
+        self.claimed_ns = self.claimed_ns.saturating_add(sample.elapsed_ns);
+        let most_ns = clock::most_ns(span.samples, span.wall_ns);
+        check(self.claimed_ns <= most_ns, "elapsed_ns", || too_much(self.claimed_ns, most_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::DistributionRecord;
+
+    #[test]
+    fn whoever_leaves_out_an_event_is_wrong() {
+        let missing = |events: Option<u64>| {
+            let distribution = events.map(|events| DistributionRecord {
+                events,
+                p50_ns: 1,
+                p99_ns: 1,
+                p999_ns: 1,
+                max_ns: 1,
+            });
+            let sample = SampleRecord {
+                warm_up: false,
+                batch: 1,
+                elapsed_ns: 9,
+                ops: 3,
+                answer: None,
+                work: None,
+                user_us: None,
+                sys_us: None,
+                distribution,
+            };
+            missing_events(Statistic::P99, "wake-up", &sample)
+        };
+        assert_eq!(missing(Some(3)), None);
+        let fewer = missing(Some(2)).unwrap();
+        assert_eq!(fewer, "it reported 2 events, and did 3 wake-ups");
+        assert!(missing(None).unwrap().contains("the p99 is ranked"));
+    }
+}

@@ -1,0 +1,429 @@
+//! Bundles that somebody has forged, with a hash that is right: each is refused by the place that
+//! cannot be true, and leaves nothing behind.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use palio::store::{Store, export};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use support::{Fake, Finished, Project};
+
+/// A project with one run of a good and a bad contender, and what its bundle holds.
+fn raced() -> (Project, Value) {
+    let project = Project::good_and(Fake::new("bad").fault("wrong-answer:4").from(2));
+    project.race().set("--reference", "good").run().exits(0);
+    let run = project.stored();
+    let cells: Vec<_> = support::cells(&run);
+    let who = |cell: &&Value| (cell["contender"].clone(), cell["shadow"] == true);
+    let all: Vec<_> = cells.iter().map(who).collect();
+    assert_eq!(all, [(json!("bad"), false), (json!("good"), false), (json!("good"), true)]);
+    (project, run)
+}
+
+/// The bundle of a run, as `palio export` would have written it.
+fn bundle(run: &Value) -> String {
+    let run = run.to_string();
+    let hash: String =
+        Sha256::digest(run.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{run}}}\n")
+}
+
+fn import(project: &Project, text: &str) -> Finished {
+    project.write("forged.json", text);
+    project.palio(&["import", "forged.json", "--db", "empty.db"]).run()
+}
+
+/// What is forged: values at places, where `null` takes an optional field away.
+type Edits = Vec<(&'static str, Value)>;
+
+fn one(place: &'static str, value: impl Into<Value>) -> Edits {
+    vec![(place, value.into())]
+}
+
+/// A list with one element twice.
+fn doubled(run: &Value, list: &'static str, index: usize) -> Edits {
+    let mut all = run.pointer(list).unwrap().as_array().unwrap().clone();
+    all.push(all[index].clone());
+    vec![(list, all.into())]
+}
+
+fn without(run: &Value, list: &'static str, index: usize) -> Edits {
+    let mut all = run.pointer(list).unwrap().as_array().unwrap().clone();
+    all.remove(index);
+    vec![(list, all.into())]
+}
+
+fn forge(run: &Value, edits: &Edits) -> Value {
+    let mut forged = run.clone();
+    for (place, value) in edits {
+        let (parent, field) = place.rsplit_once('/').unwrap();
+        let parent = forged.pointer_mut(parent).unwrap_or_else(|| panic!("no {parent}"));
+        match parent {
+            Value::Object(fields) => drop(fields.insert(field.to_owned(), value.clone())),
+            Value::Array(list) => list[field.parse::<usize>().unwrap()] = value.clone(),
+            _ => panic!("{place} is no place"),
+        }
+    }
+    assert_ne!(forged, *run, "{edits:?} changes nothing");
+    forged
+}
+
+/// Every forgery, with what is said of it.
+fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
+    const MOST: u64 = u64::MAX;
+    let letters = "a".repeat(5_000);
+    let header: Vec<(Edits, &str)> = vec![
+        (one("/header/id", "latest"), "header.id: \"latest\" has a meaning of its own"),
+        (one("/header/id", "LATEST"), "header.id: \"LATEST\" has a meaning"),
+        (one("/header/id", ""), "header.id: \"\" is no name of a run"),
+        (one("/header/id", "../up"), "header.id: \"../up\" is no name of a run"),
+        (one("/header/id", "a b"), "header.id: \"a b\" is no name of a run"),
+        (one("/header/id", &*letters), "header.id: it has 5000 bytes"),
+        (one("/header/suite", ""), "header.suite: it is empty"),
+        (one("/header/blocks", 0), "header.blocks: 0 is out of range: 1 to 10000"),
+        (one("/header/blocks", 4_000_000_000_u64), "header.blocks: 4000000000 is out of range"),
+        (
+            one("/header/blocks", 3),
+            "cells[1].invocations: 2 block(s) that count, and the run has 3",
+        ),
+        (one("/header/started_at", "9999999"), "header.started_at: \"9999999\" is no date"),
+        (one("/header/started_at", "2026-13-41T00:00:00Z"), "header.started_at"),
+        (one("/header/finished_at", "soon"), "header.finished_at: \"soon\" is no date"),
+        (one("/header/limits/budget_ms", 0), "header.limits.budget_ms: 0 is out of range"),
+        (one("/header/limits/timeout_ms", MOST), "header.limits.timeout_ms"),
+        (one("/header/limits/memory_mib", 0), "header.limits.memory_mib: 0"),
+        (one("/header/thinned", 1), "header.thinned: 1 is out of range"),
+        (
+            one("/header/until_floor", json!({"ratio": 0.5, "blocks_max": 9})),
+            "header.until_floor.ratio: 0.5 is no noise floor",
+        ),
+        (
+            one("/header/repeat", json!({"outside_max": 7.0, "repeats_max": 1})),
+            "header.repeat.outside_max: 7 is no fraction",
+        ),
+        (one("/header/machine/cores", 0), "header.machine.cores: 0"),
+        (one("/header/machine/fingerprint", ""), "header.machine.fingerprint: it is empty"),
+        (doubled(run, "/contenders", 1), "contenders[2].id: good is there twice"),
+        (one("/contenders/1/id", &*letters), "contenders[1].id: it has 5000 bytes"),
+        (one("/contenders/1/absent", "gone"), "contenders[1].absent"),
+        (
+            one("/contenders/1/version", Value::Null),
+            "cells[1].outcome: ok, and good was not there or has no version",
+        ),
+        (without(run, "/contenders", 1), "cells[1].contender: \"good\" is not among `contenders`"),
+    ];
+    let race: Vec<(Edits, &str)> = vec![
+        (doubled(run, "/races", 0), "races[1].workload: the race of echo on 1 thread(s) is there"),
+        (one("/races/0/workload", ""), "races[0].workload: it is empty"),
+        (one("/races/0/threads", 0), "races[0].threads: 0 is out of range: 1 to 4096"),
+        (one("/races/0/threads", 1_000_000), "races[0].threads: 1000000"),
+        (one("/races/0/answer", ""), "races[0].answer: it is empty"),
+        (one("/races/0/answer", "17"), "races[0].answer: 17, and 42 is what the catalogue here"),
+        (one("/races/0/ops", 0), "races[0].ops: 0"),
+        (one("/races/0/ops", 11), "races[0].ops: 11, and 10 is what the catalogue"),
+        (one("/races/0/work", 0), "races[0].work: 0"),
+        (one("/races/0/work", Value::Null), "races[0].work: null, and 10 is what the catalogue"),
+        (one("/races/0/params/n", "9"), "races[0].params: n=9, and n=10"),
+        (one("/races/0/unit", "yodel"), "races[0].unit: yodel, and echo"),
+        (one("/races/0/model", "fork-join"), "races[0].model: fork-join, and async"),
+        (one("/races/0/scope", "cold"), "races[0].scope: cold, and steady"),
+        (one("/races/0/salt", "each"), "races[0].salt: each, and null"),
+        (one("/races/0/elapsed_ns_min", 1), "races[0].elapsed_ns_min: 1, and null"),
+        (one("/races/0/statistic", "p99"), "races[0].ops: 10: the p99 of an iteration needs 1000"),
+        (one("/races/0/reference", "nobody"), "races[0].reference: nobody has no cell"),
+        (
+            one(
+                "/races/0/blocks",
+                json!([{"block": 0, "outside": 0.1, "steal": 0.0, "repeated": false}]),
+            ),
+            "races[0].blocks: they were judged",
+        ),
+        (
+            doubled(run, "/races/0/cells", 1),
+            "races[0].cells[3].contender: good has this cell twice",
+        ),
+        (
+            without(run, "/races/0/cells", 1),
+            "races[0].cells[1].shadow: good (shadow) is the shadow",
+        ),
+    ];
+    let cell: Vec<(Edits, &str)> = vec![
+        (one("/races/0/cells/1/contender", "x"), "cells[1].contender: \"x\" is not among"),
+        (
+            one("/races/0/cells/1/variant", json!({"reader": "last"})),
+            "cells[1].variant: \"reader=last\" is no variant",
+        ),
+        (one("/races/0/cells/1/command", json!([])), "cells[1].command: it is empty"),
+        (one("/races/0/cells/1/schedule", Value::Null), "cells[1].schedule: null"),
+        (one("/races/0/cells/1/schedule/samples", 0), "cells[1].schedule.samples: 0"),
+        (one("/races/0/cells/1/schedule/batch", 0), "cells[1].schedule.batch: 0"),
+        (one("/races/0/cells/2/schedule/batch", 2), "cells[2].schedule: another cell of the race"),
+        (one("/races/0/cells/1/outcome", "pending"), "cells[1].outcome: pending, and the run is"),
+        (one("/races/0/cells/1/outcome", "crashed"), "cells[1].detail: empty: nothing says why"),
+        (one("/races/0/cells/0/outcome", "ok"), "cells[0].invocations[1].outcome: wrong-answer"),
+        (one("/races/0/cells/1/invocations", json!([])), "cells[1].invocations: 0 block(s)"),
+        (without(run, "/races/0/cells/1/invocations", 1), "invocations: none of them is block 0"),
+        (without(run, "/races/0/cells/1/invocations", 2), "cells[1].invocations: 1 block(s)"),
+        (doubled(run, "/races/0/cells/1/invocations", 0), "invocations[3].block: null: the cell"),
+        (
+            doubled(run, "/races/0/cells/1/invocations", 2),
+            "races[0].cells[1].invocations[3].block: 1 was raced twice",
+        ),
+    ];
+    let invocation: Vec<(Edits, &str)> = vec![
+        (
+            one("/races/0/cells/1/invocations/1/block", 4_000_000_000_u64),
+            "races[0].cells[1].invocations[1].block: 4000000000: a race of this run has at most 2",
+        ),
+        (one("/races/0/cells/1/invocations/1/position", 3), "invocations[1].position: 3: the race"),
+        (one("/races/0/cells/1/invocations/1/started_at", "now"), "invocations[1].started_at"),
+        (one("/races/0/cells/1/invocations/1/disturbed", true), "races[0].blocks: block 0 was not"),
+        (
+            one("/races/0/cells/1/invocations/1/outcome", "crashed"),
+            "outcome: crashed, and the cell",
+        ),
+        (one("/races/0/cells/1/invocations/1/outcome", "not-built"), "outcome: not-built"),
+        (
+            one("/races/0/cells/1/invocations/1/resources/wall_us", 0),
+            "invocations[1].resources.wall_us: 0",
+        ),
+        (
+            one("/races/0/cells/1/invocations/1/samples", json!([])),
+            "invocations[1].samples: 0 are measured, and the schedule says 5",
+        ),
+        (doubled(run, "/races/0/cells/1/invocations/1/samples", 1), "samples: 6 are measured"),
+        (
+            one("/races/0/cells/1/invocations/1/spans/0/samples", 0),
+            "invocations[1].samples[0].warm_up: true, and the clock outside says false",
+        ),
+        (
+            one("/races/0/cells/1/invocations/1/spans/1/wall_ns", 1),
+            "invocations[1].samples[1].elapsed_ns: its samples claim more time than passed",
+        ),
+        (without(run, "/races/0/cells/1/invocations/1/spans", 1), "spans: 1 warm-up(s) and 0"),
+        (
+            one(
+                "/races/0/cells/1/invocations/1/dropped",
+                json!({"warm_ups": 1, "samples": 0, "iterations": 0, "elapsed_ns": 0, "uncounted": 0}),
+            ),
+            "invocations[1].dropped: it lacks samples",
+        ),
+        (
+            vec![
+                ("/header/thinned", 5.into()),
+                (
+                    "/races/0/cells/1/invocations/1/dropped",
+                    json!({"warm_ups": 1, "samples": 0, "iterations": 3, "elapsed_ns": 0, "uncounted": 0}),
+                ),
+            ],
+            "invocations[1].dropped: its sums are not those of so many samples",
+        ),
+        (
+            one("/races/0/cells/0/invocations/1/detail", Value::Null),
+            "cells[0].invocations[1].detail: empty: nothing says why",
+        ),
+        (
+            one("/races/0/cells/0/invocations/1/outcome", "crashed"),
+            "cells[0].invocations[1].samples[3].answer: it answered 41, and 42 is right, and the outcome",
+        ),
+        (
+            one("/races/0/cells/0/invocations/1/samples/3/answer", Value::Null),
+            "cells[0].invocations[1].outcome: wrong-answer, and no sample is wrong",
+        ),
+    ];
+    let sample: Vec<(Edits, &str)> = vec![
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/elapsed_ns", 0),
+            "races[0].cells[1].invocations[2].samples[3].elapsed_ns: 0: no work takes no time",
+        ),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/elapsed_ns", MOST),
+            "samples[3].elapsed_ns: its samples claim more time than passed: 18446744073709551615",
+        ),
+        (one("/races/0/cells/1/invocations/2/samples/3/batch", 0), "samples[3].batch: 0 is out"),
+        (one("/races/0/cells/1/invocations/2/samples/3/batch", 2), "samples[3].ops: it did 10"),
+        (one("/races/0/cells/1/invocations/2/samples/3/ops", 0), "samples[3].ops: it did 0 echos"),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/work", 0),
+            "samples[3].work: it certified 0",
+        ),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/answer", "17"),
+            "samples[3].answer: it answered 17, and 42 is right",
+        ),
+        (one("/races/0/cells/1/invocations/2/samples/3/warm_up", true), "samples[3].warm_up"),
+        (
+            one(
+                "/races/0/cells/1/invocations/2/samples/3/distribution",
+                json!({"events": 9, "p50_ns": 5, "p99_ns": 4, "p999_ns": 6, "max_ns": 7}),
+            ),
+            "samples[3].distribution: the percentiles do not ascend",
+        ),
+    ];
+    // What does not have the shape of a run at all.
+    let shape: Vec<(Edits, &str)> = vec![
+        (one("/header/seed", -1), "header: invalid value"),
+        (one("/header/preset", "fast"), "header: \"fast\" is no preset"),
+        (one("/races/0/cells", json!({})), "races[0].cells: invalid type: map, expected a list"),
+        (one("/races/0/cells/1/outcome", "splendid"), "races[0].cells[1].outcome: \"splendid\""),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/elapsed_ns", "soon"),
+            "races[0].cells[1].invocations[2].samples[3].elapsed_ns: invalid type",
+        ),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/ops", 1.5),
+            "races[0].cells[1].invocations[2].samples[3].ops: invalid type",
+        ),
+        (
+            one("/races/0/cells/1/invocations/2/samples/3/energy", 1),
+            "races[0].cells[1].invocations[2].samples[3].energy: unknown field",
+        ),
+    ];
+    [header, race, cell, invocation, sample, shape].concat()
+}
+
+#[test]
+fn each_forgery_is_refused_by_its_place_and_leaves_nothing() {
+    let (project, run) = raced();
+    let forgeries = forgeries(&run);
+    assert!(forgeries.len() >= 55, "{}", forgeries.len());
+    for (edits, words) in &forgeries {
+        let refused = import(&project, &bundle(&forge(&run, edits)));
+        refused.fails_with(&["cannot import forged.json", words]);
+    }
+    let runs = project.palio(&["list", "runs", "--json", "--db", "empty.db"]).run().exits(0).json();
+    assert_eq!(runs, json!([]));
+    // Whoever forges nothing is believed, in whatever order the fields stand.
+    import(&project, &bundle(&run)).exits(0);
+    let again = project.palio(&["export", "latest", "-", "--db", "empty.db"]).run().exits(0).json();
+    assert_eq!(again["run"], run);
+}
+
+#[test]
+fn a_workload_that_the_catalogue_lacks_is_held_against_itself() {
+    let (project, mut run) = raced();
+    run["races"][0]["workload"] = "another".into();
+    let answered = "/races/0/cells/1/invocations/2/samples/3/answer";
+    let text = bundle(&forge(&run, &one(answered, "17")));
+    import(&project, &text).fails_with(&["samples[3].answer: it answered 17"]);
+    import(&project, &bundle(&run)).exits(0);
+}
+
+#[test]
+fn a_run_of_another_catalogue_is_taken_if_that_is_said() {
+    let (project, run) = raced();
+    let text = bundle(&forge(&run, &one("/races/0/unit", "yodel")));
+    import(&project, &text).fails_with(&["--other-catalogue takes the run of a Palio"]);
+    let palio = project.palio(&["import", "forged.json", "--db", "empty.db", "--other-catalogue"]);
+    palio.run().exits(0);
+    // A report is of what was raced, not of what would be raced today.
+    project.palio(&["report", "--bundle", "forged.json"]).run().exits(0);
+}
+
+#[test]
+fn the_published_bundles_are_believed_and_exported_as_they_are() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let project = Project::new();
+    let mut bundles = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "gz") {
+            continue;
+        }
+        bundles += 1;
+        // In this project, whose catalogue has none of their workloads.
+        let args = ["import", path.to_str().unwrap(), "--db", "results.db"];
+        project.palio(&args).run().exits(0);
+        project.palio(&["export", "latest", "again.json", "--db", "results.db"]).run().exits(0);
+        let mut text = String::new();
+        GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+        assert!(project.read("again.json") == text, "{} is another one", path.display());
+    }
+    assert!(bundles >= 3, "{bundles}");
+}
+
+/// What was imported, exported again.
+fn again(bundle: &str) -> String {
+    let mut store = Store::in_memory().unwrap();
+    let id = store.import(bundle.as_bytes(), None).unwrap();
+    let mut text = Vec::new();
+    export(&store.load(&id).unwrap(), &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn every_number_survives_the_journey() {
+    let (project, _) = raced();
+    let genuine = project.palio(&["export", "latest", "-"]).run().exits(0).stdout;
+    assert_eq!(again(&genuine), genuine);
+    let run: Value = serde_json::from_str(&genuine).unwrap();
+    proptest!(|(share in 0.0..1.0_f64, ratio in 1.0001..2.0_f64, seed in any::<u64>(), us in any::<u64>())| {
+        let edits = vec![
+            ("/header/repeat", json!({"outside_max": share, "repeats_max": 1})),
+            ("/header/until_floor", json!({"ratio": ratio, "blocks_max": 9})),
+            ("/header/seed", seed.into()),
+            ("/races/0/cells/1/invocations/2/salt", seed.into()),
+            ("/races/0/cells/1/invocations/2/samples/3/user_us", us.into()),
+            ("/races/0/blocks", json!([{"block": 1, "outside": share / 3.0, "steal": null, "repeated": false}])),
+        ];
+        let forged = forge(&run["run"], &edits);
+        let once = again(&bundle(&forged));
+        prop_assert_eq!(&serde_json::from_str::<Value>(&once).unwrap()["run"], &forged);
+        prop_assert_eq!(again(&once), once);
+    });
+}
+
+#[test]
+fn a_high_number_takes_no_memory() {
+    let (project, _) = raced();
+    // As an older Palio took it from a bundle.
+    let database = rusqlite::Connection::open(project.database()).unwrap();
+    database.execute("UPDATE invocation SET block = 4000000000 WHERE block = 1", []).unwrap();
+    drop(database);
+    for args in [
+        &["report", "--format", "json"][..],
+        &["report", "--format", "html"],
+        &["compare", "latest", "latest"],
+    ] {
+        let palio = project.palio(args).through_shell("ulimit -v 1000000; exec \"$@\"");
+        palio.run().exits(0);
+    }
+}
+
+#[test]
+fn a_long_bundle_is_read_sample_by_sample() {
+    let (project, mut run) = raced();
+    let samples = &mut run["races"][0]["cells"][1]["invocations"][1]["samples"];
+    let one = samples[1].clone();
+    *samples = vec![one; 250_000].into();
+    let text = bundle(&run);
+    assert!(text.len() > 24 << 20, "{}", text.len());
+    project.write("long.json", &text);
+    let palio = project.palio(&["import", "long.json", "--db", "empty.db"]);
+    // In KiB: what the same program takes for a short one, and less than the text of this.
+    let run = palio.through_shell("ulimit -v 64000; exec \"$@\"").run();
+    run.fails_with(&["invocations[1].samples", "clock outside"]);
+}
+
+#[test]
+fn a_small_file_does_not_become_a_large_one() {
+    let project = Project::new();
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(b"{\"format\":\"").unwrap();
+    for _ in 0..40 {
+        packer.write_all(&[b'0'; 1 << 20]).unwrap();
+    }
+    let bomb = packer.finish().unwrap();
+    assert!(bomb.len() < 1 << 16);
+    fs::write(project.path("bomb.json.gz"), &bomb).unwrap();
+    let run = project.palio(&["import", "bomb.json.gz"]).run();
+    run.fails_with(&["bomb.json.gz", "a record of more than 16 MiB"]);
+}

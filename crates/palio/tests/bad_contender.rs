@@ -383,7 +383,7 @@ fn an_executable_that_is_not_there() {
         .read("contenders/rust/bad/contender.toml")
         .replace("fake-contender", "no-such-contender");
     project.write("contenders/rust/bad/contender.toml", &toml);
-    let run = project.race().run().exits(0).complains(&["it will not race", "no-such-contender"]);
+    let run = project.race().run().exits(0).complains(&["bad will not race", "no-such-contender"]);
     let report = run.json();
     assert_eq!(entry(&report, "bad")["outcome"], "not-built");
     assert_eq!(entry(&report, "good")["outcome"], "ok");

@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod setup;
 mod show;
+mod stable;
 mod verify;
 mod warden;
 

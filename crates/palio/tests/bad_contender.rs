@@ -425,6 +425,14 @@ fn a_build_that_fails_shows_its_end() {
     race(bad, "not-built", &["exit status: 4", "bad.log", "no such header"]);
 }
 
+/// Whoever waits for its children by a signal waits for ever where that signal is blocked, as cmake.
+#[test]
+fn a_build_is_started_with_no_signal_blocked() {
+    let bad = Fake::new("bad")
+        .toml("[build]\ncommands = [[\"grep\", \"SigBlk\", \"/proc/self/status\", \"/none\"]]\n");
+    race(bad, "not-built", &["SigBlk:\t0000000000000000"]);
+}
+
 #[test]
 fn what_serves_builds_does_not_reach_a_race() {
     let project = Project::new().with(Fake::new("bad").fault("sees:CMAKE_PREFIX_PATH"));

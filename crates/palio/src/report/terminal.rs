@@ -218,6 +218,9 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
             row.memory
         ));
     }
+    if table.width() > paper.width {
+        *table.heads.last_mut().expect("there are heads") = "verdict";
+    }
     let _ = writeln!(
         out,
         "{}",

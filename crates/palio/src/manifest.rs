@@ -258,10 +258,11 @@ impl Manifest {
             build_commands: self.build.commands.iter().map(|words| places.fill(words)).collect(),
             build_inputs,
             build_environment: self.build.environment.clone(),
-            build_seconds: self
-                .build
-                .seconds
-                .unwrap_or_else(|| if self.build.commands.is_empty() { 0 } else { BUILD_SECONDS }),
+            build_seconds: self.build.seconds.unwrap_or(if self.build.commands.is_empty() {
+                0
+            } else {
+                BUILD_SECONDS
+            }),
             build_variables: Settings::new(),
             command: places.fill(&self.run.command),
             target: places.target,

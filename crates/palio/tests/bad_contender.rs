@@ -425,7 +425,7 @@ fn a_build_that_fails_shows_its_end() {
     race(bad, "not-built", &["exit status: 4", "bad.log", "no such header"]);
 }
 
-/// Whoever waits for its children by a signal waits for ever where that signal is blocked, as cmake.
+/// Whoever waits for its children by a signal, as cmake does, waits for ever where it is blocked.
 #[test]
 fn a_build_is_started_with_no_signal_blocked() {
     let bad = Fake::new("bad")

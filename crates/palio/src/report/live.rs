@@ -72,8 +72,8 @@ pub fn order_of_work(run: &RunRecord, order: &[usize], width: usize) -> String {
     text
 }
 
-/// What the pilot of a cell saw, beside the fastest that has come through so far; `None` where times
-/// are not what is ranked.
+/// What the pilot of a cell saw, beside the fastest that has come through so far; `None` where
+/// times are not what is ranked.
 pub fn preliminary(race: &RaceRecord, cell: &CellRecord) -> Option<String> {
     let pace = pace_ns(cell).filter(|_| race.statistic.is_none())?;
     let others = race.cells.iter().filter(|other| other.contender != cell.contender);

@@ -102,12 +102,12 @@ impl NoiseFloor {
     }
 
     /// About how many blocks would make `ratio` stand out of the noise, if both it and the A/A
-    /// comparison stay where they are and their intervals narrow with the square root of the number
-    /// of blocks. `None` if it stands out already, or if no number would do: it is no farther from 1
-    /// than the A/A estimate, or there is none.
+    /// comparison stay where they are and their intervals narrow with the square root of the
+    /// number of blocks. `None` if it stands out already, or if no number would do: it is no
+    /// farther from 1 than the A/A estimate, or there is none.
     ///
-    /// It is a plan and no promise; below [`MIN_BLOCKS`] it is the least number of blocks that gives
-    /// any verdict.
+    /// It is a plan and no promise; below [`MIN_BLOCKS`] it is the least number of blocks that
+    /// gives any verdict.
     #[must_use]
     pub fn blocks_needed(&self, ratio: &RatioInterval) -> Option<usize> {
         let distance = ratio.point.ln().abs();

@@ -1,7 +1,7 @@
 //! One cell as text: its blocks side by side, and its raw samples on request. Pure.
 
 use super::live::race_name;
-use super::paper::{Cell, Ink, Paper, Table, one_line};
+use super::paper::{Cell, Ink, Paper, Table, one_line, wrap};
 use super::summary::shell_line;
 use super::units::{self, NONE};
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord};
@@ -39,7 +39,9 @@ pub fn render(race: &RaceRecord, cell: &CellRecord, options: Options) -> String 
     let paper = Paper { width: options.width.max(20), color: options.color };
     let mut out = String::new();
     let title = format!("{} · {}", cell.label(), race_name(race));
-    out.push_str(&format!("{}\n", paper.paint(Ink::Strong, &title)));
+    for line in wrap(&title, paper.width) {
+        out.push_str(&format!("{}\n", paper.paint(Ink::Strong, &line)));
+    }
     if let Some(detail) = &cell.detail {
         paper.prose(&mut out, "", &format!("{}: {detail}", cell.outcome.words()));
     }
@@ -217,7 +219,10 @@ fn stands_out(medians: &[f64], place: usize) -> Option<String> {
     let others: Vec<f64> =
         logs.iter().enumerate().filter(|(i, _)| *i != place).map(|(_, log)| *log).collect();
     let centre = middle(others.clone());
-    let usual = middle(others.iter().map(|log| (log - centre).abs()).collect());
+    // Three in four of them are no farther from their middle than this.
+    let mut distances: Vec<f64> = others.iter().map(|log| (log - centre).abs()).collect();
+    distances.sort_by(f64::total_cmp);
+    let usual = distances[(distances.len() * 3).div_ceil(4) - 1];
     let away = logs[place] - centre;
     let (least, times) = STANDS_OUT;
     if !away.is_finite() || away.abs() <= (times * usual).max(least.ln()) {

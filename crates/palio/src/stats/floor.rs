@@ -120,7 +120,7 @@ impl NoiseFloor {
         }
         let near = if ratio.point > 1.0 { ratio.point / ratio.lo } else { ratio.hi / ratio.point };
         let width = near.ln().max(self.ratio.ln() - self.bias.ln());
-        let needed = (ratio.blocks as f64 * (width / gap).powi(2)).ceil();
+        let needed = (ratio.blocks as f64 * (width / gap).powi(2) - ROUNDING).ceil();
         needed.is_finite().then(|| (needed as usize).max(ratio.blocks + 1))
     }
 

@@ -80,6 +80,8 @@ pub struct Contender {
     pub build_environment: Vec<String>,
     /// Variables that its build and its probes get besides.
     pub build_variables: Settings,
+    /// About how long its first build takes, in seconds, beside the builds of others.
+    pub build_seconds: u32,
     /// The command that starts it.
     pub command: Vec<String>,
     /// Where its build puts things.

@@ -17,6 +17,8 @@ use crate::workload::{Settings, read_toml};
 
 /// The folder of build output below a language's that variants have to themselves.
 const VARIANTS: &str = "variants";
+/// What a build is taken to last, in seconds, where its file does not say.
+const BUILD_SECONDS: u32 = 10;
 /// The folder of build output below a contender's for its other releases.
 const RELEASES: &str = "releases";
 
@@ -55,6 +57,7 @@ struct Build {
     inputs: Vec<PathBuf>,
     #[serde(default)]
     environment: Vec<String>,
+    seconds: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -300,6 +303,11 @@ impl Manifest {
             build_commands: self.build.commands.iter().map(|words| places.fill(words)).collect(),
             build_inputs,
             build_environment: self.build.environment.clone(),
+            build_seconds: self.build.seconds.unwrap_or(if self.build.commands.is_empty() {
+                0
+            } else {
+                BUILD_SECONDS
+            }),
             build_variables: Settings::new(),
             command: places.fill(&self.run.command),
             target: places.target,

@@ -1,5 +1,7 @@
 //! The plan of a run: which cells there are, and in which order a block starts them. Pure.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use palio_protocol::message::Description;
 use palio_protocol::salt::mix;
@@ -15,7 +17,8 @@ pub const THREADS_MAX: u32 = 4096;
 #[derive(Clone, Debug)]
 pub struct Entrant {
     pub contender: Contender,
-    /// `Err` is the outcome and the reason for which it cannot race.
+    /// `Err` is the outcome and the reason for which it cannot race; [`Outcome::Pending`] until it
+    /// is asked, and what its `contender.toml` claims counts.
     pub ready: Result<Description, (Outcome, String)>,
     /// Knobs that the user turned.
     pub knobs: Settings,
@@ -115,23 +118,8 @@ impl Plan<'_> {
         let able = |name: &str| {
             cells.iter().any(|cell| cell.contender == name && cell.outcome == Outcome::Pending)
         };
-        let preferred = REFERENCES
-            .iter()
-            .filter(|(model, _)| *model == workload.model)
-            .flat_map(|(_, names)| *names);
-        let reference = self
-            .reference
-            .as_deref()
-            .into_iter()
-            .chain(preferred.copied())
-            .find(|name| able(name))
-            .map(str::to_owned)
-            .or_else(|| {
-                cells
-                    .iter()
-                    .find(|cell| cell.outcome == Outcome::Pending)
-                    .map(|cell| cell.contender.clone())
-            });
+        let wanted = self.reference.clone().filter(|name| able(name));
+        let reference = wanted.or_else(|| preferred_reference(workload.model, &cells));
         let shadows = self.shadows(&cells, reference.as_ref());
         cells.extend(shadows);
         RaceRecord {
@@ -185,13 +173,15 @@ impl Plan<'_> {
     ) -> CellRecord {
         let instance = &workload.presets[&self.preset];
         let contender = &entrant.contender;
-        let able = entrant.ready.as_ref().map_err(Clone::clone).and_then(|description| {
-            if !description.workloads.contains(&workload.family) {
-                let reason = format!("does not run {}", workload.family);
-                return Err((Outcome::Unsupported, reason));
+        let unsupported = |reason: String| (Outcome::Unsupported, reason);
+        let able = match &entrant.ready {
+            Err(failure) if failure.0 != Outcome::Pending => Err(failure.clone()),
+            // What it claims is what it says when it is asked, or it does not race.
+            _ if !contender.workloads.contains(&workload.family) => {
+                Err(unsupported(format!("does not run {}", workload.family)))
             }
-            contender.threads_in(threads).map_err(|reason| (Outcome::Unsupported, reason))
-        });
+            _ => contender.threads_in(threads).map_err(unsupported),
+        };
         let mut command = contender.command.clone();
         if let Ok(threads) = able {
             command.extend([
@@ -221,6 +211,68 @@ impl Plan<'_> {
             invocations: Vec::new(),
         }
     }
+}
+
+/// The reference of a race where the user names none, among those that can take part.
+fn preferred_reference(model: Model, cells: &[CellRecord]) -> Option<String> {
+    let able = || cells.iter().filter(|cell| cell.outcome == Outcome::Pending);
+    let preferred = REFERENCES.iter().filter(|(of, _)| *of == model).flat_map(|(_, names)| *names);
+    let mut preferred = preferred.filter(|name| able().any(|cell| cell.contender == **name));
+    let known = preferred.next().map(|name| (*name).to_owned());
+    known.or_else(|| able().next().map(|cell| cell.contender.clone()))
+}
+
+/// The order in which the races of a run are raced, by what it `costs` to build each contender:
+/// first the one whose first two contenders are built soonest, so that there is something to
+/// compare; after it always the one that needs the least besides what is there.
+///
+/// It follows from what the contenders claim and not from what is built already, so that it is the
+/// same on every machine, and after an interruption.
+pub fn work_order(races: &[RaceRecord], costs: impl Fn(&str) -> u32) -> Vec<usize> {
+    let needs: Vec<BTreeSet<&str>> = races.iter().map(|race| race.needs().collect()).collect();
+    let mut ready: BTreeSet<&str> = BTreeSet::new();
+    let mut left: Vec<usize> = (0..races.len()).collect();
+    let mut order = Vec::with_capacity(races.len());
+    while !left.is_empty() {
+        let cost = |place: &usize| {
+            let new = needs[left[*place]].difference(&ready);
+            let mut each: Vec<u64> = new.map(|name| u64::from(costs(name))).collect();
+            each.sort_unstable();
+            let all: u64 = each.iter().sum();
+            let two: u64 = each.iter().take(2).sum();
+            if ready.is_empty() { (two, all) } else { (all, 0) }
+        };
+        let race = left.remove((0..left.len()).min_by_key(cost).unwrap_or(0));
+        ready.extend(&needs[race]);
+        order.push(race);
+    }
+    order
+}
+
+/// Takes a contender that turned out not to be ready out of a race; where it was the reference,
+/// another one becomes it, and its shadow that one's. Returns the cells that changed.
+pub fn withdraw(race: &mut RaceRecord, contender: &str, reason: &str) -> Vec<usize> {
+    let mut changed = Vec::new();
+    for (index, cell) in race.cells.iter_mut().enumerate() {
+        if cell.contender == contender && cell.outcome == Outcome::Pending {
+            cell.outcome = Outcome::NotBuilt;
+            cell.detail = Some(reason.to_owned());
+            changed.push(index);
+        }
+    }
+    if race.reference.as_deref() != Some(contender) {
+        return changed;
+    }
+    race.reference = preferred_reference(race.model, &race.cells);
+    let is_new = |cell: &&CellRecord| Some(&cell.contender) == race.reference.as_ref();
+    let shadow = race.cells.iter().position(|cell| cell.shadow && cell.contender == contender);
+    let has_shadow = race.cells.iter().filter(is_new).any(|cell| cell.shadow);
+    let twin = race.cells.iter().find(is_new).filter(|_| !has_shadow).cloned();
+    if let Some((shadow, twin)) = shadow.zip(twin) {
+        let fresh = CellRecord { shadow: true, schedule: None, invocations: Vec::new(), ..twin };
+        race.cells[shadow] = fresh;
+    }
+    changed
 }
 
 /// Whether it is on the starting line of a run without `-c`: as its users get it, not tuned.
@@ -277,8 +329,6 @@ impl SplitMix64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

@@ -395,7 +395,22 @@ impl RunRecord {
     }
 }
 
+impl ContenderRecord {
+    /// Whether it was built, or tried to be, and asked who it is.
+    pub fn is_asked(&self) -> bool {
+        self.version.is_some() || self.absent.is_some()
+    }
+}
+
 impl RaceRecord {
+    /// The contenders that it needs, as they claim.
+    pub fn needs(&self) -> impl Iterator<Item = &str> {
+        let claims = |cell: &&CellRecord| {
+            cell.outcome != Outcome::Unsupported || !cell.invocations.is_empty()
+        };
+        self.cells.iter().filter(claims).map(|cell| cell.contender.as_str())
+    }
+
     /// The noise floor of the reference that the first `blocks` blocks show; `None` if it or its
     /// shadow takes no part any more.
     pub fn floor_after(&self, blocks: u32) -> Option<NoiseFloor> {

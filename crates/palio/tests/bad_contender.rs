@@ -383,7 +383,7 @@ fn an_executable_that_is_not_there() {
         .read("contenders/rust/bad/contender.toml")
         .replace("fake-contender", "no-such-contender");
     project.write("contenders/rust/bad/contender.toml", &toml);
-    let run = project.race().run().exits(0).complains(&["it will not race", "no-such-contender"]);
+    let run = project.race().run().exits(0).complains(&["bad will not race", "no-such-contender"]);
     let report = run.json();
     assert_eq!(entry(&report, "bad")["outcome"], "not-built");
     assert_eq!(entry(&report, "good")["outcome"], "ok");
@@ -423,6 +423,14 @@ fn a_build_that_fails_shows_its_end() {
     let bad = Fake::new("bad")
         .toml("[build]\ncommands = [[\"sh\", \"-c\", \"echo no such header >&2; exit 4\"]]\n");
     race(bad, "not-built", &["exit status: 4", "bad.log", "no such header"]);
+}
+
+/// Whoever waits for its children by a signal, as cmake does, waits for ever where it is blocked.
+#[test]
+fn a_build_is_started_with_no_signal_blocked() {
+    let bad = Fake::new("bad")
+        .toml("[build]\ncommands = [[\"grep\", \"SigBlk\", \"/proc/self/status\", \"/none\"]]\n");
+    race(bad, "not-built", &["SigBlk:\t0000000000000000"]);
 }
 
 #[test]

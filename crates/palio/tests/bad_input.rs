@@ -243,7 +243,7 @@ fn a_folder_that_is_no_project_is_refused() {
 fn a_race_that_nobody_can_run_says_so() {
     let project = Project::new().with(Fake::new("bad").fault("describe-exit"));
     project.palio(&["run"]).run().fails_with(&[
-        "it will not race",
+        "bad will not race",
         "none of these contenders",
         "palio doctor",
     ]);

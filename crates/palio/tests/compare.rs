@@ -56,7 +56,7 @@ fn a_slower_contender_on_a_faster_machine_is_slower_and_exits_with_1() {
         let args = ["compare", &first, "latest", "--anchor", "anchor", "--fail-above", limit];
         project.palio(&args).run()
     };
-    let text = compare("10").exits(1).prints(&["2.000", "0.500"]).stdout;
+    let text = compare("10").exits(1).prints(&["2.00 ", "0.50 "]).stdout;
     assert!(text.trim_end().ends_with("1 slower, 1 faster, 0 inconclusive"), "{text}");
     compare("150").exits(0);
 }

@@ -95,17 +95,38 @@ fn in_a_build() {
     let palio = project.race().start();
     let guest = meeting.guest();
     palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["palio run --resume"]);
+    guest.must_end();
+    // What was measured before the build is there. The build was not done, so it is done again, and
+    // this time it ends.
+    assert_eq!(entry(&project.report("latest"), "bad")["outcome"], "pending");
+    let before = project.stored();
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    for contender in ["good", "bad"] {
+        assert_eq!(entry(&report, contender)["samples"], 10);
+    }
+    assert!(assert_nothing_lost(&before, &project.stored()) > 0);
+}
+
+#[test]
+fn in_the_first_build() {
+    let project = Project::new();
+    let build = format!("[build]\ncommands = [{:?}]\n", project.lingering("bad"));
+    let project = project.with(Fake::new("bad").toml(&build));
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
     palio.finish().exits(130).complains(&["interrupted before it was done"]);
     guest.must_end();
     assert!(project.runs().is_empty());
-    // The build was not done, so it is done again, and this time it ends.
     project.race().run().exits(0);
 }
 
 #[test]
 fn in_a_description() {
-    let project = Project::good_and(Fake::new("bad").fault("describe-hang"));
-    let meeting = project.meeting("bad");
+    let project = Project::good_and(Fake::new("aaa").fault("describe-hang"));
+    let meeting = project.meeting("aaa");
     let palio = project.race().start();
     let guest = meeting.guest();
     palio.signal(Signal::SIGINT);

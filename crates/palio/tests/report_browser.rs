@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use palio::report::{Report, html, summary};
-use palio::store;
+use palio::store::Store;
 
 #[test]
 fn in_a_browser() {
@@ -42,8 +42,9 @@ fn in_a_browser() {
     for name in ["fairness", "nio", "runtime-benchmarks"] {
         let path = directory().join(format!("../../../../docs/results/{name}.json.gz"));
         let bundle = std::fs::File::open(path).expect("the bundle is part of the repository");
-        let text = store::unpack(bundle).expect("it is compressed as it should be");
-        let run = store::import(&text).expect("it is a bundle");
+        let mut store = Store::in_memory().expect("a database in memory");
+        let id = store.import(bundle, None).expect("it is a bundle");
+        let run = store.load(&id).expect("it was just imported");
         write(&format!("bundle-{name}"), &summary::report(&run));
     }
     let mut test = Command::new("node");

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::list::table;
 use super::project::open_store;
-use super::{EXIT_CHECK_FAILED, Places, say};
-use crate::report::comparison::{self, Change};
+use super::{EXIT_CHECK_FAILED, Places, columns, say};
+use crate::report::comparison;
+use crate::report::comparison_text;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -42,44 +42,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if options.json {
         say(&serde_json::to_string_pretty(&comparison)?)?;
     } else {
-        for warning in &comparison.warnings {
-            say(&format!("Beware: {warning}"))?;
-        }
-        let ratio = match &options.anchor {
-            Some(anchor) => format!("B ÷ A, by {anchor}"),
-            None => "B ÷ A".to_owned(),
-        };
-        let heads = ["workload", "threads", "contender", &ratio, "95 %", "floor", "verdict"];
-        let mut rows = vec![heads.map(str::to_owned).to_vec()];
-        rows.extend(comparison.changes.iter().map(row));
-        say(&table(&rows))?;
-        if options.anchor.is_none() {
-            say("Without --anchor CONTENDER a slower machine looks like a slower contender.")?;
-        }
-        say(&comparison.tally())?;
+        say(&comparison_text::render(&comparison, columns()))?;
     }
     let limit = options.fail_above.map(|percent| 1.0 + percent / 100.0);
     let regressed =
         limit.is_some_and(|limit| comparison.changes.iter().any(|change| change.regressed(limit)));
     Ok(if regressed { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
-}
-
-fn row(change: &Change) -> Vec<String> {
-    let bound =
-        |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{value:.3}"));
-    let (ratio, interval) = match &change.ratio {
-        Some(ratio) => {
-            (format!("{:.3}", ratio.point), format!("[{}, {}]", bound(ratio.lo), bound(ratio.hi)))
-        }
-        None => ("-".to_owned(), "-".to_owned()),
-    };
-    vec![
-        change.workload.clone(),
-        change.threads.to_string(),
-        change.contender.clone(),
-        ratio,
-        interval,
-        change.noise_floor.map_or_else(|| "unknown".to_owned(), |floor| format!("{floor:.3}")),
-        change.note.clone(),
-    ]
 }

@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::project::{Project, database};
-use super::{Places, say};
+use super::{Places, columns, say};
 use crate::machine;
+use crate::report::listing;
 use crate::runner::build::{Prober, is_left_out, missing_text};
 use crate::runner::libc_version;
 
@@ -42,39 +43,51 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
 
+    let aligned = |rows: &[(String, String)]| listing::aligned(rows, columns());
     let or_unknown =
         |value: &Option<String>| value.clone().unwrap_or_else(|| "could not be read".to_owned());
     say("Machine")?;
-    say(&format!("  {} with {} core(s)", or_unknown(&machine.cpu_model), machine::cores()))?;
-    say(&format!("  {}, kernel {}", or_unknown(&machine.os), or_unknown(&machine.kernel)))?;
-    say(&format!("  virtualisation: {}", or_unknown(&machine.virtualisation)))?;
-    say(&format!("  CPU governor: {}", or_unknown(&machine.governor)))?;
-    say(&format!("  runs are kept in {}", database(places)?.display()))?;
+    let facts = [
+        ("CPU", format!("{} with {} core(s)", or_unknown(&machine.cpu_model), machine::cores())),
+        ("system", format!("{}, kernel {}", or_unknown(&machine.os), or_unknown(&machine.kernel))),
+        ("virtualisation", or_unknown(&machine.virtualisation)),
+        ("CPU governor", or_unknown(&machine.governor)),
+        ("database", database(places)?.display().to_string()),
+    ];
+    say(&aligned(&facts.map(|(name, fact)| (name.to_owned(), fact))))?;
     if warnings.is_empty() {
         say("\nNothing here is known to make timing unreliable.")?;
     } else {
         say("\nWhat makes timing here unreliable")?;
-        for warning in &warnings {
-            say(&format!("  - {warning}"))?;
-        }
+        let list: Vec<_> =
+            warnings.iter().map(|warning| ("-".to_owned(), warning.clone())).collect();
+        say(&aligned(&list))?;
     }
     say("\nContenders that can be built and raced here")?;
-    for (contender, _) in checked.iter().filter(|(_, missing)| missing.is_empty()) {
-        say(&format!("  {:<22} {}", contender.id, contender.name))?;
-    }
+    let here = checked.iter().filter(|(_, missing)| missing.is_empty());
+    let here: Vec<_> =
+        here.map(|(contender, _)| (contender.id.clone(), contender.name.clone())).collect();
+    say(&aligned(&here))?;
     let absent: Vec<_> = checked.iter().filter(|(_, missing)| !missing.is_empty()).collect();
     if absent.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     say("\nContenders that lack something")?;
     let mut packages = BTreeSet::new();
+    let mut lacking: Vec<(String, String)> = Vec::new();
     for (contender, missing) in absent {
-        say(&format!("  {:<22} {}", contender.id, missing_text(missing)))?;
+        // Those that lack the same are one row.
+        let text = missing_text(missing);
+        match lacking.iter_mut().find(|(_, known)| *known == text) {
+            Some((names, _)) => *names = format!("{names}, {}", contender.id),
+            None => lacking.push((contender.id.clone(), text)),
+        }
         if !is_left_out(missing) {
             packages
                 .extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));
         }
     }
+    say(&aligned(&lacking))?;
     if !packages.is_empty() {
         let packages: Vec<String> = packages.into_iter().collect();
         say(&format!("\n`palio setup` installs: {}", packages.join(" ")))?;

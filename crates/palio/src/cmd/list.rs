@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::project::{Project, open_store};
-use super::{Places, say};
+use super::{Places, columns, say};
+use crate::report::listing::{self, table};
 use crate::workload::{Preset, Threads, Workload, settings_text};
 
 #[derive(Debug, Args)]
@@ -47,26 +48,6 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         What::Suites => suites(options, places)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Lays rows out in columns.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|t| t.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width - cell.chars().count() + 2));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn threads_text(workload: &Workload, preset: Preset) -> String {
@@ -169,19 +150,8 @@ fn runs(options: &Options, places: &Places) -> Result<()> {
     if options.json {
         return say(&serde_json::to_string_pretty(&runs)?);
     }
-    let rows: Vec<Vec<String>> = runs
-        .iter()
-        .map(|run| {
-            vec![
-                run.id.clone(),
-                run.suite.clone(),
-                run.preset.to_string(),
-                run.started_at.clone(),
-                run.finished_at.as_ref().map_or("partial", |_| "finished").to_owned(),
-                format!("{} race(s)", run.races),
-                format!("{} samples", run.samples),
-            ]
-        })
-        .collect();
-    if rows.is_empty() { say("No run yet: `palio run` makes one.") } else { say(&table(&rows)) }
+    if runs.is_empty() {
+        return say("No run yet: `palio run` makes one.");
+    }
+    say(&listing::runs(&runs, columns()))
 }

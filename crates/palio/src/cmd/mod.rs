@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod setup;
 mod show;
+mod stable;
 mod verify;
 mod warden;
 mod whole_file;

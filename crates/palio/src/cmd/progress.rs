@@ -1,13 +1,20 @@
-//! What a person sees while contenders race: a bar on a terminal, a line for each block elsewhere.
+//! What a person sees while contenders race: a bar on a terminal, a line for each block elsewhere,
+//! and on both a line for each race that is over.
 
 use std::time::Duration;
 
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::note;
-use crate::record::{CellRecord, RaceRecord};
+use crate::record::{CellRecord, ContenderRecord, RaceRecord, RunRecord};
+use crate::report::live;
 use crate::runner::race::{Progress, Step};
-use crate::workload::settings_text;
+
+/// Widest and narrowest bar; below the latter there is none.
+const BAR: (usize, usize) = (24, 6);
+/// A contender that was ready sooner was not built, or not worth telling of.
+const TOLD: Duration = Duration::from_secs(1);
 
 /// Watches a run on standard error.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub(super) struct Watcher {
     bar: Option<ProgressBar>,
     /// The last line printed where there is no terminal.
     last_line: String,
+    /// How long it took to get the last contender ready.
+    took: Duration,
 }
 
 impl Watcher {
@@ -24,11 +33,11 @@ impl Watcher {
         // timed.
         let bar = (!quiet).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");
+            let style = ProgressStyle::with_template("{msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, last_line: String::new() }
+        Self { bar, last_line: String::new(), took: Duration::ZERO }
     }
 
     pub(super) fn finish(&self) {
@@ -36,52 +45,125 @@ impl Watcher {
             bar.finish_and_clear();
         }
     }
-}
 
-fn remaining_text(remaining: Duration) -> String {
-    let seconds = remaining.as_secs_f64().round() as u64;
-    if seconds < 60 {
-        format!("{seconds} s left")
-    } else {
-        format!("{} min {:02} s left", seconds / 60, seconds % 60)
+    /// A line that stays.
+    fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) if bar.is_hidden() => note(line),
+            Some(bar) => bar.println(line),
+            None => {}
+        }
     }
 }
 
-fn race_text(race: &RaceRecord) -> String {
-    format!("{} {} on {} thread(s)", race.workload, settings_text(&race.params), race.threads)
+/// Columns of standard error.
+fn width() -> usize {
+    Term::stderr().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}
+
+/// `text` behind a bar in `width` columns: the bar gives way first, then the end of the text.
+fn line(done: f64, text: &str, width: usize) -> String {
+    let (widest, narrowest) = BAR;
+    let length = text.chars().count();
+    let bar = width.saturating_sub(length + 1).min(widest);
+    if bar >= narrowest {
+        let full = ((bar as f64 * done) as usize).min(bar);
+        return format!("{}{} {text}", "█".repeat(full), "░".repeat(bar - full));
+    }
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end_matches([' ', '·']))
 }
 
 impl Progress for Watcher {
+    fn planned(&mut self, run: &RunRecord, order: &[usize]) {
+        if run.contenders.iter().any(|contender| !contender.is_asked()) {
+            self.tell(live::order_of_work(run, order, width()).trim_end());
+        }
+    }
+
+    fn readying(&mut self, contender: &ContenderRecord, (number, of): (usize, usize)) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() {
+            note(&format!("ready {number}/{of}: {}", contender.id));
+        } else {
+            let text = format!("{number}/{of} · getting {} ready", contender.id);
+            bar.set_message(line(0.0, &text, width()));
+            bar.tick();
+        }
+    }
+
+    fn readied(&mut self, contender: &ContenderRecord, took: Duration) {
+        self.took = took;
+        if let Some(reason) = &contender.absent {
+            self.tell(&format!("{} will not race: {reason}", contender.id));
+        }
+    }
+
+    fn piloted(&mut self, race: &RaceRecord, cell: &CellRecord) {
+        // Where nothing has to be built the race itself is told soon enough.
+        if self.took < TOLD {
+            return;
+        }
+        let built = format!("ready after {}", live::duration(self.took));
+        self.took = Duration::ZERO;
+        match live::preliminary(race, cell) {
+            Some(seen) => self.tell(&format!("{seen}, {built}")),
+            None => self.tell(&format!("{}: {built}", cell.label())),
+        }
+    }
+
     fn starting(&mut self, step: &Step<'_>) {
         let Some(bar) = &self.bar else { return };
         let stage = match step.block {
             None => "pilot".to_owned(),
             Some((block, of)) => format!("block {block}/{of}"),
         };
-        let (race, races) = step.race_number;
-        let left = remaining_text(step.remaining);
+        let left = live::duration(step.remaining);
+        let name = live::race_name(step.race);
         if bar.is_hidden() {
             // One line for the pilots and one for each block of a race: enough to follow in a log.
-            let line = format!("race {race}/{races} {} {stage}", race_text(step.race));
+            let (race, races) = step.race_number;
+            let line = format!("race {race}/{races} {name}, {stage}");
             if line != self.last_line {
-                note(&format!("{line}, {left}"));
+                note(&format!("{line}, {left} left"));
                 self.last_line = line;
             }
         } else {
-            bar.set_length(step.done.1);
-            bar.set_position(step.done.0);
-            bar.set_message(format!(
-                "{left} · {race}/{races} {} · {stage} · {}",
-                race_text(step.race),
-                step.cell.label()
-            ));
+            let (done, all) = step.done;
+            let text = format!("{done}/{all} · {left} · {} · {name} · {stage}", step.cell.label());
+            bar.set_message(line(done as f64 / all.max(1) as f64, &text, width()));
+            bar.tick();
         }
     }
 
     fn failed(&mut self, race: &RaceRecord, cell: &CellRecord) {
-        let Some(bar) = &self.bar else { return };
         let detail = cell.detail.as_deref().unwrap_or("it failed");
-        let line = format!("{} is out of {}: {detail}", cell.label(), race_text(race));
-        if bar.is_hidden() { note(&line) } else { bar.println(line) }
+        self.tell(&format!("{} is out of {}: {detail}", cell.label(), live::race_name(race)));
+    }
+
+    fn ended(&mut self, run: &RunRecord, race: usize, (number, of): (usize, usize)) {
+        if self.bar.is_some() {
+            self.tell(&format!("{number}/{of} · {}", live::result(run, race)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_gives_way_first_and_then_the_end_of_the_text() {
+        let text = "19/65 · 8 s · rayon · fib n=27, 2 threads · block 4/5";
+        assert_eq!(line(0.5, text, 120), format!("{}{} {text}", "█".repeat(12), "░".repeat(12)));
+        assert_eq!(line(0.0, text, 62), format!("{} {text}", "░".repeat(8)));
+        assert_eq!(line(0.5, text, 58), text);
+        assert_eq!(line(0.5, text, 20), "19/65 · 8 s · rayon…");
+        for width in 1..130 {
+            assert!(line(0.3, text, width).chars().count() <= width);
+        }
     }
 }

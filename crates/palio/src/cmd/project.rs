@@ -175,13 +175,19 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    fn name(&self) -> String {
+    /// The name under which it races.
+    pub(super) fn name(&self) -> String {
         self.unready().name()
+    }
+
+    /// Whether the user turned a knob of it.
+    pub(super) fn is_turned(&self) -> bool {
+        !self.knobs.is_empty()
     }
 
     /// The entrant before it is known whether it can race.
     pub(super) fn unready(&self) -> Entrant {
-        let ready = Err((Outcome::NotBuilt, "it was not built yet".to_owned()));
+        let ready = Err((Outcome::Pending, "it was not built yet".to_owned()));
         Entrant {
             contender: self.contender.clone(),
             ready,

@@ -12,17 +12,15 @@ use clap::Args;
 
 use super::progress::Watcher;
 use super::project::{Choice, Project, open_store_to_write};
+use super::stable::{self, Stalls};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, whole_file};
-use crate::contender::{Contender, Track};
 use crate::disturbance::RepeatRule;
 use crate::machine::{self, CpuClock};
 use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
-use crate::release::Release;
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
-use crate::runner::build::{self, Prober};
-use crate::runner::race::{self, End, timestamp};
+use crate::runner::race::{self, Course, End, timestamp};
 use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
 use crate::stats::{FloorGoal, MIN_FLOOR};
 use crate::store::{Lease, Store};
@@ -152,6 +150,8 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
     let mut store;
     let mut lease;
     let mut run;
+    let mut stable;
+    let mut is_stored;
     match &options.resume {
         Some(name) => {
             store = open_store_to_write(places)?;
@@ -161,7 +161,8 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
                 None => store.latest_unfinished()?,
             };
             run = store.load(&id)?;
-            check_unchanged(&project, &run, options.quiet, &interrupted)?;
+            stable = check_unchanged(&project, &run, options.quiet, &interrupted)?;
+            is_stored = true;
         }
         None => {
             // Bad input is refused before anything is built, and a database that cannot be written
@@ -169,8 +170,10 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
             let selection = Selection::of(&project, options)?;
             store = open_store_to_write(places)?;
             lease = Lease::take(store.path())?;
-            run = selection.prepare(options, &interrupted)?;
-            store.insert(&run)?;
+            stable = Stalls::new(selection.choices.clone(), &interrupted);
+            run = selection.lay_out(options)?;
+            stable.ready_turned(&mut run)?;
+            is_stored = false;
         }
     }
 
@@ -184,8 +187,21 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
              goes on once this is put right"
         )
     };
-    let end = race::race(&mut run, &mut store, &mut lease, &interrupted, &mut watcher);
+    let course = Course {
+        store: &mut store,
+        lease: &mut lease,
+        stable: &mut stable,
+        progress: &mut watcher,
+        interrupted: &interrupted,
+    };
+    let end = race::race(&mut run, &mut is_stored, course);
     watcher.finish();
+    if !is_stored {
+        // Nothing was measured, so there is nothing to keep.
+        end?;
+        interruption::check(&interrupted)?;
+        bail!("{}", nobody_can_race(&run.races));
+    }
     let end = end.map_err(stopped)?;
     if let (Some(before), Some(after)) = (clock, CpuClock::now()) {
         let own_s = children_cpu_s() + own_cpu_s() - cpu_before_s;
@@ -294,11 +310,17 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Builds the contenders and lays out the run.
-    fn prepare(&self, options: &Options, interrupted: &Arc<AtomicBool>) -> Result<RunRecord> {
-        let entrants = get_ready(&self.choices, options.quiet, interrupted)?;
-        let records = entrants.iter().map(record).collect();
+    /// Lays out the run by what the contenders claim; none of them is built yet.
+    fn lay_out(&self, options: &Options) -> Result<RunRecord> {
+        let entrants: Vec<Entrant> = self.choices.iter().map(Choice::unready).collect();
+        let mut records: Vec<ContenderRecord> = entrants.iter().map(stable::record).collect();
         let races = self.plan(entrants, options).races()?;
+        // Who is needed by no race is not built either.
+        for record in &mut records {
+            if !races.iter().any(|race| race.needs().any(|name| name == record.id)) {
+                record.absent = Some(no_race_for(&record.id, &races));
+            }
+        }
         if !races.iter().flat_map(|race| &race.cells).any(|cell| cell.outcome == Outcome::Pending) {
             bail!("{}", nobody_can_race(&races));
         }
@@ -386,6 +408,18 @@ impl<'a> Selection<'a> {
     }
 }
 
+/// Why a contender takes part in no race.
+fn no_race_for(contender: &str, races: &[RaceRecord]) -> String {
+    let mine = races.iter().flat_map(|race| &race.cells).filter(|cell| cell.contender == contender);
+    let mut reasons: Vec<&str> = mine.filter_map(|cell| cell.detail.as_deref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    match reasons[..] {
+        [reason] => reason.to_owned(),
+        _ => "takes part in none of these races".to_owned(),
+    }
+}
+
 /// Why no contender can race, and what would change that.
 fn nobody_can_race(races: &[RaceRecord]) -> String {
     let mut reasons: Vec<String> = Vec::new();
@@ -403,93 +437,20 @@ fn nobody_can_race(races: &[RaceRecord]) -> String {
     )
 }
 
-/// Builds and asks every contender, telling what takes time.
-fn get_ready(
-    choices: &[Choice],
-    quiet: bool,
-    interrupted: &Arc<AtomicBool>,
-) -> Result<Vec<Entrant>> {
-    let mut prober = Prober::new(Arc::clone(interrupted));
-    let mut entrants = Vec::new();
-    for (number, choice) in choices.iter().enumerate() {
-        if !quiet {
-            note(&format!(
-                "ready {}/{}: {}",
-                number + 1,
-                choices.len(),
-                choice.contender.id_and_release()
-            ));
-        }
-        let entrant = choice.ready(&mut prober, |_: &Contender, _| ());
-        // Before anything else, because what was interrupted looks like a failure.
-        interruption::check(interrupted)?;
-        let entrant = entrant?;
-        if let Err((_, reason)) = &entrant.ready
-            && !quiet
-        {
-            note(&format!("  it will not race: {reason}"));
-        }
-        entrants.push(entrant);
-    }
-    Ok(entrants)
-}
-
-fn record(entrant: &Entrant) -> ContenderRecord {
-    let contender = &entrant.contender;
-    let said = entrant.ready.as_ref().ok();
-    let release = contender.release.as_ref().map(|chosen| &chosen.release);
-    // The version of a working copy is that of the release before or after it.
-    let working_copy = match release {
-        Some(release @ Release::Path { .. }) => format!(" ({})", release.short()),
-        _ => String::new(),
-    };
-    ContenderRecord {
-        id: entrant.name(),
-        base: contender.id.clone(),
-        release: release.cloned(),
-        name: contender.name.clone(),
-        language: contender.language.clone(),
-        kind: contender.kind,
-        // A turned knob is tuning, whatever the file says.
-        track: if entrant.knobs.is_empty() { contender.track } else { Track::Tuned },
-        homepage: contender.homepage.clone(),
-        licence: contender.licence.clone(),
-        notes: notes(entrant),
-        runtime: said.map(|description| description.runtime.clone()),
-        version: said
-            .and_then(|description| description.version.clone())
-            .map(|version| version + &working_copy),
-        toolchain: said.map(|description| description.toolchain.clone()),
-        flags: said.map(|description| description.flags.clone()),
-        program: said.map(|_| build::program(contender)),
-        absent: entrant.ready.as_ref().err().map(|(_, reason)| reason.clone()),
-    }
-}
-
-/// What its file says, and who it is if its name does not tell.
-fn notes(entrant: &Entrant) -> Option<String> {
-    let named = entrant.alias.as_ref().map(|alias| {
-        let known = Entrant { alias: None, ..entrant.clone() }.name();
-        format!("Raced as {alias}: {known}.")
-    });
-    let notes: Vec<String> = named.into_iter().chain(entrant.contender.notes.clone()).collect();
-    (!notes.is_empty()).then(|| notes.join(" "))
-}
-
 /// Refuses to resume a run whose contenders have changed since it was measured.
 fn check_unchanged(
     project: &Project,
     run: &RunRecord,
     quiet: bool,
     interrupted: &Arc<AtomicBool>,
-) -> Result<()> {
+) -> Result<Stalls> {
     let id = &run.header.id;
     if run.header.finished_at.is_some() {
         bail!("the run {id} is finished: `palio report {id}` shows it");
     }
     if run.is_finished() {
         // It was killed between its last sample and its last word.
-        return Ok(());
+        return Ok(Stalls::new(Vec::new(), interrupted));
     }
     let here = machine::inspect(None).fingerprint;
     if here != run.header.machine.fingerprint {
@@ -504,6 +465,10 @@ fn check_unchanged(
         );
     }
     let ready = |contender: &&ContenderRecord| contender.absent.is_none();
+    let choice_of = |before: &ContenderRecord| {
+        let release = before.release.as_ref().map(|release| format!("@{}", release.choice()));
+        project.choose(&[before.base.clone() + &release.unwrap_or_default()])
+    };
     let mut pending = run
         .races
         .iter()
@@ -516,17 +481,29 @@ fn check_unchanged(
             cell.contender
         );
     }
+    let mut stalls = Stalls::new(Vec::new(), interrupted);
     for before in run.contenders.iter().filter(ready) {
-        let release = before.release.as_ref().map(|release| format!("@{}", release.choice()));
-        let choices = project.choose(&[before.base.clone() + &release.unwrap_or_default()])?;
-        let entrants = get_ready(&choices, quiet, interrupted)?;
-        let now = record(&entrants[0]);
-        if let Some(reason) = &now.absent {
-            bail!("the run {id} cannot be resumed: {} is not ready any more: {reason}", before.id);
-        }
+        let choice = choice_of(before)?.remove(0);
         // A run may come from elsewhere: no command of it is trusted, only those of the contenders
         // here.
-        let command = Some(shell_line(&entrants[0].contender.command));
+        let command = Some(shell_line(&choice.contender.command));
+        // Who has not been asked yet is asked when a race needs it.
+        let now = if before.is_asked() {
+            if !quiet {
+                note(&format!("ready: {}", before.id));
+            }
+            let now = stalls.ask(&choice)?;
+            if let Some(reason) = &now.absent {
+                bail!(
+                    "the run {id} cannot be resumed: {} is not ready any more: {reason}",
+                    before.id
+                );
+            }
+            now
+        } else {
+            before.clone()
+        };
+        stalls.add(&before.id, choice);
         let commands = run.races.iter().flat_map(|race| &race.cells).filter_map(|cell| {
             let pending = cell.contender == before.id && cell.outcome == Outcome::Pending;
             let arguments = cell.command.iter().position(|word| word == "--workload");
@@ -551,5 +528,5 @@ fn check_unchanged(
             );
         }
     }
-    Ok(())
+    Ok(stalls)
 }

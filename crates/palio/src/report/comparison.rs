@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::record::Outcome;
 use crate::record::RunRecord;
 use crate::report::model::{Entry, Interval, Race};
-use crate::report::summary;
-use crate::stats::{BlockTimes, EquivalenceMargin, RatioInterval};
+use crate::report::{needed, summary};
+use crate::stats::{BlockTimes, EquivalenceMargin, RatioInterval, Statistic};
 
 /// What changed between two runs.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +30,16 @@ pub struct Change {
     pub workload: String,
     pub threads: u32,
     pub contender: String,
+    /// `fib n=27 · 2 threads`.
+    #[serde(skip)]
+    pub race: String,
+    /// What is ranked of it in A and in B, in ns: the median, or the race's statistic. `None` where
+    /// it did not complete.
+    pub a_ns: Option<f64>,
+    pub b_ns: Option<f64>,
+    /// Whether these are times, and not counts.
+    #[serde(skip)]
+    pub is_time: bool,
     /// Time in B ÷ time in A, each divided by the anchor's time in its run if there is an anchor;
     /// `None` if it did not complete in both.
     pub ratio: Option<Interval>,
@@ -37,6 +47,9 @@ pub struct Change {
     pub noise_floor: Option<f64>,
     /// The verdict in a word, or why there is none.
     pub note: String,
+    /// About how many blocks of both runs would give a verdict, where there is none and some number
+    /// would.
+    pub blocks_needed: Option<usize>,
     /// It completed A and failed in B.
     #[serde(skip)]
     pub fails_now: bool,
@@ -217,9 +230,14 @@ fn change(
         workload: y.workload.clone(),
         threads: y.threads,
         contender: after.contender.clone(),
+        race: y.label(),
+        a_ns: before.value_ns.filter(|_| before.outcome == Outcome::Ok),
+        b_ns: after.value_ns.filter(|_| after.outcome == Outcome::Ok),
+        is_time: y.statistic.is_none_or(Statistic::is_time),
         ratio: None,
         noise_floor,
         note: String::new(),
+        blocks_needed: None,
         fails_now: before.outcome == Outcome::Ok && after.outcome.is_fault(),
     };
     if before.outcome != Outcome::Ok || after.outcome != Outcome::Ok {
@@ -271,6 +289,12 @@ fn change(
         }
         _ => "inconclusive".to_owned(),
     };
+    if change.note == "inconclusive" {
+        let floors = [x.noise_floor, y.noise_floor, before.noise_floor, after.noise_floor];
+        change.blocks_needed = change
+            .ratio
+            .and_then(|seen| needed::blocks(seen, ratio.blocks, floors.into_iter().flatten()));
+    }
     change
 }
 

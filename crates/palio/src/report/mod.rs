@@ -5,12 +5,16 @@
 //! numbers the same way everywhere, `view` answers the questions that all formats ask (who is shown
 //! in which order, what a race is called, what failed).
 
+pub mod cell;
 pub mod comparison;
+pub mod comparison_text;
 pub mod csv;
 pub mod headline;
 pub mod holm;
 pub mod html;
 pub mod json;
+pub mod listing;
+pub mod live;
 pub mod markdown;
 pub mod model;
 pub mod picture;
@@ -19,6 +23,8 @@ pub mod summary;
 pub mod terminal;
 
 mod cpu_sums;
+mod needed;
+mod paper;
 mod statistic;
 mod thinned;
 mod totals;

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use super::needed;
+use super::paper::{Cell, Ink, Paper, Table, wrap};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
 use crate::record::Outcome;
@@ -106,14 +108,18 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
         out.push('\n');
         let rows: Vec<Row> = ranked.iter().map(|entry| Row::new(race, entry)).collect();
         let detail = race.detail_head();
-        let wide = Table::wide(race.value_head(), &detail, &rows);
+        let verdict = race.verdict_head();
+        let wide = wide(race.value_head(), &verdict, &detail, &rows);
         if wide.width() <= paper.width {
             wide.write(out, paper)
         } else {
             stacked(out, paper, race, &rows)
         }
+        if let Some(needed) = needed::text(race) {
+            paper.prose(out, "", &needed);
+        }
     }
-    failures(out, paper, race);
+    failures(out, paper, report, race);
     out.push('\n');
 }
 
@@ -163,11 +169,40 @@ impl Row {
     }
 }
 
+/// One line a contender.
+fn wide<'a>(value: &'a str, verdict: &'a str, per_op: &'a str, rows: &[Row]) -> Table<'a> {
+    let has_variants = rows.iter().any(|row| !row.variant.is_empty());
+    let mut heads = vec!["rank", "contender"];
+    if has_variants {
+        heads.push("variant");
+    }
+    heads.extend(["ratio", "95 % interval", value, verdict]);
+    heads.extend([per_op, "spread", "CPU", "memory"]);
+    let left = if has_variants { vec![1, 2, 6] } else { vec![1, 5] };
+    let mut table = Table { heads, left, rows: Vec::new() };
+    for row in rows {
+        let (word, ink) = row.verdict();
+        let name = format!("{} {}", row.contender, row.version);
+        let mut cells = vec![Cell::plain(&row.rank), Cell::plain(&name)];
+        if has_variants {
+            cells.push(Cell::plain(&row.variant));
+        }
+        cells.extend([&row.ratio, &row.limits, &row.median].map(|text| Cell::plain(text)));
+        cells.push(Cell { text: word.into(), ink });
+        cells.extend(
+            [&row.per_op, &row.spread, &row.cpu, &row.memory].map(|text| Cell::plain(text)),
+        );
+        table.rows.push(cells);
+    }
+    table
+}
+
 /// Two lines a contender, for a terminal on which the table does not fit.
 fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
+    let verdict = race.verdict_head();
     let mut table =
-        Table::new(&["rank", "contender", "ratio", "95 % interval", race.value_head(), "verdict"]);
-    table.left = &[1, 5];
+        Table::new(&["rank", "contender", "ratio", "95 % interval", race.value_head(), &verdict]);
+    table.left = vec![1, 5];
     let mut notes = Vec::new();
     for row in rows {
         let (word, ink) = row.verdict();
@@ -186,6 +221,9 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
             row.memory
         ));
     }
+    if table.width() > paper.width {
+        *table.heads.last_mut().expect("there are heads") = "verdict";
+    }
     let _ = writeln!(
         out,
         "{}",
@@ -199,11 +237,17 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
     }
 }
 
-fn failures(out: &mut String, paper: Paper, race: &Race) {
+fn failures(out: &mut String, paper: Paper, report: &Report, race: &Race) {
+    // Who took part in no race at all is named once, below all of them.
+    let is_absent = |entry: &Entry| {
+        let known = report.contenders.iter().find(|known| known.id == entry.contender);
+        known.is_some_and(|known| known.absent.is_some())
+    };
     // What failed in the same way for the same reason is one line: six runtimes that cannot fork
     // need no six lines.
     let mut groups: Vec<(Outcome, String, Vec<String>, Option<&str>)> = Vec::new();
-    for entry in race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok) {
+    let shown = race.entries.iter().filter(|entry| entry.outcome != Outcome::Ok);
+    for entry in shown.filter(|entry| !is_absent(entry)) {
         let detail = printable(entry.detail.as_deref().unwrap_or_default());
         let same =
             |(outcome, text, _, stderr): &&mut (Outcome, String, Vec<String>, Option<&str>)| {
@@ -254,7 +298,7 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
         out.push('\n');
         let mut table =
             Table::new(&["contender", "geometric mean", "arithmetic mean", "completed"]);
-        table.left = &[0];
+        table.left = vec![0];
         for total in group {
             let mean = |x: Option<f64>| Cell::plain(&x.map_or(NONE.into(), units::ratio));
             table.rows.push(vec![
@@ -296,19 +340,21 @@ fn predictions(out: &mut String, paper: Paper, report: &Report) {
     out.push('\n');
 }
 
+/// Who took part in no race, once for all races and for all who have the same reason.
 fn absent(out: &mut String, paper: Paper, report: &Report) {
-    let mut any = false;
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for contender in &report.contenders {
-        let Some(why) = &contender.absent else { continue };
-        paper.hanging(
-            out,
-            "absent  ",
-            Ink::Faint,
-            &format!("{}: {}", contender.id, printable(why)),
-        );
-        any = true;
+        let Some(why) = contender.absent.as_deref() else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, ids)) => ids.push(&contender.id),
+            None => groups.push((why, vec![&contender.id])),
+        }
     }
-    if any {
+    for (why, ids) in &groups {
+        let text = format!("{}: {}", ids.join(", "), printable(why));
+        paper.hanging(out, "absent  ", Ink::Faint, &text);
+    }
+    if !groups.is_empty() {
         out.push('\n');
     }
 }
@@ -340,181 +386,5 @@ fn machine(out: &mut String, paper: Paper, report: &Report) {
 fn warnings(out: &mut String, paper: Paper, report: &Report) {
     for warning in &report.run.warnings {
         paper.hanging(out, "warning  ", Ink::Bad, &printable(warning));
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ink {
-    Plain,
-    Strong,
-    Faint,
-    Good,
-    Bad,
-}
-
-/// Where the text goes: so many columns, with colours or without.
-#[derive(Clone, Copy)]
-struct Paper {
-    width: usize,
-    color: bool,
-}
-
-impl Paper {
-    fn bare() -> Self {
-        Self { width: usize::MAX, color: false }
-    }
-
-    /// Everything that is shown passes here or through [`wrap`], and comes out as one clean line.
-    fn paint(self, ink: Ink, text: &str) -> String {
-        let text = one_line(text);
-        let code = match ink {
-            Ink::Strong => "1",
-            Ink::Faint => "2",
-            Ink::Good => "32",
-            Ink::Bad => "31",
-            Ink::Plain => return text,
-        };
-        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text }
-    }
-
-    /// Text broken at spaces, with `lead` before its first line and nothing before the others.
-    fn prose(self, out: &mut String, lead: &str, text: &str) {
-        for line in wrap(&format!("{lead}{text}"), self.width) {
-            let _ = writeln!(out, "{line}");
-        }
-    }
-
-    /// Text broken at spaces, all lines indented by the painted `lead` of the first.
-    fn hanging(self, out: &mut String, lead: &str, ink: Ink, text: &str) {
-        let indent = lead.chars().count();
-        for (i, line) in wrap(text, self.width - indent).iter().enumerate() {
-            let lead = if i == 0 { self.paint(ink, lead) } else { " ".repeat(indent) };
-            let _ = writeln!(out, "{lead}{line}");
-        }
-    }
-}
-
-fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
-}
-
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in one_line(text).split_whitespace() {
-        let last = lines.last_mut().expect("there is always a line");
-        let length = last.chars().count();
-        if length > 0 && length + 1 + word.chars().count() > width {
-            lines.push(word.into());
-        } else {
-            if length > 0 {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
-}
-
-struct Cell {
-    text: String,
-    ink: Ink,
-}
-
-impl Cell {
-    fn plain(text: &str) -> Self {
-        Self { text: one_line(text), ink: Ink::Plain }
-    }
-}
-
-struct Table<'a> {
-    heads: Vec<&'a str>,
-    /// Columns aligned to the left; the others hold numbers.
-    left: &'a [usize],
-    rows: Vec<Vec<Cell>>,
-}
-
-impl<'a> Table<'a> {
-    fn new(heads: &[&'a str]) -> Self {
-        Self { heads: heads.to_vec(), left: &[], rows: Vec::new() }
-    }
-
-    fn wide(value: &'a str, per_op: &'a str, rows: &[Row]) -> Self {
-        let has_variants = rows.iter().any(|row| !row.variant.is_empty());
-        let mut heads = vec!["rank", "contender"];
-        if has_variants {
-            heads.push("variant");
-        }
-        heads.extend(["ratio", "95 % interval", value, "verdict"]);
-        heads.extend([per_op, "spread", "CPU", "memory"]);
-        let left = if has_variants { &[1, 2, 6][..] } else { &[1, 5][..] };
-        let mut table = Self { heads, left, rows: Vec::new() };
-        for row in rows {
-            let (word, ink) = row.verdict();
-            let name = format!("{} {}", row.contender, row.version);
-            let mut cells = vec![Cell::plain(&row.rank), Cell::plain(&name)];
-            if has_variants {
-                cells.push(Cell::plain(&row.variant));
-            }
-            cells.extend([&row.ratio, &row.limits, &row.median].map(|text| Cell::plain(text)));
-            cells.push(Cell { text: word.into(), ink });
-            cells.extend(
-                [&row.per_op, &row.spread, &row.cpu, &row.memory].map(|text| Cell::plain(text)),
-            );
-            table.rows.push(cells);
-        }
-        table
-    }
-
-    fn head_cells(&self) -> Vec<Cell> {
-        self.heads.iter().map(|head| Cell::plain(head)).collect()
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.heads.iter().map(|head| head.chars().count()).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.text.chars().count());
-            }
-        }
-        widths
-    }
-
-    fn width(&self) -> usize {
-        let widths = self.widths();
-        widths.iter().sum::<usize>() + 2 * (widths.len() - 1)
-    }
-
-    fn line(&self, cells: &[Cell], paper: Paper) -> String {
-        let mut line = String::new();
-        for (i, (cell, width)) in cells.iter().zip(self.widths()).enumerate() {
-            let gap = " ".repeat(width - cell.text.chars().count());
-            let text = paper.paint(cell.ink, &cell.text);
-            let between = if i > 0 { "  " } else { "" };
-            if self.left.contains(&i) {
-                let _ = write!(line, "{between}{text}{gap}");
-            } else {
-                let _ = write!(line, "{between}{gap}{text}");
-            }
-        }
-        line
-    }
-
-    fn write(&self, out: &mut String, paper: Paper) {
-        let head = self.line(&self.head_cells(), Paper::bare());
-        let _ = writeln!(out, "{}", paper.paint(Ink::Faint, head.trim_end()));
-        for row in &self.rows {
-            let _ = writeln!(out, "{}", self.line(row, paper).trim_end());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_wrap_at_the_width_and_long_ones_stand_alone() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("a incomprehensible b", 5), ["a", "incomprehensible", "b"]);
     }
 }

@@ -321,6 +321,11 @@ impl Race {
         format!("{}{gap}{params} · {}", self.workload, self.threads_text())
     }
 
+    /// The head of the column of verdicts: what they are against.
+    pub(super) fn verdict_head(&self) -> String {
+        self.reference.as_ref().map_or("verdict".into(), |name| format!("against {name}"))
+    }
+
     /// What a reader must know of this race's conditions, each a sentence.
     pub(super) fn caveats(&self, report: &Report) -> Vec<String> {
         let machine = &report.run.machine;

@@ -1,5 +1,5 @@
-//! The race loop: pilots, then block after block; every invocation is stored before the next one
-//! starts.
+//! The race loop: what a race needs is built, then pilots, then block after block; every invocation
+//! is stored before the next one starts, and nothing is built while anything is raced.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,39 @@ use crate::contender::Kind;
 use crate::disturbance::Outside;
 use crate::machine::CpuClock;
 use crate::plan::{self, block_order};
-use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord, RunRecord};
+use crate::record::{
+    CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
+};
 use crate::runner::{children_cpu_s, forks, invocation, own_cpu_s, schedule};
 use crate::store::{Lease, Store};
 
+/// Where contenders come from: builds them, and asks them who they are.
+pub trait Stable {
+    /// What became of a contender; `None` if the user interrupted.
+    ///
+    /// # Errors
+    /// It cannot be raced as the user asked for it.
+    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>>;
+    /// About how long it takes to build a contender, beside others.
+    fn cost(&self, contender: &str) -> u32;
+}
+
 /// The events that the loop reports to its watcher.
 pub trait Progress {
+    /// The order of work: races of the run.
+    fn planned(&mut self, run: &RunRecord, order: &[usize]);
+    /// A contender is about to be built, unless it is up to date: the first, second ... of so many.
+    fn readying(&mut self, contender: &ContenderRecord, number: (usize, usize));
+    /// A contender is ready to race, or `absent`, after so long.
+    fn readied(&mut self, contender: &ContenderRecord, took: Duration);
+    /// A pilot came through; a race may have to wait for other contenders yet.
+    fn piloted(&mut self, race: &RaceRecord, cell: &CellRecord);
     /// An invocation is about to start.
     fn starting(&mut self, step: &Step<'_>);
     /// A contender failed and takes no further part in this race.
     fn failed(&mut self, race: &RaceRecord, cell: &CellRecord);
+    /// A race is over, the first, second ... of so many.
+    fn ended(&mut self, run: &RunRecord, race: usize, number: (usize, usize));
 }
 
 /// Where the run stands.
@@ -50,22 +73,44 @@ pub fn timestamp() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Races whatever of `run` has not been raced yet.
+/// What a run is raced with.
+#[expect(missing_debug_implementations, reason = "a bundle of borrows, taken apart at once")]
+pub struct Course<'a> {
+    pub store: &'a mut Store,
+    pub lease: &'a mut Lease,
+    pub stable: &'a mut dyn Stable,
+    pub progress: &'a mut dyn Progress,
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Races whatever of `run` has not been raced yet, and puts it into the store before its first
+/// invocation, unless it `is_stored`.
 ///
 /// # Errors
-/// The store or the lease cannot be written. What was stored before stays.
-pub fn race(
-    run: &mut RunRecord,
-    store: &mut Store,
-    lease: &mut Lease,
-    interrupted: &AtomicBool,
-    progress: &mut dyn Progress,
-) -> Result<End> {
+/// The store or the lease cannot be written, or a contender cannot be raced as the user asked for
+/// it. What was stored before stays.
+pub fn race(run: &mut RunRecord, is_stored: &mut bool, course: Course<'_>) -> Result<End> {
+    let Course { store, lease, stable, progress, interrupted } = course;
     let mut clock = Estimate::new(run);
-    for index in 0..run.races.len() {
-        let mut race =
-            RaceLoop { run, index, store, lease, interrupted, progress, clock: &mut clock };
-        if race.pilots()? == End::Interrupted || race.blocks()? == End::Interrupted {
+    let order = plan::work_order(&run.races, |contender| stable.cost(contender));
+    progress.planned(run, &order);
+    let races = order.len();
+    for (place, index) in (1..).zip(order) {
+        let number = (place, races);
+        let clock = &mut clock;
+        let mut race = RaceLoop {
+            run,
+            is_stored,
+            index,
+            number,
+            store,
+            lease,
+            stable,
+            interrupted,
+            progress,
+            clock,
+        };
+        if race.run()? == End::Interrupted {
             return Ok(End::Interrupted);
         }
     }
@@ -74,8 +119,11 @@ pub fn race(
 
 struct RaceLoop<'a> {
     run: &'a mut RunRecord,
+    is_stored: &'a mut bool,
     index: usize,
+    number: (usize, usize),
     store: &'a mut Store,
+    stable: &'a mut dyn Stable,
     lease: &'a mut Lease,
     interrupted: &'a AtomicBool,
     progress: &'a mut dyn Progress,
@@ -83,12 +131,84 @@ struct RaceLoop<'a> {
 }
 
 impl RaceLoop<'_> {
+    fn run(&mut self) -> Result<End> {
+        let cells = &self.run.races[self.index].cells;
+        if cells.iter().all(|cell| cell.outcome != Outcome::Pending) {
+            return Ok(End::Finished);
+        }
+        if self.pilots()? == End::Interrupted {
+            return Ok(End::Interrupted);
+        }
+        // Nobody was there, here or before: nothing was measured, so that nothing is kept.
+        if !*self.is_stored {
+            return Ok(End::Finished);
+        }
+        for cell in 0..self.run.races[self.index].cells.len() {
+            if self.count_forks(cell)? == End::Interrupted {
+                return Ok(End::Interrupted);
+            }
+        }
+        self.agree()?;
+        if self.blocks()? == End::Interrupted {
+            return Ok(End::Interrupted);
+        }
+        let cells = &self.run.races[self.index].cells;
+        if cells.iter().any(|cell| !cell.invocations.is_empty()) {
+            self.progress.ended(self.run, self.index, self.number);
+        }
+        Ok(End::Finished)
+    }
+
+    /// Gets those ready that the race needs, those first that are built soonest, and runs the pilot
+    /// of each as soon as it is.
     fn pilots(&mut self) -> Result<End> {
+        let needs: Vec<&str> = self.run.races[self.index].needs().collect();
+        let is_needed = |at: &usize| needs.contains(&self.run.contenders[*at].id.as_str());
+        let mut order: Vec<usize> = (0..self.run.contenders.len()).filter(is_needed).collect();
+        order.sort_by_key(|&at| self.stable.cost(&self.run.contenders[at].id));
+        for at in order {
+            if self.ready(at)? == End::Interrupted || self.pilots_of(at)? == End::Interrupted {
+                return Ok(End::Interrupted);
+            }
+        }
+        Ok(End::Finished)
+    }
+
+    fn ready(&mut self, at: usize) -> Result<End> {
+        let known = &self.run.contenders[at];
+        if known.is_asked() {
+            return Ok(End::Finished);
+        }
+        let asked = self.run.contenders.iter().filter(|known| known.is_asked()).count();
+        self.progress.readying(known, (asked + 1, self.run.contenders.len()));
+        let start = Instant::now();
+        let Some(record) = self.stable.ready(known)? else { return Ok(End::Interrupted) };
+        self.progress.readied(&record, start.elapsed());
+        let mut changed = Vec::new();
+        if let Some(reason) = &record.absent {
+            for (race, other) in self.run.races.iter_mut().enumerate() {
+                let cells = plan::withdraw(other, &record.id, reason);
+                changed.extend(cells.into_iter().map(|cell| (race, cell)));
+            }
+        }
+        self.run.contenders[at] = record;
+        if *self.is_stored {
+            self.store.update_contenders(self.run, &changed)?;
+        }
+        Ok(End::Finished)
+    }
+
+    fn pilots_of(&mut self, contender: usize) -> Result<End> {
         for cell in 0..self.run.races[self.index].cells.len() {
             let record = &self.run.races[self.index].cells[cell];
             let is_done = record.schedule.is_some() || schedule::pace_ns(record).is_some();
-            if record.shadow || record.outcome != Outcome::Pending || is_done {
+            let is_other = record.contender != self.run.contenders[contender].id;
+            if is_other || record.shadow || record.outcome != Outcome::Pending || is_done {
                 continue;
+            }
+            if !*self.is_stored {
+                self.store.insert(self.run)?;
+                *self.is_stored = true;
             }
             if self.interrupted.load(Ordering::Relaxed) {
                 return Ok(End::Interrupted);
@@ -111,13 +231,11 @@ impl RaceLoop<'_> {
             if self.keep(cell, salt, (None, 0), result)? == End::Interrupted {
                 return Ok(End::Interrupted);
             }
-        }
-        for cell in 0..self.run.races[self.index].cells.len() {
-            if self.count_forks(cell)? == End::Interrupted {
-                return Ok(End::Interrupted);
+            let race = &self.run.races[self.index];
+            if race.cells[cell].outcome == Outcome::Pending {
+                self.progress.piloted(race, &race.cells[cell]);
             }
         }
-        self.agree()?;
         Ok(End::Finished)
     }
 
@@ -358,7 +476,7 @@ impl RaceLoop<'_> {
         self.progress.starting(&Step {
             race,
             cell: &race.cells[cell],
-            race_number: (self.index + 1, self.run.races.len()),
+            race_number: self.number,
             block,
             done: (done, all),
             remaining,

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::runner::tree;
 use crate::runner::warden::{ACCOUNTS, Account};
@@ -47,18 +49,16 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     // Another name than Palio's: who kills all that is called so leaves it to do its work.
     let _ = prctl::set_name(c"race-warden");
     prctl::set_child_subreaper(true).map_err(fail("be a subreaper"))?;
-    // Before it is known that Palio still lives: from here on its death is a signal.
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        signals.add(signal);
-    }
-    signals.thread_block().map_err(fail("block signals"))?;
+    // Before it is known that Palio still lives: from here on its death is a signal. Signals are
+    // caught and not blocked, because a command would inherit the mask, and cmake waits for ever
+    // for a SIGCHLD that is blocked; what is caught is the default again in a new program.
+    let mut signals = Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| format!("cannot listen to signals: {error}"))?;
     prctl::set_pdeathsig(Signal::SIGTERM).map_err(fail("ask for Palio's death"))?;
     if u64::try_from(getppid().as_raw()) != Ok(parent) {
         return Err("Palio has ended already".into());
     }
-    // In a group of its own: what it sends to its group does not reach the warden. Its signal
-    // mask is empty again, which is the standard library's doing.
+    // In a group of its own: what it sends to its group does not reach the warden.
     let child = Command::new(&program)
         .args(args)
         .process_group(0)
@@ -70,21 +70,20 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
         let _ = dup2_stdin(&null);
         let _ = dup2_stdout(&null);
     }
-    let ended = wait(command, &signals, Duration::from_millis(grace));
+    let ended = wait(command, &mut signals, Duration::from_millis(grace));
     let left_behind = end_the_rest();
     let account = (account == ACCOUNTS).then(|| account_of(left_behind as u64));
     Ok(Watched { account, ended })
 }
 
 /// Waits until the command has ended, or until the warden is asked to end it and has done so.
-fn wait(command: Pid, signals: &SigSet, grace: Duration) -> Ended {
+fn wait(command: Pid, signals: &mut Signals, grace: Duration) -> Ended {
     loop {
         if let Some(status) = reap(command) {
             return Some(status);
         }
-        match signals.wait() {
-            Ok(Signal::SIGCHLD) | Err(_) => {}
-            Ok(_) => break,
+        if signals.wait().any(|signal| signal != SIGCHLD) {
+            break;
         }
     }
     if !grace.is_zero() {
@@ -156,9 +155,6 @@ impl Watched {
             Some(WaitStatus::Signaled(_, signal, _)) => {
                 // The command has left a core file if one was wanted.
                 let _ = prctl::set_dumpable(false);
-                let mut only = SigSet::empty();
-                only.add(signal);
-                let _ = only.thread_unblock();
                 let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
                 // It comes to this if the signal ends nothing, and the command was ended by it.
                 ExitCode::FAILURE

@@ -1,7 +1,7 @@
 //! The noise floor: what a race shows between a contender and itself.
 
 use super::blocks::BlockTimes;
-use super::ratio::RatioInterval;
+use super::ratio::{MIN_BLOCKS, RatioInterval};
 
 /// Smallest noise floor ever claimed, whatever the A/A comparison says.
 ///
@@ -101,6 +101,29 @@ impl NoiseFloor {
         self.side(ratio).is_some()
     }
 
+    /// About how many blocks would make `ratio` stand out of the noise, if both it and the A/A
+    /// comparison stay where they are and their intervals narrow with the square root of the
+    /// number of blocks. `None` if it stands out already, or if no number would do: it is no
+    /// farther from 1 than the A/A estimate, or there is none.
+    ///
+    /// It is a plan and no promise; below [`MIN_BLOCKS`] it is the least number of blocks that
+    /// gives any verdict.
+    #[must_use]
+    pub fn blocks_needed(&self, ratio: &RatioInterval) -> Option<usize> {
+        let distance = ratio.point.ln().abs();
+        let gap = distance - self.bias.ln();
+        if self.a_a.is_none() || self.clears(ratio) || gap.is_nan() || gap <= ROUNDING {
+            return None;
+        }
+        if ratio.blocks < MIN_BLOCKS {
+            return Some(MIN_BLOCKS);
+        }
+        let near = if ratio.point > 1.0 { ratio.point / ratio.lo } else { ratio.hi / ratio.point };
+        let width = near.ln().max(self.ratio.ln() - self.bias.ln());
+        let needed = (ratio.blocks as f64 * (width / gap).powi(2) - ROUNDING).ceil();
+        needed.is_finite().then(|| (needed as usize).max(ratio.blocks + 1))
+    }
+
     pub(super) fn side(&self, ratio: &RatioInterval) -> Option<Side> {
         if self.is_below(ratio) {
             Some(Side::Slower)
@@ -161,6 +184,21 @@ mod tests {
             assert_eq!((both.ratio, both.bias), (1.20, 1.04));
         }
         assert_eq!(a.with(&NoiseFloor::unknown()).ratio(), f64::INFINITY);
+    }
+
+    #[test]
+    fn blocks_are_needed_where_a_verdict_can_come() {
+        let floor = NoiseFloor { ratio: 1.05, bias: 1.02, a_a: Some(ratio(1.02, 0.99, 1.05)) };
+        let few = RatioInterval { point: 31.0, lo: 0.0, hi: f64::INFINITY, blocks: 2 };
+        assert_eq!(floor.blocks_needed(&few), Some(MIN_BLOCKS));
+        // It reaches down to 1, and must be half as wide: four times the blocks.
+        let point = 1.02_f64 * 1.02;
+        let wide = ratio(point, point / (1.02 * 1.02), 1.2);
+        assert_eq!(NoiseFloor { ratio: 1.02, ..floor }.blocks_needed(&wide), Some(60));
+        assert_eq!(floor.blocks_needed(&ratio(1.3, 1.2, 1.4)), None, "it stands out already");
+        assert_eq!(floor.blocks_needed(&ratio(0.99, 0.9, 1.1)), None, "closer than the A/A point");
+        assert_eq!(NoiseFloor::unknown().blocks_needed(&ratio(9.0, 0.9, 99.0)), None);
+        assert_eq!(floor.blocks_needed(&wide.inverse()), floor.blocks_needed(&wide));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod incoming;
 mod lease;
 mod migrations;
 mod reading;
+mod runs;
 mod to_read;
 
 use std::path::{Path, PathBuf};
@@ -17,27 +18,15 @@ use serde::de::DeserializeOwned;
 
 pub use bundle::{export, export_packed, schema as bundle_schema};
 pub use lease::Lease;
+pub use runs::RunSummary;
 
 use crate::record::{CellRecord, Header, InvocationRecord, RaceRecord, RunRecord, SampleRecord};
-use crate::workload::Preset;
 
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-}
-
-/// One line of `palio list runs`.
-#[derive(Clone, Debug, Serialize)]
-pub struct RunSummary {
-    pub id: String,
-    pub suite: String,
-    pub preset: Preset,
-    pub started_at: String,
-    pub finished_at: Option<String>,
-    pub races: u32,
-    pub samples: u64,
 }
 
 /// Where runs are kept by default: the user's data directory.
@@ -210,10 +199,26 @@ impl Store {
     /// # Errors
     /// The database cannot be written.
     pub fn update_race(&mut self, run: &str, race: usize, record: &RaceRecord) -> Result<()> {
-        let description = RaceRecord { cells: Vec::new(), ..record.clone() };
-        self.write("a block", |transaction| {
-            let sql = "UPDATE race SET description = ?3 WHERE run = ?1 AND position = ?2";
-            transaction.execute(sql, params![run, i64::try_from(race)?, json(&description)?])?;
+        self.write("a block", |transaction| update_race(transaction, run, race, record))
+    }
+
+    /// Stores what became known of the contenders of a run, and what that means for these cells
+    /// (race and cell) and their races.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub fn update_contenders(&mut self, run: &RunRecord, cells: &[(usize, usize)]) -> Result<()> {
+        let id = &run.header.id;
+        self.write("who races", |transaction| {
+            let contenders = json(&run.contenders)?;
+            let sql = "UPDATE run SET contenders = ?2 WHERE id = ?1";
+            transaction.execute(sql, params![id, contenders])?;
+            for &(race, cell) in cells {
+                let record = &run.races[race];
+                let cell_id = cell_id(transaction, id, race, cell)?;
+                update_cell(transaction, cell_id, &record.cells[cell])?;
+                update_race(transaction, id, race, record)?;
+            }
             Ok(())
         })
     }
@@ -229,38 +234,6 @@ impl Store {
                 format!("cannot store the end of the run in {}", self.path.display())
             })?;
         Ok(())
-    }
-
-    /// All runs, newest first.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn runs(&self) -> Result<Vec<RunSummary>> {
-        let mut statement = self.connection.prepare(
-            "SELECT run.header,
-                    (SELECT count(*) FROM race WHERE race.run = run.id),
-                    (SELECT count(*) FROM race JOIN cell ON cell.race = race.id
-                        JOIN invocation ON invocation.cell = cell.id
-                        JOIN sample ON sample.invocation = invocation.id WHERE race.run = run.id)
-             FROM run ORDER BY run.rowid DESC",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, i64>(2)?))
-        })?;
-        rows.map(|row| {
-            let (header, races, samples) = row?;
-            let header: Header = from_json(&header)?;
-            Ok(RunSummary {
-                id: header.id,
-                suite: header.suite,
-                preset: header.preset,
-                started_at: header.started_at,
-                finished_at: header.finished_at,
-                races,
-                samples: samples.unsigned_abs(),
-            })
-        })
-        .collect()
     }
 
     /// The id that `name` means: an id, an unambiguous beginning of one, or `latest`.
@@ -377,6 +350,18 @@ fn insert_race(
     Ok(transaction.last_insert_rowid())
 }
 
+fn update_race(
+    transaction: &Transaction<'_>,
+    run: &str,
+    race: usize,
+    record: &RaceRecord,
+) -> Result<()> {
+    let description = RaceRecord { cells: Vec::new(), ..record.clone() };
+    let sql = "UPDATE race SET description = ?3 WHERE run = ?1 AND position = ?2";
+    transaction.execute(sql, params![run, i64::try_from(race)?, json(&description)?])?;
+    Ok(())
+}
+
 fn insert_cell(
     transaction: &Transaction<'_>,
     race_id: i64,
@@ -405,7 +390,7 @@ fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -
     transaction
         .prepare_cached(
             "UPDATE cell SET outcome = ?2, detail = ?3, stderr = ?4, warm_ups = ?5, samples = ?6, batch = ?7,
-                             forks = ?8
+                             forks = ?8, contender = ?9, variant = ?10, command = ?11
              WHERE id = ?1",
         )?
         .execute(params![
@@ -416,7 +401,10 @@ fn update_cell(transaction: &Transaction<'_>, cell_id: i64, cell: &CellRecord) -
             cell.schedule.map(|s| s.warm_ups),
             cell.schedule.map(|s| s.samples),
             cell.schedule.map(|s| s.batch),
-            cell.forks.as_ref().map(json).transpose()?
+            cell.forks.as_ref().map(json).transpose()?,
+            cell.contender,
+            json(&cell.variant)?,
+            json(&cell.command)?
         ])?;
     Ok(())
 }

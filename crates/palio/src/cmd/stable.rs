@@ -1,0 +1,135 @@
+//! Contenders as a run needs them: built, and asked who they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result};
+
+use super::interruption::{self, Interrupted};
+use super::project::Choice;
+use crate::contender::Track;
+use crate::plan::Entrant;
+use crate::record::{ContenderRecord, Outcome, RunRecord};
+use crate::release::Release;
+use crate::runner::build::{self, Prober};
+use crate::runner::race::Stable;
+
+/// The contenders that a user chose, each under the name by which it races.
+#[derive(Debug)]
+pub(super) struct Stalls {
+    choices: BTreeMap<String, Choice>,
+    prober: Prober,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Stalls {
+    pub(super) fn new(choices: Vec<Choice>, interrupted: &Arc<AtomicBool>) -> Self {
+        Self {
+            choices: choices.into_iter().map(|choice| (choice.name(), choice)).collect(),
+            prober: Prober::new(Arc::clone(interrupted)),
+            interrupted: Arc::clone(interrupted),
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &str, choice: Choice) {
+        self.choices.insert(name.to_owned(), choice);
+    }
+
+    /// Gets those ready whose knobs the user turned: a knob that a contender does not have is to be
+    /// refused before anything is raced.
+    pub(super) fn ready_turned(&mut self, run: &mut RunRecord) -> Result<()> {
+        for at in 0..run.contenders.len() {
+            let known = &run.contenders[at];
+            let is_turned = self.choices.get(&known.id).is_some_and(Choice::is_turned);
+            if !is_turned || known.is_asked() {
+                continue;
+            }
+            let choice = self.choices[&known.id].clone();
+            let record = self.ask(&choice)?;
+            if let Some(reason) = &record.absent {
+                for race in &mut run.races {
+                    crate::plan::withdraw(race, &record.id, reason);
+                }
+            }
+            run.contenders[at] = record;
+        }
+        Ok(())
+    }
+
+    /// Builds a contender and asks who it is.
+    pub(super) fn ask(&mut self, choice: &Choice) -> Result<ContenderRecord> {
+        let entrant = choice.ready(&mut self.prober, |_, _| ());
+        // Before anything else, because what was interrupted looks like a failure.
+        interruption::check(&self.interrupted)?;
+        Ok(record(&entrant?))
+    }
+}
+
+impl Stable for Stalls {
+    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>> {
+        let choice = self.choices.get(&contender.id).cloned();
+        let choice = choice.with_context(|| format!("there is no contender {}", contender.id))?;
+        match self.ask(&choice) {
+            // A run that goes on may know it under another name.
+            Ok(record) => Ok(Some(ContenderRecord {
+                id: contender.id.clone(),
+                track: contender.track,
+                notes: contender.notes.clone(),
+                ..record
+            })),
+            Err(error) if error.is::<Interrupted>() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn cost(&self, contender: &str) -> u32 {
+        self.choices.get(contender).map_or(0, |choice| choice.contender.build_seconds)
+    }
+}
+
+/// What a run keeps of a contender.
+pub(super) fn record(entrant: &Entrant) -> ContenderRecord {
+    let contender = &entrant.contender;
+    let said = entrant.ready.as_ref().ok();
+    let release = contender.release.as_ref().map(|chosen| &chosen.release);
+    // The version of a working copy is that of the release before or after it.
+    let working_copy = match release {
+        Some(release @ Release::Path { .. }) => format!(" ({})", release.short()),
+        _ => String::new(),
+    };
+    ContenderRecord {
+        id: entrant.name(),
+        base: contender.id.clone(),
+        release: release.cloned(),
+        name: contender.name.clone(),
+        language: contender.language.clone(),
+        kind: contender.kind,
+        // A turned knob is tuning, whatever the file says.
+        track: if entrant.knobs.is_empty() { contender.track } else { Track::Tuned },
+        homepage: contender.homepage.clone(),
+        licence: contender.licence.clone(),
+        notes: notes(entrant),
+        runtime: said.map(|description| description.runtime.clone()),
+        version: said
+            .and_then(|description| description.version.clone())
+            .map(|version| version + &working_copy),
+        toolchain: said.map(|description| description.toolchain.clone()),
+        flags: said.map(|description| description.flags.clone()),
+        program: said.map(|_| build::program(contender)),
+        absent: match &entrant.ready {
+            Err((outcome, reason)) if *outcome != Outcome::Pending => Some(reason.clone()),
+            _ => None,
+        },
+    }
+}
+
+/// What its file says, and who it is if its name does not tell.
+fn notes(entrant: &Entrant) -> Option<String> {
+    let named = entrant.alias.as_ref().map(|alias| {
+        let known = Entrant { alias: None, ..entrant.clone() }.name();
+        format!("Raced as {alias}: {known}.")
+    });
+    let notes: Vec<String> = named.into_iter().chain(entrant.contender.notes.clone()).collect();
+    (!notes.is_empty()).then(|| notes.join(" "))
+}

@@ -1,0 +1,67 @@
+//! What is needed first is built first, and raced before anything else is built.
+
+mod support;
+
+use support::{Fake, Project, entry};
+
+/// A build that takes `seconds` by its own account, and notes when it is done.
+fn built(project: &Project, id: &str, seconds: u32) -> Fake {
+    let order = project.path("state/order");
+    let note = format!("echo build-{id} >> {}", order.display());
+    Fake::new(id)
+        .toml(&format!("[build]\ncommands = [[\"sh\", \"-c\", {note:?}]]\nseconds = {seconds}\n"))
+}
+
+#[test]
+fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
+    let project = Project::new();
+    let dear = built(&project, "dear", 30);
+    let cheap = built(&project, "cheap", 2);
+    let project = project.with(dear).with(cheap);
+    let run = project.race().run().exits(0);
+    assert_eq!(project.starts()[..4], ["build-cheap", "cheap", "build-dear", "dear"]);
+    run.complains(&["first cheap, dear: echo", "1/1 · echo n=10, 1 thread"]);
+}
+
+#[test]
+fn a_race_is_over_before_what_it_does_not_need_is_built() {
+    let project = Project::new();
+    let late = built(&project, "late", 1).fault("describe-workload:else");
+    let project = project.with(Fake::new("good")).with(late);
+    let toml = project.read("contenders/rust/late/contender.toml");
+    let other = toml.replace("workloads = [\"echo\"", "workloads = [\"else\"");
+    project.write("contenders/rust/late/contender.toml", &other);
+    let args = ["run", "--blocks", "2", "--budget", "5", "--warm-up", "0", "--json"];
+    let report = project.palio(&args).run().exits(0);
+    // A pilot of `good`, with its shadow two processes in each of two blocks, and its pilot in the
+    // next race.
+    let starts = project.starts();
+    let before = starts.iter().position(|name| name == "build-late");
+    assert_eq!(before, Some(6), "{starts:?}");
+    report.complains(&["1/2 · echo", "2/2 · tally", "then  + late: tally"]);
+}
+
+#[test]
+fn the_reference_gives_way_if_it_cannot_be_built() {
+    let project = Project::new().with(Fake::new("good"));
+    let broken = "[build]\ncommands = [[\"false\"]]\nseconds = 50\n";
+    let project = project.with(Fake::new("go").toml(broken)).with(Fake::new("other"));
+    let report = project.race().set("--blocks", "5").run().exits(0).json();
+    assert_eq!(report["races"][0]["reference"], "good");
+    assert!(report["races"][0]["noise_floor"]["ratio"].is_f64(), "{}", report["races"][0]);
+    assert_eq!(entry(&report, "go")["outcome"], "not-built");
+    // What is stored is what was raced.
+    assert_eq!(project.report("latest")["races"][0]["reference"], "good");
+}
+
+#[test]
+fn who_runs_none_of_the_workloads_is_not_built() {
+    let project = Project::new().with(Fake::new("good"));
+    let idle = built(&project, "idle", 1).fault("describe-workload:else");
+    let project = project.with(idle);
+    let toml = project.read("contenders/rust/idle/contender.toml");
+    let other = toml.replace("workloads = [\"echo\"", "workloads = [\"else\"");
+    project.write("contenders/rust/idle/contender.toml", &other);
+    project.race().run().exits(0);
+    assert!(!project.starts().contains(&"build-idle".to_owned()));
+}

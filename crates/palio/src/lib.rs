@@ -2,6 +2,7 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+pub mod allocator;
 pub mod clock;
 pub mod cmd;
 pub mod contender;

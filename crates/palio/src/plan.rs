@@ -115,6 +115,13 @@ impl Plan<'_> {
         let able = |name: &str| {
             cells.iter().any(|cell| cell.contender == name && cell.outcome == Outcome::Pending)
         };
+        // With another allocator for all, variants stand in for those that readers know.
+        let variant_of = |base: &str| {
+            let of_base = |entrant: &&Entrant| {
+                entrant.contender.base == base && entrant.contender.variant.is_some()
+            };
+            self.entrants.iter().filter(of_base).map(Entrant::name).find(|name| able(name))
+        };
         let preferred = REFERENCES
             .iter()
             .filter(|(model, _)| *model == workload.model)
@@ -123,9 +130,10 @@ impl Plan<'_> {
             .reference
             .as_deref()
             .into_iter()
-            .chain(preferred.copied())
+            .chain(preferred.clone().copied())
             .find(|name| able(name))
             .map(str::to_owned)
+            .or_else(|| preferred.copied().find_map(variant_of))
             .or_else(|| {
                 cells
                     .iter()

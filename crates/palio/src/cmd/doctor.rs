@@ -9,6 +9,7 @@ use clap::Args;
 use super::project::{Project, database};
 use super::{Places, say};
 use crate::machine;
+use crate::plan::takes_part_by_default;
 use crate::runner::build::{Prober, is_left_out, missing_text};
 use crate::runner::libc_version;
 
@@ -70,7 +71,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let mut packages = BTreeSet::new();
     for (contender, missing) in absent {
         say(&format!("  {:<22} {}", contender.id, missing_text(missing)))?;
-        if !is_left_out(missing) {
+        // What races only by name is installed by name.
+        if takes_part_by_default(contender) && !is_left_out(missing) {
             packages
                 .extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));
         }

@@ -1,6 +1,8 @@
 # What is the same for every C++ contender: standard, optimisation, and the flags that --describe reports.
 #
 # palio_contender(NAME SOURCE... LINK LIBRARY... [STANDARD 23]) makes the executable NAME from one contender's sources.
+# A variant is called as its first feature: -DPALIO_FEATURES=mimalloc is the variant mimalloc.
+# palio_has(FEATURE RESULT) says whether FEATURE is among the variant's, which -DPALIO_FEATURES=a,b names.
 # palio_find(PACKAGE VERSION) finds a library that the user installed, where the environment says now.
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -21,6 +23,42 @@ function(palio_find package version)
     endif()
 endfunction()
 
+string(REPLACE "," ";" PALIO_FEATURE_LIST "${PALIO_FEATURES}")
+
+function(palio_has feature result)
+    set(${result} FALSE PARENT_SCOPE)
+    if(feature IN_LIST PALIO_FEATURE_LIST)
+        set(${result} TRUE PARENT_SCOPE)
+    endif()
+endfunction()
+
+# The library whose malloc takes the place of the system's, if the variant has one. The linker must keep it, though
+# nothing in the contender names it, and it must come before the C library: both hold for the first one on the line.
+function(palio_allocator result)
+    set(${result} "" PARENT_SCOPE)
+    palio_has(mimalloc is_mimalloc)
+    if(is_mimalloc)
+        unset(mimalloc_DIR CACHE)
+        find_package(mimalloc CONFIG QUIET)
+        if(NOT TARGET mimalloc)
+            message(FATAL_ERROR
+                "${PROJECT_NAME}: mimalloc was not found. On Debian: apt install libmimalloc-dev. "
+                "Elsewhere: https://github.com/microsoft/mimalloc, and name its prefix in CMAKE_PREFIX_PATH.")
+        endif()
+        set(${result} mimalloc PARENT_SCOPE)
+    endif()
+    palio_has(tcmalloc is_tcmalloc)
+    if(is_tcmalloc)
+        find_library(TCMALLOC NAMES tcmalloc)
+        if(NOT TCMALLOC)
+            message(FATAL_ERROR
+                "${PROJECT_NAME}: tcmalloc was not found. On Debian: apt install libgoogle-perftools-dev. "
+                "Elsewhere: https://github.com/gperftools/gperftools.")
+        endif()
+        set(${result} "${TCMALLOC}" PARENT_SCOPE)
+    endif()
+endfunction()
+
 function(palio_contender name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "STANDARD" "LINK")
     if(NOT arg_STANDARD)
@@ -28,7 +66,12 @@ function(palio_contender name)
     endif()
     add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
     target_include_directories(${name} PRIVATE "${PALIO_HARNESS}")
-    target_link_libraries(${name} PRIVATE ${arg_LINK})
+    palio_allocator(allocator)
+    if(allocator)
+        target_link_libraries(${name} PRIVATE -Wl,--no-as-needed ${allocator} -Wl,--as-needed)
+    endif()
+    # It asks the dynamic linker whose malloc it has.
+    target_link_libraries(${name} PRIVATE ${arg_LINK} ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES
         CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
     target_compile_options(${name} PRIVATE -march=native -Wall -Wextra)
@@ -51,5 +94,12 @@ function(palio_contender name)
             endif()
         endif()
     endforeach()
+    # The first feature of a variant is its name.
+    set(variant "")
+    if(PALIO_FEATURE_LIST)
+        list(GET PALIO_FEATURE_LIST 0 variant)
+        string(PREPEND variant "-")
+    endif()
+    target_compile_definitions(${name} PRIVATE "PALIO_VARIANT=\"${variant}\"")
     target_compile_definitions(${name} PRIVATE "PALIO_FLAGS=\"${variables} $<JOIN:${options}, >${defined}\"")
 endfunction()

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_invoke.h>
@@ -15,7 +16,9 @@
 #include "workloads/fib.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
+#include "workloads/quicksort.hpp"
 #include "workloads/skynet.hpp"
+#include "workloads/unbalanced_tree.hpp"
 
 namespace {
 
@@ -86,6 +89,33 @@ std::uint64_t multiply(const palio::matmul::Product& product) {
         blocks += c11 + c12 + c21 + c22;
     }
     return blocks;
+}
+
+palio::unbalanced_tree::Below search(palio::unbalanced_tree::Node node, std::size_t children,
+                                     const palio::unbalanced_tree::Shape& shape) {
+    palio::unbalanced_tree::Below all = node.own();
+    if (children == 0) return all;
+    std::vector<palio::unbalanced_tree::Below> below(children);
+    const auto task = [&](std::size_t i) {
+        return [&result = below[i], child = node.child(i), &shape] { result = search(child, child.children(shape), shape); };
+    };
+    tbb::task_group row;
+    for (std::size_t i = 0; i + 1 < children; ++i) row.run(task(i));
+    row.run_and_wait(task(children - 1));
+    for (const auto& child : below) all += child;
+    return all;
+}
+
+std::uint64_t sort(palio::quicksort::Part part, std::size_t leaf) {
+    if (part.size() <= leaf) {
+        palio::quicksort::sort_here(part);
+        return 1;
+    }
+    const std::size_t middle = palio::quicksort::partition(part);
+    std::uint64_t left, right;
+    tbb::parallel_invoke([&] { left = sort(part.first(middle), leaf); },
+                         [&] { right = sort(part.subspan(middle), leaf); });
+    return 1 + left + right;
 }
 
 // Joins the workers when it goes; left to the exit of the process, they would only be abandoned.
@@ -168,6 +198,9 @@ int main(int argc, char** argv) {
                              return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
                          });
                      }},
+                    {"held_out/unbalanced_tree",
+                     [](Request& r) { return palio::unbalanced_tree::prepare(r, inside(r, search)); }},
+                    {"held_out/quicksort", [](Request& r) { return palio::quicksort::prepare(r, inside(r, sort)); }},
                 },
         },
         argc, argv);

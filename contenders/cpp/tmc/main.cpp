@@ -7,11 +7,13 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <utility>
 
 // The library is header-only; whoever builds it apart (TMC_STANDALONE_COMPILATION) gets its one
 // definition here.
 #define TMC_IMPL
 #include <tmc/ex_cpu.hpp>
+#include <tmc/spawn.hpp>
 #include <tmc/spawn_many.hpp>
 #include <tmc/spawn_tuple.hpp>
 #include <tmc/sync.hpp>
@@ -26,10 +28,24 @@
 
 namespace {
 
+// Whether to race as the author's own benchmarks do.
+#ifdef PALIO_TMC_UPSTREAM
+constexpr bool as_upstream = true;
+#else
+constexpr bool as_upstream = false;
+#endif
+
 tmc::task<palio::fib::Packed> fib(palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) co_return n;
-    const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
-    co_return palio::fib::join(x, y);
+    if constexpr (as_upstream) {
+        auto forked = tmc::spawn(fib(n - 1)).fork();
+        const auto y = co_await fib(n - 2);
+        const auto x = co_await std::move(forked);
+        co_return palio::fib::join(x, y);
+    } else {
+        const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
+        co_return palio::fib::join(x, y);
+    }
 }
 
 tmc::task<palio::skynet::Below> skynet(std::uint64_t first, std::uint64_t size) {
@@ -76,9 +92,19 @@ tmc::task<std::uint64_t> multiply(palio::matmul::Product product) {
 }
 
 // Exactly as many threads as were asked for, all of them the executor's own.
-std::shared_ptr<tmc::ex_cpu> start(std::size_t threads) {
+std::shared_ptr<tmc::ex_cpu> start(const palio::Request& request) {
+    const std::size_t threads = request.threads();
     auto executor = std::make_shared<tmc::ex_cpu>();
-    executor->set_thread_count(threads).init();
+    executor->set_thread_count(threads);
+    if constexpr (as_upstream) {
+#ifdef TMC_USE_HWLOC
+        executor->set_thread_pinning_level(tmc::topology::thread_pinning_level::CORE);
+#endif
+        if (request.workload() == "skynet") {
+            executor->set_work_stealing_strategy(tmc::work_stealing_strategy::LATTICE_MATRIX);
+        }
+    }
+    executor->init();
     if (executor->thread_count() != threads) {
         throw palio::Refusal::unsupported("TooManyCooks started " + std::to_string(executor->thread_count()) +
                                           " thread(s), not " + std::to_string(threads));
@@ -88,7 +114,7 @@ std::shared_ptr<tmc::ex_cpu> start(std::size_t threads) {
 
 // `function`, run by an executor of the threads asked for, while this thread waits.
 auto inside(const palio::Request& request, auto function) {
-    return [executor = start(request.threads()), function](const auto&... args) {
+    return [executor = start(request), function](const auto&... args) {
         return tmc::post_waitable(*executor, function(args...)).get();
     };
 }

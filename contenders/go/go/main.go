@@ -66,4 +66,11 @@ var workloads = []harness.Workload{
 	{Name: "fairness/flood_gap", Prepare: prepareFloodGap},
 	{Name: "fairness/starvation", Prepare: prepareStarvation},
 	{Name: "fairness/block_in_place", Prepare: prepareBlockInPlace},
+	{Name: "held_out/unbalanced_tree", Prepare: prepareUnbalancedTree},
+	{Name: "held_out/quicksort", Prepare: prepareQuicksort},
+	{Name: "held_out/phases", Prepare: preparePhases},
+	{Name: "held_out/pipeline", Prepare: preparePipeline},
+	{Name: "held_out/broadcast", Prepare: prepareBroadcast},
+	{Name: "held_out/deadlines", Prepare: prepareDeadlines},
+	{Name: "held_out/requests", Prepare: prepareRequests},
 }

@@ -101,7 +101,8 @@ func countingGoroutines(work harness.Work) harness.Work {
 
 // flags is what the linker recorded of the build, and what the environment changes of the runtime.
 func flags() string {
-	var said []string
+	// Go's allocator is part of its runtime.
+	said := []string{"allocator=own"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
 			if setting.Value == "" || strings.HasPrefix(setting.Key, "vcs") {
@@ -114,9 +115,6 @@ func flags() string {
 		if value := os.Getenv(name); value != "" {
 			said = append(said, "env:"+name+"="+value)
 		}
-	}
-	if len(said) == 0 {
-		return "-"
 	}
 	return strings.Join(said, " ")
 }

@@ -395,7 +395,7 @@ def interpreter_flags() -> str:
     """How the interpreter was built and started, as far as it matters for speed and as far as it says so.
 
     A distribution may ship the configuration of another build than the executable's, so an optimisation that is not
-    there is left unsaid, not denied.
+    there is left unsaid, not denied. Objects come from CPython's own allocator, which is part of the interpreter.
     """
     compiler_flags = (sysconfig.get_config_var("PY_CFLAGS") or "").split()
     optimisations = [flag for flag in compiler_flags if flag.startswith("-O")]
@@ -403,7 +403,7 @@ def interpreter_flags() -> str:
     configured = re.findall(r"--(?:enable-optimizations|with-lto)[^\s']*", arguments)
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     debug = bool(sysconfig.get_config_var("Py_DEBUG")) or sys.flags.dev_mode
-    return " ".join([*optimisations[-1:], *configured, f"gil={_yes_or_no(gil)}", f"debug={_yes_or_no(debug)}"])
+    return " ".join([*optimisations[-1:], *configured, f"gil={_yes_or_no(gil)}", f"debug={_yes_or_no(debug)}", "allocator=own"])
 
 
 def _yes_or_no(fact: bool) -> str:

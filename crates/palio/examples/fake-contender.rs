@@ -188,8 +188,9 @@ impl Fake {
         let version = fs::read_to_string(self.state.join("version"));
         let version = version.unwrap_or_else(|_| "1.0".to_owned());
         let version = self.fault("describe-version").unwrap_or(&version);
+        let flags = self.fault("describe-flags").unwrap_or("-");
         say(&format!(
-            "protocol {protocol}\nid {id}\nruntime fake {version}\ntoolchain none\nflags -"
+            "protocol {protocol}\nid {id}\nruntime fake {version}\ntoolchain none\nflags {flags}"
         ));
         say(&format!(
             "workload {}\nknob dial 0",

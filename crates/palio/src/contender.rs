@@ -54,6 +54,8 @@ pub struct Requirement {
 pub struct Contender {
     pub id: String,
     pub name: String,
+    /// The id of the contender whose sources it has: its own, unless it is a variant.
+    pub base: String,
     /// The id of the `[[variant]]` that it is, without the contender's.
     pub variant: Option<String>,
     pub language: String,
@@ -61,6 +63,8 @@ pub struct Contender {
     pub homepage: String,
     pub licence: String,
     pub track: Track,
+    /// Which allocator it has: `system`, `own` for one that its runtime brings, or a name.
+    pub allocator: String,
     /// The most threads that it can use.
     pub threads_max: Option<u32>,
     pub notes: Option<String>,

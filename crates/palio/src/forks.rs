@@ -29,7 +29,19 @@ impl Demand {
             Rule::Skynet => skynet(param("leaves")?),
             Rule::Nqueens => nqueens(param("n")?),
             Rule::Matmul => matmul(param("n")?),
-            Rule::Start | Rule::Each | Rule::Sleepers | Rule::Primes | Rule::Returns => None,
+            // Of these only the first two fork, as often as what they work on demands.
+            Rule::Tree
+            | Rule::Quicksort
+            | Rule::Phases
+            | Rule::Pipeline
+            | Rule::Broadcast
+            | Rule::Deadlines
+            | Rule::Requests
+            | Rule::Start
+            | Rule::Each
+            | Rule::Sleepers
+            | Rule::Primes
+            | Rule::Returns => None,
         }
     }
 

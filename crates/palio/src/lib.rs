@@ -2,6 +2,7 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+pub mod allocator;
 pub mod audit;
 pub mod bisect;
 pub mod clock;

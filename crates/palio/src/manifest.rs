@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::allocator;
 use crate::contender::{Contender, Kind, Requirement, Track, is_name};
 use crate::release::{Chosen, Release, Releases};
 use crate::suggest::nearest;
@@ -33,6 +34,8 @@ struct Manifest {
     licence: String,
     #[serde(default)]
     track: Track,
+    #[serde(default = "allocator::system")]
+    allocator: String,
     threads_max: Option<u32>,
     notes: Option<String>,
     workloads: Vec<String>,
@@ -73,12 +76,17 @@ struct Variant {
     /// By default the contender's name, a comma and the variant's id.
     name: Option<String>,
     track: Track,
+    /// The contender's, unless it says another one.
+    allocator: Option<String>,
     /// What stands for `{features}`, with commas between them.
     features: Vec<String>,
     /// Comes before the contender's own notes.
     notes: Option<String>,
     /// Where its decisions are written down: a file and a heading, `README.md#my-variant`.
     readme: String,
+    /// Besides what the contender requires.
+    #[serde(default)]
+    requires: Vec<Requirement>,
 }
 
 /// What the placeholders of commands and probes stand for.
@@ -209,11 +217,12 @@ impl Contender {
 impl Manifest {
     fn check(&self) -> Result<()> {
         check_name(&self.id)?;
+        check_allocator(&self.allocator)?;
         if self.run.command.is_empty() {
             bail!("`run.command` is empty");
         }
         if self.build.commands.iter().any(Vec::is_empty)
-            || self.requires.iter().any(|requirement| requirement.probe.is_empty())
+            || self.requirements().any(|requirement| requirement.probe.is_empty())
         {
             bail!("a command of `build.commands` or a `probe` is empty");
         }
@@ -243,8 +252,14 @@ impl Manifest {
         Ok(())
     }
 
+    /// Its own, and those of its variants.
+    fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.requires.iter().chain(self.variant.iter().flat_map(|variant| &variant.requires))
+    }
+
     fn check_variant(&self, variant: &Variant) -> Result<()> {
         check_name(&variant.id)?;
+        variant.allocator.as_deref().map_or(Ok(()), check_allocator)?;
         if variant.features.is_empty() {
             bail!("`features` is empty, so that it is the contender itself: name what differs");
         }
@@ -270,7 +285,8 @@ impl Manifest {
         let mut build_inputs: Vec<_> =
             self.build.inputs.iter().map(|input| folder.join(input)).collect();
         build_inputs.push(folder.to_owned());
-        let requires = self.requires.iter().map(|requirement| Requirement {
+        let more = variant.into_iter().flat_map(|variant| &variant.requires);
+        let requires = self.requires.iter().chain(more).map(|requirement| Requirement {
             probe: places.fill(&requirement.probe),
             ..requirement.clone()
         });
@@ -286,12 +302,17 @@ impl Manifest {
                 Some(variant) => format!("{}, {}", self.name, variant.id),
                 None => self.name.clone(),
             },
+            base: self.id.clone(),
             variant: variant.map(|variant| variant.id.clone()),
             language: self.language.clone(),
             kind: self.kind,
             homepage: self.homepage.clone(),
             licence: self.licence.clone(),
             track: variant.map_or(self.track, |variant| variant.track),
+            allocator: variant
+                .and_then(|variant| variant.allocator.as_ref())
+                .unwrap_or(&self.allocator)
+                .clone(),
             threads_max: self.threads_max,
             notes: (!notes.is_empty()).then_some(notes),
             readme: variant
@@ -321,6 +342,16 @@ fn check_name(id: &str) -> Result<()> {
     if !is_name(id) {
         bail!(
             "the id {id:?} may only have letters, digits, `-`, `_` and `.`, and may not start with `-` or `.`"
+        );
+    }
+    Ok(())
+}
+
+/// `--describe` says it with its version after a dash.
+fn check_allocator(name: &str) -> Result<()> {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        bail!(
+            "the allocator {name:?} may only have letters, digits and `_`: `system`, `own`, or a name such as mimalloc"
         );
     }
     Ok(())
@@ -498,9 +529,24 @@ mod tests {
         assert_eq!((base.track, big.track), (Track::Stock, Track::Tuned));
         assert_eq!(big.notes.as_deref(), Some("Large stacks. One thread waits."));
         assert_eq!(big.folder, base.folder);
+        assert_eq!([&base.base, &big.base], ["rt", "rt"]);
         assert_eq!(base.build_commands, [["make", "FEATURES=", "/target/c/rt"]]);
         let variant = ["make", "FEATURES=stacks,pages", "/target/c/variants/big/rt"];
         assert_eq!(big.build_commands, [variant]);
+    }
+
+    #[test]
+    fn a_variant_may_have_an_allocator_and_need_what_its_contender_does_not() {
+        let more = "allocator = \"mimalloc\"\n[[variant.requires]]\nname = \"mimalloc\"\n\
+                    probe = [\"find\", \"{target}\"]\ninstall = \"-\"\n";
+        let contenders = load_text(&format!("{MANIFEST}{more}")).unwrap();
+        let [base, big] = &contenders[..] else { panic!("{contenders:?}") };
+        assert_eq!((&*base.allocator, &*big.allocator), ("system", "mimalloc"));
+        assert!(base.requires.is_empty());
+        assert_eq!(big.requires[0].probe, ["find", "/target/c/variants/big"]);
+        // A variant that says nothing has the contender's.
+        let own = MANIFEST.replace("workloads = []", "workloads = []\nallocator = \"own\"");
+        assert!(load_text(&own).unwrap().iter().all(|contender| contender.allocator == "own"));
     }
 
     #[test]
@@ -520,6 +566,7 @@ mod tests {
             (MANIFEST.replace("[\"stacks\", \"pages\"]", "[]"), "name what differs"),
             (MANIFEST.replace("\"stacks\"", "\"a b\""), "\"a b\" may neither"),
             (MANIFEST.replace("id = \"big\"", "id = \"b/g\""), "the id \"b/g\" may only"),
+            (format!("{MANIFEST}allocator = \"je-5\""), "the allocator \"je-5\" may only"),
             (twice, "give one of them another `id`"),
         ];
         for (text, fix) in cases {

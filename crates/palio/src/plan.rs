@@ -217,9 +217,15 @@ impl Plan<'_> {
 fn preferred_reference(model: Model, cells: &[CellRecord]) -> Option<String> {
     let able = || cells.iter().filter(|cell| cell.outcome == Outcome::Pending);
     let preferred = REFERENCES.iter().filter(|(of, _)| *of == model).flat_map(|(_, names)| *names);
-    let mut preferred = preferred.filter(|name| able().any(|cell| cell.contender == **name));
-    let known = preferred.next().map(|name| (*name).to_owned());
-    known.or_else(|| able().next().map(|cell| cell.contender.clone()))
+    let named = preferred.clone().find_map(|name| able().find(|cell| cell.contender == *name));
+    // With another allocator for all, variants stand in for those that readers know; a variant's
+    // id is that of its base, a hyphen and its name.
+    let is_variant = |cell: &&CellRecord, base: &str| {
+        cell.contender.strip_prefix(base).is_some_and(|rest| rest.starts_with('-'))
+    };
+    let variant = || preferred.clone().find_map(|name| able().find(|cell| is_variant(cell, name)));
+    let cell = named.or_else(variant).or_else(|| able().next());
+    cell.map(|cell| cell.contender.clone())
 }
 
 /// The order in which the races of a run are raced, by what it `costs` to build each contender:

@@ -5,6 +5,8 @@
 //! or directly where that is cheap. The catalogue states the answer for the salt 0; everything else
 //! follows from the [`Rule`]. All sums wrap at 64 bits.
 
+mod held_out;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -35,6 +37,20 @@ words! {
         Primes = "primes",
         /// Every task that returns, which every second one does, returns a million and it.
         Returns = "returns",
+        /// A node of the tree weighs what its number is mixed to.
+        Tree = "tree",
+        /// All numbers are raised by half of it.
+        Quicksort = "quicksort",
+        /// The first values of the cells are mixed from it.
+        Phases = "phases",
+        /// Values are counted from it.
+        Pipeline = "pipeline",
+        /// What goes down in a round is mixed from it.
+        Broadcast = "broadcast",
+        /// How long a task takes, and whether its deadline passes, is mixed from it.
+        Deadlines = "deadlines",
+        /// What a request computes with is mixed from it.
+        Requests = "requests",
     }
 }
 
@@ -75,6 +91,21 @@ impl Rule {
                     let returning = param("tasks")?.div_ceil(2);
                     stated()?.wrapping_add(returning.wrapping_mul(salt))
                 }
+                Self::Tree => held_out::Tree {
+                    seed: param("seed")?,
+                    roots: param("roots")?,
+                    branches: param("branches")?,
+                    chance: param("chance")?,
+                }
+                .answer(salt)?,
+                Self::Quicksort => held_out::quicksort(param("n")?, stated()?, salt),
+                Self::Phases => {
+                    held_out::phases(param("cells")?, param("phases")?, param("steps")?, salt)?
+                }
+                Self::Pipeline => held_out::pipeline(param("values")?, salt)?,
+                Self::Broadcast => held_out::broadcast(param("levels")?, param("rounds")?, salt)?,
+                Self::Deadlines => held_out::deadlines(param("tasks")?, salt)?,
+                Self::Requests => held_out::requests(param("requests")?, param("steps")?, salt)?,
             })
         };
         let answer = computed().with_context(|| {

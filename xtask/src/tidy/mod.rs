@@ -76,6 +76,8 @@ const RULES: &[Rule] = &[
     layers::PURITY,
     shim::RULE,
     workload_names::RULE,
+    workload_names::HELD_OUT,
+    workload_names::CHANGELOG,
     modules::RULE,
     comments::WIDTH,
     comments::SAFETY,

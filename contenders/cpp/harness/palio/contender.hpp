@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "allocator.hpp"
 #include "request.hpp"
 #include "salt.hpp"
 #include "work.hpp"
 
-#ifndef PALIO_FLAGS
-#error "PALIO_FLAGS is missing: build the contender with palio_contender() of harness/palio.cmake"
+#if !defined(PALIO_FLAGS) || !defined(PALIO_VARIANT)
+#error "PALIO_FLAGS or PALIO_VARIANT is missing: build the contender with palio_contender() of harness/palio.cmake"
 #endif
 
 namespace palio {
@@ -44,10 +45,10 @@ struct Contender {
     // The largest --threads that makes sense. C++ runtimes count threads in an int.
     std::size_t threads_max = std::numeric_limits<int>::max();
     std::string toolchain = palio::toolchain();
-    std::string flags = PALIO_FLAGS;
+    std::string flags = PALIO_FLAGS " allocator=" + palio::allocator();
 
     std::string describe() const {
-        std::string text = "protocol 2\nid " + id + "\nruntime " + runtime + " " + version + "\ntoolchain " +
+        std::string text = "protocol 2\nid " + id + PALIO_VARIANT + "\nruntime " + runtime + " " + version + "\ntoolchain " +
                            toolchain + "\nflags " + flags + "\n";
         for (const auto& [name, prepare] : workloads) text += "workload " + name + "\n";
         for (const auto& [name, value] : knobs) text += "knob " + name + " " + value + "\n";

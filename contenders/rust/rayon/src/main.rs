@@ -53,7 +53,7 @@ fn prepare(request: &mut Request) -> Result<Work, Refusal> {
     prepare(request)
 }
 
-fn rows() -> [(&'static str, Prepare); 4] {
+fn rows() -> [(&'static str, Prepare); 6] {
     fork_join_workloads::rows::<Rayon>().map(|(name, _)| (name, prepare as Prepare))
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use super::project::{Project, database};
 use super::{Places, columns, say};
 use crate::machine;
+use crate::plan::takes_part_by_default;
 use crate::report::listing;
 use crate::runner::build::{Prober, is_left_out, missing_text};
 use crate::runner::libc_version;
@@ -82,7 +83,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             Some((names, _)) => *names = format!("{names}, {}", contender.id),
             None => lacking.push((contender.id.clone(), text)),
         }
-        if !is_left_out(missing) {
+        // What races only by name is installed by name.
+        if takes_part_by_default(contender) && !is_left_out(missing) {
             packages
                 .extend(missing.iter().flat_map(|requirement| requirement.debian.iter().cloned()));
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::{Places, note};
+use crate::allocator;
 use crate::contender::{Contender, is_name};
 use crate::manifest::{Faulty, Found};
 use crate::plan::{Entrant, takes_part_by_default};
@@ -85,6 +86,7 @@ impl Project {
                     contender: contender.clone(),
                     knobs: Settings::new(),
                     alias: None,
+                    left_out: None,
                 })
                 .collect());
         }
@@ -150,7 +152,63 @@ impl Project {
             }
             settings.insert(key.to_owned(), value.to_owned());
         }
-        Ok(Choice { contender, knobs: settings, alias })
+        Ok(Choice { contender, knobs: settings, alias, left_out: None })
+    }
+
+    /// As [`choose`](Self::choose), and each with `allocator`, if one is asked for: those that have
+    /// it, and those whose runtime brings its own, as they are; others as their variant of that
+    /// name.
+    ///
+    /// # Errors
+    /// Besides those of `choose`: nobody has the allocator, or one that was named cannot have it.
+    /// Of those that race by default, such a one is left out, and says so.
+    pub(super) fn choose_with(
+        &self,
+        choices: &[String],
+        allocator: Option<&str>,
+    ) -> Result<Vec<Choice>> {
+        let chosen = self.choose(choices)?;
+        let Some(allocator) = allocator else { return Ok(chosen) };
+        let own = |name: &&str| *name != allocator::OWN;
+        let mut known: Vec<&str> =
+            self.contenders.iter().map(|contender| &*contender.allocator).filter(own).collect();
+        known.sort_unstable();
+        known.dedup();
+        if !known.contains(&allocator) {
+            bail!("no contender has the allocator {allocator:?}; there is: {}", known.join(", "));
+        }
+        let each =
+            chosen.into_iter().map(|choice| match self.with_allocator(&choice, allocator)? {
+                Some(choice) => Ok(choice),
+                None => {
+                    let id = choice.contender.id.clone();
+                    let reason = format!("it has no variant with {allocator} as its allocator");
+                    if !choices.is_empty() {
+                        bail!("{id} cannot be raced with --allocator {allocator}: {reason}");
+                    }
+                    Ok(Choice { left_out: Some(reason), ..choice })
+                }
+            });
+        each.collect()
+    }
+
+    fn with_allocator(&self, choice: &Choice, allocator: &str) -> Result<Option<Choice>> {
+        let contender = &choice.contender;
+        if [allocator, allocator::OWN].contains(&&*contender.allocator) {
+            return Ok(Some(choice.clone()));
+        }
+        let is_twin = |other: &&Contender| {
+            contender.variant.is_none()
+                && other.base == contender.base
+                && other.variant.as_deref() == Some(allocator)
+                && other.allocator == allocator
+        };
+        let Some(twin) = self.contenders.iter().find(is_twin) else { return Ok(None) };
+        let twin = match &contender.release {
+            Some(chosen) => twin.with_release(chosen.release.clone())?,
+            None => twin.clone(),
+        };
+        Ok(Some(Choice { contender: twin, ..choice.clone() }))
     }
 }
 
@@ -172,6 +230,8 @@ pub(super) struct Choice {
     pub(super) contender: Contender,
     knobs: Settings,
     alias: Option<String>,
+    /// Why it does not take part, where that is known before it is built.
+    left_out: Option<String>,
 }
 
 impl Choice {
@@ -187,7 +247,14 @@ impl Choice {
 
     /// The entrant before it is known whether it can race.
     pub(super) fn unready(&self) -> Entrant {
-        let ready = Err((Outcome::Pending, "it was not built yet".to_owned()));
+        match &self.left_out {
+            Some(reason) => self.absent(Outcome::Unsupported, reason),
+            None => self.absent(Outcome::Pending, "it was not built yet"),
+        }
+    }
+
+    fn absent(&self, outcome: Outcome, reason: &str) -> Entrant {
+        let ready = Err((outcome, reason.to_owned()));
         Entrant {
             contender: self.contender.clone(),
             ready,
@@ -205,6 +272,9 @@ impl Choice {
         prober: &mut Prober,
         mut built: impl FnMut(&Contender, &Result<Freshness, (Outcome, String)>),
     ) -> Result<Entrant> {
+        if let Some(reason) = &self.left_out {
+            return Ok(self.absent(Outcome::Unsupported, reason));
+        }
         let fresh = build::build(&self.contender, prober);
         built(&self.contender, &fresh);
         let ready = fresh.and_then(|_| build::describe(&self.contender, prober));

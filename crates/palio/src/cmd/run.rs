@@ -42,6 +42,10 @@ pub(super) struct Options {
     /// tokio-mt@version=1.45.0,tokio-mt@path=../tokio,tokio-mt
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
+    /// Every contender with this allocator, such as mimalloc: as its variant of that name, unless
+    /// its runtime brings an allocator of its own (Go)
+    #[arg(long, value_name = "NAME")]
+    allocator: Option<String>,
     /// A workload (or a family of them) to race instead of a suite; several with commas between
     /// them
     #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
@@ -94,7 +98,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -290,7 +294,7 @@ impl<'a> Selection<'a> {
             suite,
             preset: options.preset.unwrap_or(default_preset),
             workloads,
-            choices: project.choose(&options.contender)?,
+            choices: project.choose_with(&options.contender, options.allocator.as_deref())?,
         };
         // Thread counts and the reference are checked here too, before any contender is ready.
         let entrants = selection.choices.iter().map(Choice::unready).collect();
@@ -386,6 +390,7 @@ impl<'a> Selection<'a> {
         let settings = [
             ("-w", options.workload.clone()),
             ("-c", options.contender.clone()),
+            ("--allocator", options.allocator.iter().cloned().collect()),
             ("-t", threads.into_iter().collect()),
             ("--preset", options.preset.iter().map(Preset::to_string).collect()),
             ("--blocks", options.blocks.iter().map(u32::to_string).collect()),

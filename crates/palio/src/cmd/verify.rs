@@ -26,6 +26,9 @@ pub(super) struct Options {
     /// Only these contenders: `[NAME=]ID[@version=VERSION|@path=PATH][@KNOB=VALUE]…`
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
+    /// Every contender with this allocator, as `run` takes it
+    #[arg(long, value_name = "NAME")]
+    allocator: Option<String>,
     /// Only these workloads, or families of them
     #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<String>,
@@ -121,7 +124,7 @@ fn plan<'a>(
     };
     let mut prober = Prober::new(Arc::clone(interrupted));
     let entrants = project
-        .choose(&options.contender)?
+        .choose_with(&options.contender, options.allocator.as_deref())?
         .iter()
         .map(|choice| {
             let entrant = choice.ready(&mut prober, |_, _| ());

@@ -30,6 +30,8 @@ pub struct Headline {
     /// Its version and the flags of its build, which name the allocator where it is not the
     /// system's.
     pub build: String,
+    /// Which allocator everybody had; `None` where nobody says.
+    pub allocators: Option<String>,
     /// Contenders of the run that were asked to be left out of "all others".
     pub without: Vec<String>,
     /// Rows that count, the worst first.
@@ -107,6 +109,7 @@ impl Headline {
                 facts if facts.is_empty() => "not built".to_owned(),
                 facts => facts.join(", "),
             },
+            allocators: report.allocators(),
             without: without.to_vec(),
             rows: Vec::new(),
             left_out: Vec::new(),
@@ -222,9 +225,13 @@ impl Headline {
             let [least, median, largest] = floors.map(units::factor);
             format!(" Noise floors of the rows that count: {least} to {largest}, median {median}.")
         });
+        let allocators = self
+            .allocators
+            .as_ref()
+            .map_or(String::new(), |allocators| format!(" Allocator: {}.", printable(allocators)));
         let _ = writeln!(
             out,
-            "\nRaced on {} with {}; suite {}, preset {}, {} a race.{floors}\n\n```sh\n{}\n```",
+            "\nRaced on {} with {}; suite {}, preset {}, {} a race.{floors}{allocators}\n\n```sh\n{}\n```",
             run.started_at.get(..10).unwrap_or(&run.started_at),
             printable(&place.join(", ")),
             printable(&run.suite),

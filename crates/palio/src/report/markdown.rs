@@ -41,6 +41,9 @@ pub fn render_summary(report: &Report) -> String {
 fn title(out: &mut String, report: &Report) {
     let run = &report.run;
     let _ = writeln!(out, "# Palio: {}\n", text(&run.suite));
+    if let Some(allocators) = report.allocators() {
+        let _ = writeln!(out, "Allocator: {}.\n", text(&allocators));
+    }
     if run.state != "finished" {
         let _ = writeln!(
             out,

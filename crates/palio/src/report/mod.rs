@@ -5,6 +5,7 @@
 //! numbers the same way everywhere, `view` answers the questions that all formats ask (who is shown
 //! in which order, what a race is called, what failed).
 
+mod allocators;
 pub mod cell;
 pub mod comparison;
 pub mod comparison_text;

@@ -69,6 +69,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
         run.id, run.preset, run.seed, run.started_at
     );
     paper.prose(out, "", &facts);
+    if let Some(allocators) = report.allocators() {
+        paper.prose(out, "", &format!("allocator: {allocators}"));
+    }
     if let Some(disturbance) = &run.disturbance {
         paper.prose(out, "", disturbance);
     }

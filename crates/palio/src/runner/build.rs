@@ -20,6 +20,7 @@ use palio_protocol::message::Description;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::allocator;
 use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::excerpt::{self, Excerpt};
@@ -459,6 +460,7 @@ pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
             description.id, contender.id
         )));
     }
+    allocator::check(&contender.allocator, &description.flags).map_err(not_built)?;
     let (mut says, mut claims) = (description.workloads.clone(), contender.workloads.clone());
     says.sort();
     claims.sort();

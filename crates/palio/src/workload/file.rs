@@ -28,6 +28,7 @@ struct FamilyFile {
     fidelity: Fidelity,
     #[serde(default)]
     deviations: Vec<String>,
+    held_out: Option<String>,
     definition: String,
     #[serde(default)]
     variants: Vec<BTreeMap<String, Scalar>>,
@@ -165,6 +166,7 @@ impl FamilyFile {
             source: self.source.clone(),
             fidelity: self.fidelity,
             deviations: self.deviations.clone(),
+            held_out: self.held_out.clone(),
         };
         if let Err(error) = origin.check() {
             bail!(error);

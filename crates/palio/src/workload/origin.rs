@@ -26,6 +26,10 @@ pub struct Origin {
     /// What differs from the document's program, each a sentence without its full stop.
     #[serde(default)]
     pub deviations: Vec<String>,
+    /// The day on which the row was written, where nobody had raced it until then: whoever works on
+    /// a runtime of this repository has not tuned it by this row before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<String>,
 }
 
 impl Origin {
@@ -39,15 +43,29 @@ impl Origin {
             Fidelity::Own if !self.deviations.is_empty() => {
                 Err("`fidelity = \"own\"` leaves nothing that `deviations` could differ from")
             }
-            _ => Ok(()),
+            _ => match self.held_out.as_deref() {
+                Some(day) if !is_date(day) => Err(
+                    "`held_out` is the day on which the row was written, such as \"2026-11-22\"",
+                ),
+                _ => Ok(()),
+            },
         }
     }
 
     /// What a reader of a race must know, each a sentence without its full stop.
     pub fn notes(&self) -> Vec<String> {
         let differs = |deviation| format!("not as the document {}: {deviation}", self.source);
-        self.deviations.iter().map(differs).collect()
+        let held_out = self
+            .held_out
+            .iter()
+            .map(|day| format!("held out: nobody tuned a runtime by this row before {day}"));
+        held_out.chain(self.deviations.iter().map(differs)).collect()
     }
+}
+
+fn is_date(text: &str) -> bool {
+    let form = |(c, form): (char, char)| if form == '0' { c.is_ascii_digit() } else { c == form };
+    text.len() == 10 && text.chars().zip("0000-00-00".chars()).all(form)
 }
 
 #[cfg(test)]
@@ -60,6 +78,7 @@ mod tests {
             source: "nio".into(),
             fidelity,
             deviations: deviations.iter().map(|&text| text.into()).collect(),
+            held_out: None,
         };
         assert!(origin(Fidelity::Own, &[]).check().is_ok());
         assert!(origin(Fidelity::Same, &[]).check().is_ok());
@@ -71,5 +90,20 @@ mod tests {
             origin(Fidelity::Adapted, &["the root is a task"]).notes(),
             ["not as the document nio: the root is a task"]
         );
+    }
+
+    #[test]
+    fn a_row_is_held_out_since_a_day() {
+        let origin = |day: &str| Origin {
+            source: "Palio".into(),
+            fidelity: Fidelity::Own,
+            deviations: Vec::new(),
+            held_out: Some(day.into()),
+        };
+        assert!(origin("2026-11-22").check().is_ok());
+        assert!(origin("2026-11-22").notes()[0].contains("before 2026-11-22"));
+        for day in ["", "true", "2026-11-2", "22-11-2026", "2026-11-221"] {
+            assert!(origin(day).check().is_err(), "{day}");
+        }
     }
 }

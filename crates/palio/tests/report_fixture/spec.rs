@@ -265,6 +265,7 @@ impl Spec {
                 source: "runtime-benchmarks".into(),
                 fidelity: Fidelity::Adapted,
                 deviations: vec!["the tasks are <counted>".into()],
+                held_out: None,
             }),
             cautions: Vec::new(),
             entries: entries.collect(),

@@ -19,6 +19,7 @@ mod fan_in;
 mod fan_out;
 mod fan_out_compute;
 mod fib;
+mod held_out;
 mod matmul;
 mod nqueens;
 mod own_channel;
@@ -108,6 +109,7 @@ pub fn rows<R: AsyncRuntime, C: Channels>() -> Vec<(&'static str, Prepare)> {
         rows.push(("timer/sleep", timers::prepare_sleep::<R>));
     }
     rows.extend(fairness::rows::<R>());
+    rows.extend(held_out::rows::<R, C>());
     if !R::DRIVEN_BY_BLOCK_ON {
         rows.extend(rows_beside_running_workers::<R>());
     }

@@ -14,6 +14,7 @@ use palio_protocol::salt;
 use task_work::{sleeper_ms, splitmix64};
 
 use crate::AsyncRuntime;
+use crate::held_out::Deadline;
 use crate::row::cold;
 
 /// Longer than any sample.
@@ -65,6 +66,7 @@ enum Kind {
     Timeouts { timers: u64 },
     Measured(Arc<Sleeper>),
     Alarm(Arc<AtomicBool>),
+    Deadline(Deadline),
 }
 
 impl TimedTask {
@@ -78,6 +80,10 @@ impl TimedTask {
         Self(Kind::Alarm(flag))
     }
 
+    pub(crate) fn deadline(deadline: Deadline) -> Self {
+        Self(Kind::Deadline(deadline))
+    }
+
     /// The task.
     pub async fn run<R: AsyncRuntime>(self) -> u64 {
         match self.0 {
@@ -89,6 +95,7 @@ impl TimedTask {
             Kind::Timeouts { timers } => timeouts::<R>(timers).await,
             Kind::Measured(sleeper) => sleeper.run::<R>().await,
             Kind::Alarm(flag) => alarm::<R>(&flag).await,
+            Kind::Deadline(deadline) => deadline.run::<R>().await,
         }
     }
 }

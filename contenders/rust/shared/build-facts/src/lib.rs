@@ -22,7 +22,8 @@ pub const ID: &str = "PALIO_ID";
 pub const RUNTIME_VERSION: &str = "PALIO_RUNTIME_VERSION";
 /// The compiler, in its own words.
 pub const TOOLCHAIN: &str = "PALIO_TOOLCHAIN";
-/// The options that matter, as the compiler gets them.
+/// The options that matter, as the compiler gets them. The allocator is not among them: what is
+/// linked says which one it is.
 pub const FLAGS: &str = "PALIO_FLAGS";
 
 /// Which package of the lock file is the runtime.
@@ -53,13 +54,7 @@ pub fn emit(runtime: Runtime<'_>) {
         println!("cargo::rerun-if-env-changed={key}");
         env::var(key).ok()
     });
-    let allocator = if mimalloc {
-        let path = &["contender-main", "mimalloc"];
-        format!("mimalloc-{}", lock.version(&package, Runtime { path, parts: &[] }))
-    } else {
-        "system".to_owned()
-    };
-    println!("cargo::rustc-env={FLAGS}={flags} allocator={allocator}");
+    println!("cargo::rustc-env={FLAGS}={flags}");
 }
 
 fn variable(key: &str) -> String {

@@ -8,6 +8,30 @@ pub use palio_protocol;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The flags of the build, and the allocator with the version that the linked library says of
+/// itself.
+#[must_use]
+pub fn flags(built: &str) -> &'static str {
+    String::leak(format!("{built} allocator={}", allocator()))
+}
+
+#[cfg(feature = "mimalloc")]
+fn allocator() -> String {
+    format!("mimalloc-{}", mimalloc_version(ALLOCATOR.version()))
+}
+
+#[cfg(not(feature = "mimalloc"))]
+fn allocator() -> String {
+    "system".to_owned()
+}
+
+/// mimalloc's number, such as 209 for 2.0.9; later ones have two digits for each part (20302).
+#[cfg(any(feature = "mimalloc", test))]
+fn mimalloc_version(number: u32) -> String {
+    let base = if number < 1000 { 10 } else { 100 };
+    format!("{}.{}.{}", number / (base * base), number / base % base, number % base)
+}
+
 /// Runs the contender. A macro, because the facts about the build stand in the environment of the
 /// contender's package, where its build script has put them.
 #[macro_export]
@@ -18,7 +42,7 @@ macro_rules! serve {
             runtime: $runtime,
             version: env!("PALIO_RUNTIME_VERSION"),
             toolchain: env!("PALIO_TOOLCHAIN"),
-            flags: env!("PALIO_FLAGS"),
+            flags: $crate::flags(env!("PALIO_FLAGS")),
             threads_max: $threads_max,
             workloads: $workloads,
             knobs: $knobs,
@@ -27,4 +51,13 @@ macro_rules! serve {
     (runtime: $runtime:literal, threads_max: $threads_max:expr, workloads: $workloads:expr $(,)?) => {
         $crate::serve!(runtime: $runtime, threads_max: $threads_max, workloads: $workloads, knobs: &[])
     };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn versions_of_mimalloc_are_read_in_both_forms() {
+        assert_eq!(super::mimalloc_version(209), "2.0.9");
+        assert_eq!(super::mimalloc_version(30302), "3.3.2");
+    }
 }

@@ -9,8 +9,10 @@ pub mod fib;
 mod fork_join;
 pub mod matmul;
 pub mod nqueens;
+mod quicksort;
 pub mod skynet;
 mod tally;
+pub mod unbalanced_tree;
 
 use palio_protocol::harness::Prepare;
 
@@ -18,11 +20,13 @@ pub use fork_join::ForkJoin;
 pub use tally::Tally;
 
 /// Every workload of this crate, raced on `J`.
-pub fn rows<J: ForkJoin>() -> [(&'static str, Prepare); 4] {
+pub fn rows<J: ForkJoin>() -> [(&'static str, Prepare); 6] {
     [
         ("fib", fib::prepare::<J>),
         ("skynet", skynet::prepare::<J>),
         ("nqueens", nqueens::prepare::<J>),
         ("matmul", matmul::prepare::<J>),
+        ("held_out/unbalanced_tree", unbalanced_tree::prepare::<J>),
+        ("held_out/quicksort", quicksort::prepare::<J>),
     ]
 }

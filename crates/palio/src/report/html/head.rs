@@ -24,6 +24,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
         date(&run.started_at),
         esc(machine)
     );
+    if let Some(allocators) = report.allocators() {
+        put!(out, "<p class=where>Allocator: {}</p>\n", esc(&allocators));
+    }
     if run.state != "finished" {
         put!(
             out,

@@ -45,7 +45,7 @@ var workloads = []harness.Workload{
 	{Name: "timer/sleep", Prepare: prepareSleep},
 	{Name: "timer/sleep_armed", Prepare: prepareSleep},
 	{Name: "timer/timeout", Prepare: prepareTimeout},
-	{Name: "fan_in", Prepare: prepareFanIn},
+	{Name: "fan_in", Prepare: rooted(prepareFanIn)},
 	{Name: "catch_unwind_panics", Prepare: preparePanics},
 	{Name: "chained_spawn", Prepare: prepareChainedSpawn},
 	{Name: "deep_recursion", Prepare: prepareDeepRecursion},

@@ -28,14 +28,14 @@ type multiplication struct {
 }
 
 func newMultiplication(n int, salt uint64) *multiplication {
-	newMatrix := func() block { return block{elements: make([]float32, n*n), stride: n} }
+	newMatrix := func() block { return block{elements: make([]int32, n*n), stride: n} }
 	m := &multiplication{n: n, a: newMatrix(), b: newMatrix(), c: newMatrix()}
 	for i := range n {
 		for j := range n {
 			at := i*n + j
-			m.a.elements[at] = float32(harness.Mix(salt, uint64(at)) % 5)
+			m.a.elements[at] = int32(harness.Mix(salt, uint64(at)) % 5)
 			// Its elements are numbered on from those of a.
-			m.b.elements[at] = float32(harness.Mix(salt, uint64(n*n+at)) % 7)
+			m.b.elements[at] = int32(harness.Mix(salt, uint64(n*n+at)) % 7)
 		}
 	}
 	return m
@@ -58,7 +58,7 @@ func (m *multiplication) Finish() harness.Iteration {
 // block is a square part of a row-major matrix: it starts at the first element, and its rows are
 // stride apart.
 type block struct {
-	elements []float32
+	elements []int32
 	stride   int
 }
 

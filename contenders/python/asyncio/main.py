@@ -414,8 +414,8 @@ async def ping_pong_oneshot(rounds: int) -> Outcome:
 # Queues
 
 
-@steady("fan_in", senders=positive, buffer=positive, reader=one_of("first", "last"))
-async def fan_in(senders: int, buffer: int, reader: str) -> Outcome:
+@steady("fan_in", senders=positive, buffer=positive, reader=one_of("first", "last"), root=on_worker)
+async def fan_in(senders: int, buffer: int, reader: str, root: str) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue(maxsize=buffer)
 
     async def receive() -> tuple[int, int]:

@@ -23,29 +23,29 @@ constexpr std::size_t n_max = 16384;
 class Matrix {
 public:
     explicit Matrix(std::size_t n)
-        : n_(n), cells_(static_cast<float*>(::operator new[](n * n * sizeof(float), cache_line))) {
+        : n_(n), cells_(static_cast<int*>(::operator new[](n * n * sizeof(int), cache_line))) {
         clear();
     }
 
-    float* data() { return cells_.get(); }
-    float& at(std::size_t i, std::size_t j) { return cells_[i * n_ + j]; }
-    void clear() { std::uninitialized_fill_n(data(), n_ * n_, 0.0f); }
+    int* data() { return cells_.get(); }
+    int& at(std::size_t i, std::size_t j) { return cells_[i * n_ + j]; }
+    void clear() { std::uninitialized_fill_n(data(), n_ * n_, 0); }
 
 private:
     static constexpr std::align_val_t cache_line{64};
     struct Free {
-        void operator()(float* cells) const { ::operator delete[](cells, cache_line); }
+        void operator()(int* cells) const { ::operator delete[](cells, cache_line); }
     };
 
     std::size_t n_;
-    std::unique_ptr<float[], Free> cells_;
+    std::unique_ptr<int[], Free> cells_;
 };
 
 // C += A * B for three square blocks, each inside a matrix whose rows are `stride` numbers apart.
 struct Product {
-    const float* a;
-    const float* b;
-    float* c;
+    const int* a;
+    const int* b;
+    int* c;
     std::size_t size;
     std::size_t stride;
 
@@ -74,7 +74,7 @@ private:
     // only, and, given the loop over i as well, would compute several rows at once, which no other
     // compiler here does. It is not inlined, so that the surroundings of a contender cannot change
     // its machine code.
-    [[gnu::noinline]] static void multiply_row(const float* a, const float* b, float* __restrict c,
+    [[gnu::noinline]] static void multiply_row(const int* a, const int* b, int* __restrict c,
                                                std::size_t stride) {
         for (std::size_t k = 0; k < base_size; ++k) {
             for (std::size_t j = 0; j < base_size; ++j) c[j] += a[k] * b[k * stride + j];
@@ -89,9 +89,9 @@ public:
     Stages(std::size_t n, std::uint64_t salt, Root root) : root_(std::move(root)), n_(n), a_(n), b_(n), c_(n) {
         for (std::size_t i = 0; i < n; ++i) {
             for (std::size_t j = 0; j < n; ++j) {
-                a_.at(i, j) = static_cast<float>(mix(salt, i * n + j) % 5);
+                a_.at(i, j) = static_cast<int>(mix(salt, i * n + j) % 5);
                 // Its cells are numbered on from those of A.
-                b_.at(i, j) = static_cast<float>(mix(salt, n * n + i * n + j) % 7);
+                b_.at(i, j) = static_cast<int>(mix(salt, n * n + i * n + j) % 7);
             }
         }
     }

@@ -6,7 +6,7 @@ use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 
-use crate::row::steady;
+use crate::row::Root;
 use crate::{AsyncRuntime, Channels};
 
 /// Who receives.
@@ -14,7 +14,7 @@ use crate::{AsyncRuntime, Channels};
 enum Reader {
     /// A task that is spawned before the senders.
     First,
-    /// The root task, after it has spawned the senders.
+    /// The root future, after it has spawned the senders.
     Last,
 }
 
@@ -65,11 +65,11 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
     let (senders, buffer) = (request.param("senders")?, request.param("buffer")?);
-    let reader = request.param("reader")?;
+    let (reader, place) = (request.param("reader")?, Root::of::<R>(request)?);
     if buffer == 0 {
         return Err(Refusal::Misuse("--set buffer=0: a bounded channel has room for one".into()));
     }
-    Ok(steady::<R, _, _>(request.threads, move || root::<R, C>(senders, buffer, reader)))
+    Ok(place.steady::<R, _, _>(request.threads, move || root::<R, C>(senders, buffer, reader)))
 }
 
 #[cfg(test)]

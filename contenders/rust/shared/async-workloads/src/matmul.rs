@@ -16,7 +16,7 @@ use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 use crate::AsyncRuntime;
 
 type Shared = Block<Arc<Matrix>>;
-type Owned = BlockMut<Arc<[Cell<f32>]>>;
+type Owned = BlockMut<Arc<[Cell<i32>]>>;
 
 /// The block that was written, and the number of base cases.
 type Product = (Owned, u64);

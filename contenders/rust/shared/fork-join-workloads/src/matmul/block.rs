@@ -77,14 +77,14 @@ impl<M: Deref<Target = Matrix> + Clone> Block<M> {
 /// one before, lie in one slice that is borrowed for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows<'a> {
-    cells: *const f32,
+    cells: *const i32,
     stride: usize,
-    borrowed: PhantomData<&'a [f32]>,
+    borrowed: PhantomData<&'a [i32]>,
 }
 
 impl<'a> Rows<'a> {
     #[inline]
-    pub(super) fn row(self, i: usize) -> &'a [f32; BASE] {
+    pub(super) fn row(self, i: usize) -> &'a [i32; BASE] {
         assert!(i < BASE);
         // SAFETY: by the invariant, row `i` of `BASE` lies in the slice that `cells` points into.
         let row = unsafe { self.cells.add(i * self.stride) };
@@ -95,16 +95,16 @@ impl<'a> Rows<'a> {
 }
 
 /// What a [`BlockMut`] writes into: cells that are borrowed or shared.
-pub trait Cells: Deref<Target = [Cell<f32>]> + Clone + sealed::Sealed {}
-impl Cells for &[Cell<f32>] {}
-impl Cells for Arc<[Cell<f32>]> {}
+pub trait Cells: Deref<Target = [Cell<i32>]> + Clone + sealed::Sealed {}
+impl Cells for &[Cell<i32>] {}
+impl Cells for Arc<[Cell<i32>]> {}
 
 mod sealed {
     use super::{Arc, Cell};
 
     pub trait Sealed {}
-    impl Sealed for &[Cell<f32>] {}
-    impl Sealed for Arc<[Cell<f32>]> {}
+    impl Sealed for &[Cell<i32>] {}
+    impl Sealed for Arc<[Cell<i32>]> {}
 }
 
 /// A block to write, the only one that covers its cells.
@@ -125,9 +125,9 @@ impl<K> fmt::Debug for BlockMut<K> {
 
 // SAFETY: `Cell` forbids sending because another thread might have the same cell; by the invariant
 // of `BlockMut` nobody else has one of this block's cells.
-unsafe impl Send for BlockMut<&[Cell<f32>]> {}
+unsafe impl Send for BlockMut<&[Cell<i32>]> {}
 // SAFETY: as above; the reference count of an `Arc` is atomic.
-unsafe impl Send for BlockMut<Arc<[Cell<f32>]>> {}
+unsafe impl Send for BlockMut<Arc<[Cell<i32>]>> {}
 
 impl<K: Cells> BlockMut<K> {
     /// Rows, and columns.
@@ -136,11 +136,11 @@ impl<K: Cells> BlockMut<K> {
     }
 
     /// Row `i` of a block of the base case's size.
-    pub(super) fn row_mut(&mut self, i: usize) -> &mut [f32; BASE] {
+    pub(super) fn row_mut(&mut self, i: usize) -> &mut [i32; BASE] {
         let start = self.place.row(i);
         let row = &self.cells[start..start + self.place.size];
-        let row: &[Cell<f32>; BASE] = row.try_into().expect("only the base case is written");
-        let row: *const UnsafeCell<[f32; BASE]> = std::ptr::from_ref(row).cast();
+        let row: &[Cell<i32>; BASE] = row.try_into().expect("only the base case is written");
+        let row: *const UnsafeCell<[i32; BASE]> = std::ptr::from_ref(row).cast();
         // SAFETY: `row` points to initialised cells, which may be written through a shared
         // reference because they are `Cell`s (an `UnsafeCell` of the whole row has the same
         // layout). By the invariant of `BlockMut` only `self` covers them, and `self` is borrowed
@@ -149,7 +149,7 @@ impl<K: Cells> BlockMut<K> {
     }
 
     /// Reborrows the block as upper left, upper right, lower left and lower right.
-    pub fn quadrants(&mut self) -> [BlockMut<&[Cell<f32>]>; 4] {
+    pub fn quadrants(&mut self) -> [BlockMut<&[Cell<i32>]>; 4] {
         let places = self.place.quadrants();
         places.map(|place| BlockMut { cells: &*self.cells, place })
     }
@@ -178,7 +178,7 @@ impl<K: Cells> BlockMut<K> {
     }
 }
 
-impl<'a> BlockMut<&'a [Cell<f32>]> {
+impl<'a> BlockMut<&'a [Cell<i32>]> {
     /// The whole of a matrix, borrowed.
     pub fn borrowed(matrix: &'a mut Matrix) -> Self {
         let place = Place::whole(matrix.n());
@@ -186,7 +186,7 @@ impl<'a> BlockMut<&'a [Cell<f32>]> {
     }
 }
 
-impl BlockMut<Arc<[Cell<f32>]>> {
+impl BlockMut<Arc<[Cell<i32>]>> {
     /// The whole of a matrix, owned, all zeros.
     pub fn zero(n: usize) -> Self {
         let cells: Arc<[_]> = iter::repeat_with(Cell::default).take(allocated_cells(n)).collect();
@@ -199,7 +199,7 @@ impl BlockMut<Arc<[Cell<f32>]>> {
     /// # Panics
     /// When this is not the whole matrix.
     pub fn clear(&mut self) {
-        self.whole().iter().for_each(|cell| cell.set(0.0));
+        self.whole().iter().for_each(|cell| cell.set(0));
     }
 
     /// The answer of the workload, from a whole matrix.
@@ -212,7 +212,7 @@ impl BlockMut<Arc<[Cell<f32>]>> {
 
     /// All cells of a whole matrix. By the invariant of `BlockMut` no other block covers any of
     /// them.
-    fn whole(&mut self) -> &[Cell<f32>] {
+    fn whole(&mut self) -> &[Cell<i32>] {
         let Place { first, stride, size } = self.place;
         assert_eq!(stride, size, "this is not the whole matrix");
         &self.cells[first..][..size * size]

@@ -24,22 +24,10 @@ where
 /// slower. Never inlined, so that neither a contender's surroundings nor the kind of its blocks
 /// change the machine code; one call for 1,024 additions and multiplications is within the noise.
 #[inline(never)]
-fn multiply_row(a: &[f32; BASE], b: Rows<'_>, c: &mut [f32; BASE]) {
+fn multiply_row(a: &[i32; BASE], b: Rows<'_>, c: &mut [i32; BASE]) {
     for (k, &factor) in a.iter().enumerate() {
         for (c, &b) in c.iter_mut().zip(b.row(k)) {
-            *c = multiply_add(factor, b, *c);
+            *c += factor * b;
         }
-    }
-}
-
-/// a * b + c, in one instruction on x86-64 with FMA and on aarch64: by default, g++ and Clang make
-/// one of the plain expression, rustc does not unless told. Without the instruction `mul_add` would
-/// call a function. The answer is the same: no sum of this workload needs rounding.
-#[inline]
-fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
-    if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-        a.mul_add(b, c)
-    } else {
-        a * b + c
     }
 }

@@ -1,4 +1,4 @@
-//! Square matrices of 32-bit floats, row by row.
+//! Square matrices of 32-bit integers, row by row.
 
 use palio_protocol::salt::mix;
 
@@ -9,7 +9,7 @@ const LINE: usize = 64;
 
 /// How many cells more than its own a matrix allocates, so that one of the first starts a cache
 /// line.
-const SPARE_CELLS: usize = LINE / size_of::<f32>() - 1;
+const SPARE_CELLS: usize = LINE / size_of::<i32>() - 1;
 
 /// Cells to allocate for a matrix of `n` rows, counted without overflow: that the blocks of a
 /// matrix do not overlap depends on it.
@@ -28,26 +28,26 @@ pub(super) fn first_on_line<T>(cells: &[T]) -> usize {
 pub struct Matrix {
     n: usize,
     /// With the cells before the first line and behind the matrix.
-    allocated: Vec<f32>,
+    allocated: Vec<i32>,
 }
 
 impl Matrix {
     /// All zeros.
     pub fn zero(n: usize) -> Self {
-        Self { n, allocated: vec![0.0; allocated_cells(n)] }
+        Self { n, allocated: vec![0; allocated_cells(n)] }
     }
 
     /// The left factor.
     pub fn a(n: usize, salt: u64) -> Self {
-        Self::filled(n, |at| (mix(salt, at as u64) % 5) as f32)
+        Self::filled(n, |at| (mix(salt, at as u64) % 5) as i32)
     }
 
     /// The right factor, whose cells are numbered on from those of the left one.
     pub fn b(n: usize, salt: u64) -> Self {
-        Self::filled(n, |at| (mix(salt, (n * n + at) as u64) % 7) as f32)
+        Self::filled(n, |at| (mix(salt, (n * n + at) as u64) % 7) as i32)
     }
 
-    fn filled(n: usize, cell: impl Fn(usize) -> f32) -> Self {
+    fn filled(n: usize, cell: impl Fn(usize) -> i32) -> Self {
         let mut matrix = Self::zero(n);
         for (at, filled) in matrix.cells_mut().iter_mut().enumerate() {
             *filled = cell(at);
@@ -57,7 +57,7 @@ impl Matrix {
 
     /// Sets every cell to zero.
     pub fn clear(&mut self) {
-        self.cells_mut().fill(0.0);
+        self.cells_mut().fill(0);
     }
 
     /// The answer of the workload.
@@ -69,20 +69,19 @@ impl Matrix {
         self.n
     }
 
-    pub(super) fn cells(&self) -> &[f32] {
+    pub(super) fn cells(&self) -> &[i32] {
         &self.allocated[first_on_line(&self.allocated)..][..self.n * self.n]
     }
 
-    pub(super) fn cells_mut(&mut self) -> &mut [f32] {
+    pub(super) fn cells_mut(&mut self) -> &mut [i32] {
         let first = first_on_line(&self.allocated);
         &mut self.allocated[first..][..self.n * self.n]
     }
 }
 
-/// The answer of the workload, from the cells of a matrix of `n` rows. Every cell is a small whole
-/// number, so nothing is lost in the conversion.
-pub(super) fn checksum(n: usize, cells: impl Iterator<Item = f32>) -> u64 {
-    let weighed = |(at, cell): (usize, f32)| {
+/// The answer of the workload, from the cells of a matrix of `n` rows, none of them negative.
+pub(super) fn checksum(n: usize, cells: impl Iterator<Item = i32>) -> u64 {
+    let weighed = |(at, cell): (usize, i32)| {
         let (i, j) = (at / n, at % n);
         cell as u64 * (1 + (i as u64 + 3 * j as u64) % 11)
     };

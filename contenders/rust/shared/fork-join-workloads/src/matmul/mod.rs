@@ -43,7 +43,7 @@ fn multiply<J: ForkJoin, C: Forks>(
     frame: &mut J::Frame<'_>,
     a: Block<&Matrix>,
     b: Block<&Matrix>,
-    mut c: BlockMut<&[Cell<f32>]>,
+    mut c: BlockMut<&[Cell<i32>]>,
 ) -> u64 {
     if c.size() == BASE {
         multiply_base(&a, &b, &mut c);

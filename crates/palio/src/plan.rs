@@ -275,7 +275,13 @@ pub fn withdraw(race: &mut RaceRecord, contender: &str, reason: &str) -> Vec<usi
     let has_shadow = race.cells.iter().filter(is_new).any(|cell| cell.shadow);
     let twin = race.cells.iter().find(is_new).filter(|_| !has_shadow).cloned();
     if let Some((shadow, twin)) = shadow.zip(twin) {
-        let fresh = CellRecord { shadow: true, schedule: None, invocations: Vec::new(), ..twin };
+        let fresh = CellRecord {
+            shadow: true,
+            schedule: None,
+            forks: None,
+            invocations: Vec::new(),
+            ..twin
+        };
         race.cells[shadow] = fresh;
     }
     changed

@@ -41,7 +41,7 @@ pub(super) enum Side {
 impl NoiseFloor {
     /// Measures the floor from the reference and its shadow, paired by block.
     ///
-    /// With fewer than [`MIN_BLOCKS`](super::MIN_BLOCKS) blocks in common the floor is infinite.
+    /// With fewer than [`MIN_BLOCKS`] blocks in common the floor is infinite.
     #[must_use]
     pub fn measure(reference: &BlockTimes, shadow: &BlockTimes) -> Self {
         RatioInterval::between(shadow, reference).map_or_else(Self::unknown, Self::of)

@@ -1,5 +1,6 @@
 //! Quicksort: both parts of a large enough one are sorted in parallel.
 
+use palio_protocol::forks::Uncounted;
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 use palio_protocol::salt::mix;
 
@@ -73,8 +74,11 @@ fn sort<J: ForkJoin>(frame: &mut J::Frame<'_>, part: &mut [u64], leaf: usize) ->
     }
     let middle = partition(part);
     let (left, right) = part.split_at_mut(middle);
-    let (left, right) =
-        J::join(frame, |frame| sort::<J>(frame, left, leaf), |frame| sort::<J>(frame, right, leaf));
+    let (left, right) = J::join::<Uncounted, _, _>(
+        frame,
+        |frame| sort::<J>(frame, left, leaf),
+        |frame| sort::<J>(frame, right, leaf),
+    );
     1 + left + right
 }
 

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use palio_protocol::forks::Uncounted;
 use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt::{self, mix};
 
@@ -65,7 +66,7 @@ fn search<J: ForkJoin>(
     shape: &Shape,
 ) -> Tally {
     node.own()
-        + J::fork_each(frame, 0..children, &|frame: &mut J::Frame<'_>, i| {
+        + J::fork_each::<Uncounted>(frame, 0..children, &|frame: &mut J::Frame<'_>, i| {
             let child = node.child(i);
             search::<J>(frame, child, child.children(shape), shape)
         })

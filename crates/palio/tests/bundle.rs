@@ -165,6 +165,8 @@ fn a_thinned_bundle_says_so_and_keeps_every_sum() {
     let args = ["report", "--db", "thin.db", "--headline", "good"];
     project.palio(&args).run().exits(0).prints(&["This run is thinned:"]);
     let show = ["show", "echo", "good", "--db", "thin.db"];
+    project.palio(&show).run().exits(0).prints(&["This run is thinned: "]);
+    let show = ["show", "echo", "good", "--db", "thin.db", "--samples"];
     project.palio(&show).run().exits(0).prints(&["not in this thinned run:"]);
 }
 

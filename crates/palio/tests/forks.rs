@@ -163,7 +163,7 @@ fn a_forged_count_is_refused() {
             "{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{run}}}"
         );
         project.write("forged.json", &text);
-        let refused = project.palio(&["import", "forged.json", "--db", "empty.db"]).run().exits(1);
+        let refused = project.palio(&["import", "forged.json", "--db", "empty.db"]).run().exits(2);
         assert_has(&refused.stderr, &[said]);
     }
 }

@@ -3,6 +3,7 @@
 use super::live::race_name;
 use super::paper::{Cell, Ink, Paper, Table, one_line, wrap};
 use super::summary::shell_line;
+use super::thinned;
 use super::units::{self, NONE};
 use crate::record::{CellRecord, InvocationRecord, Outcome, RaceRecord};
 use crate::stats::{Statistic, Summary};
@@ -55,6 +56,12 @@ pub fn render(race: &RaceRecord, cell: &CellRecord, options: Options) -> String 
         .filter(|invocation| invocation.block.is_some())
         .map(|invocation| Measured::of(race, invocation))
         .collect();
+    let dropped = thinned::dropped(cell);
+    if dropped > 0 {
+        let count = units::count(dropped);
+        let text = format!("This run is thinned: {count} more measured samples are not here.");
+        paper.prose(&mut out, "", &text);
+    }
     overview(&mut out, paper, race, cell, &blocks);
     if options.samples {
         for invocation in &cell.invocations {

@@ -67,12 +67,15 @@ impl WorkerThread {
     fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) {
         let Remote { counters, parker, .. } = self.remote(state);
         counters.parks.add(1);
-        counters.busy_ns.add(state.awake_since.get().elapsed().as_nanos() as u64);
+        let before = Instant::now();
+        counters.busy_ns.add((before - state.awake_since.get()).as_nanos() as u64);
         match timeout {
             None => parker.park(),
             Some(timeout) => parker.park_timeout(timeout),
         }
-        state.awake_since.set(Instant::now());
+        let after = Instant::now();
+        state.awake_since.set(after);
+        state.turns.slept(after - before);
         counters.unparks.add(1);
     }
 }

@@ -48,7 +48,8 @@ pub(super) struct Turns {
     look_at: Cell<u32>,
     /// The turn at which the timers are due for a look.
     timers_at: Cell<u32>,
-    /// When there were last timers to look at, and at which turn.
+    /// When there were last timers to look at, and at which turn. Sleep since then is added, as
+    /// if the look had come that much later.
     looked: Cell<Instant>,
     looked_at: Cell<u32>,
     /// How many nanoseconds a poll may take: as long as the polls between two looks did on
@@ -137,6 +138,11 @@ impl Turns {
         if self.is_for_injector() {
             self.look_at.set(self.tick.get());
         }
+    }
+
+    /// The worker slept, which is no time that polls took.
+    pub(super) fn slept(&self, slept: Duration) {
+        self.looked.set(self.looked.get() + slept);
     }
 
     /// How many polls take `TIMERS_QUANTUM`, if they are long ones; one at least, and
@@ -369,6 +375,16 @@ mod tests {
         let turns = Turns::new();
         turns.fired(Fired { has_more: false, at: None });
         assert_eq!(turns.timers_at.get(), turns.tick() + TIMERS_EVERY, "no timers");
+    }
+
+    #[test]
+    fn sleep_does_not_count_as_polls() {
+        let turns = Turns::new();
+        let start = Instant::now();
+        assert_eq!(polls_until_look(&turns, start), TIMERS_EVERY);
+        turns.slept(Duration::from_secs(1));
+        let now = start + Duration::from_secs(1) + Duration::from_micros(80);
+        assert_eq!(polls_until_look(&turns, now), 4, "eight polls took 80 microseconds");
     }
 
     #[test]

@@ -92,6 +92,23 @@ fn named_contenders_become_their_variants_with_their_knobs() {
 }
 
 #[test]
+fn a_contender_and_its_variant_do_not_race_under_one_name() {
+    let project = project();
+    let race = || project.race().set("--allocator", "mimalloc");
+    let twice = race().set("-c", "good,good-mimalloc").run();
+    twice.fails_with(&["good-mimalloc is chosen twice", "again=good-mimalloc"]);
+    let again = race().set("-c", "good,again=good-mimalloc").run().exits(0).json();
+    let ids: Vec<String> = outcomes(&again).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["again", "good-mimalloc"]);
+    // Where nobody is named, one of two that race by default is enough.
+    let path = "contenders/rust/good/contender.toml";
+    project.write(path, &project.read(path).replace("track = \"tuned\"", "track = \"stock\""));
+    let ids: Vec<String> =
+        outcomes(&race().run().exits(0).json()).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["fine-mimalloc", "good-mimalloc", "gopher", "plain"]);
+}
+
+#[test]
 fn the_systems_is_the_rule() {
     let project = project();
     let asked = project.race().set("--allocator", "system").run().exits(0).json();

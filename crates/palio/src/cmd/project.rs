@@ -1,5 +1,6 @@
 //! What every command starts from: the catalogue, the contenders, the store.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -92,15 +93,7 @@ impl Project {
         }
         let chosen: Vec<Choice> =
             choices.iter().map(|text| self.choice(text)).collect::<Result<_>>()?;
-        let mut names: Vec<String> = chosen.iter().map(Choice::name).collect();
-        names.sort();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            bail!(
-                "{} is chosen twice: give one of them another name, such as again={}",
-                pair[0],
-                pair[0]
-            );
-        }
+        check_once(&chosen)?;
         Ok(chosen)
     }
 
@@ -189,7 +182,14 @@ impl Project {
                     Ok(Choice { left_out: Some(reason), ..choice })
                 }
             });
-        each.collect()
+        let mut each: Vec<Choice> = each.collect::<Result<_>>()?;
+        // A contender and its variant with that allocator are one now.
+        if choices.is_empty() {
+            let mut seen = BTreeSet::new();
+            each.retain(|choice| seen.insert(choice.name()));
+        }
+        check_once(&each)?;
+        Ok(each)
     }
 
     fn with_allocator(&self, choice: &Choice, allocator: &str) -> Result<Option<Choice>> {
@@ -210,6 +210,20 @@ impl Project {
         };
         Ok(Some(Choice { contender: twin, ..choice.clone() }))
     }
+}
+
+/// Refuses two choices of one name, whose cells nobody could tell apart.
+fn check_once(chosen: &[Choice]) -> Result<()> {
+    let mut names: Vec<String> = chosen.iter().map(Choice::name).collect();
+    names.sort();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!(
+            "{} is chosen twice: give one of them another name, such as again={}",
+            pair[0],
+            pair[0]
+        );
+    }
+    Ok(())
 }
 
 /// The release that `version=…` or `path=…` names.

@@ -82,8 +82,11 @@ impl Rule {
                 Self::Skynet => stated()?.wrapping_add(param("leaves")?.wrapping_mul(salt)),
                 Self::Nqueens => nqueens(param("n")?, salt)?,
                 Self::Matmul => matmul(param("n")?, salt)?,
-                Self::Sleepers => (0..param("sleepers")?)
-                    .fold(0, |sum: u64, i| sum.wrapping_add(1 + mix(salt, i) % 10)),
+                Self::Sleepers => {
+                    let sleepers = param("sleepers")?;
+                    held_out::affordable(Some(sleepers))?;
+                    (0..sleepers).fold(0, |sum: u64, i| sum.wrapping_add(1 + mix(salt, i) % 10))
+                }
                 Self::Primes => primes(param("limit")?)?
                     .into_iter()
                     .fold(0, |sum: u64, prime| sum.wrapping_add(mix(salt, prime))),
@@ -328,6 +331,10 @@ mod tests {
     fn what_a_rule_needs_is_named() {
         let set = Settings::new();
         let plain = Plain { set: &set, ops: 1, answer: "many" };
+        let sleepers = [("sleepers".to_owned(), u64::MAX.to_string())].into_iter().collect();
+        let plain = Plain { set: &sleepers, ..plain };
+        let error = format!("{:#}", Rule::Sleepers.answer(plain, 1).unwrap_err());
+        assert!(error.contains("too long"), "{error}");
         for (rule, what) in [(Rule::Fib, "\"n\""), (Rule::Each, "no number")] {
             let error = format!("{:#}", rule.answer(plain, 1).unwrap_err());
             assert!(error.contains(what) && error.contains(rule.name()), "{error}");

@@ -6,7 +6,7 @@ use palio_protocol::salt::mix;
 /// No instance of the catalogue comes near; a parameter with a digit too many must not hang Palio.
 const STEPS_MAX: u64 = 1 << 31;
 
-fn affordable(steps: Option<u64>) -> Result<()> {
+pub(super) fn affordable(steps: Option<u64>) -> Result<()> {
     ensure!(steps.is_some_and(|steps| steps <= STEPS_MAX), "it would take too long to compute");
     Ok(())
 }
@@ -30,6 +30,7 @@ impl Tree {
             self.branches.saturating_mul(self.chance) < 10_000,
             "a tree with one child or more for each node may have no end"
         );
+        affordable(Some(self.roots))?;
         let mut sum = mix(salt, self.seed);
         let mut found: Vec<u64> = (1..=self.roots).map(|i| mix(self.seed, i)).collect();
         while let Some(node) = found.pop() {
@@ -138,6 +139,8 @@ mod tests {
         }
         let endless = Tree { seed: 0, roots: 1, branches: 4, chance: 2_500 };
         assert!(endless.answer(0).unwrap_err().to_string().contains("no end"));
+        let wide = Tree { roots: u64::MAX, chance: 0, ..endless };
+        assert!(wide.answer(0).unwrap_err().to_string().contains("too long"));
     }
 
     #[test]

@@ -126,6 +126,8 @@ impl Fake {
         // Every process at another pace, where a test is about noise.
         let is_moody = self.faults.iter().any(|(fault, _)| fault == "moody");
         let pace = if is_moody { 1 + u64::from(self.start % 5) } else { 1 };
+        let slow_with = self.fault("slow-with").map(str::to_owned);
+        let pace = if slow_with.is_some_and(|set| self.settings.contains(&set)) { 2 } else { pace };
         let elapsed_ns = times(claimed_ns) * pace + extra_ns;
         let lie = self.fault("lie").and_then(|percent| percent.parse::<u64>().ok());
         std::thread::sleep(Duration::from_nanos(elapsed_ns));

@@ -14,6 +14,7 @@ pub use invocation::{InvocationAudit, Wrong, wrong};
 
 use crate::contender::is_name;
 use crate::plan::THREADS_MAX;
+use crate::printable::printable;
 use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outcome, RaceRecord};
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
@@ -77,8 +78,8 @@ fn label(place: &str, text: &str, most: usize) -> Checked {
     check(text.len() <= most, place, || {
         format!("it has {} bytes, and such a name has at most {most}", text.len())
     })?;
-    let plain = |c: char| !c.is_whitespace() && !c.is_control();
-    check(text.chars().all(plain), place, || {
+    let plain = |c: char| !c.is_whitespace();
+    check(text.chars().all(plain) && printable(text) == text, place, || {
         format!("\"{}\" has blanks or control characters", shown(text))
     })
 }
@@ -200,11 +201,10 @@ impl<'a> Audit<'a> {
                 "they were judged, and the header has no rule (`repeat`)".to_owned()
             });
         };
-        let mut repeated = 0;
         for (index, block) in race.blocks.iter().enumerate() {
             let before = index.checked_sub(1).map(|before| race.blocks[before].block);
             let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
-            repeated += u32::from(block.repeated);
+            let repeats = rule.repeats(block.outside, &race.blocks[..index]);
             let checked = check_block_number(block.block, blocks_max(self.header))
                 .and_then(|()| {
                     check(before.is_none_or(|before| before < block.block), "block", || {
@@ -217,8 +217,12 @@ impl<'a> Audit<'a> {
                     })
                 })
                 .and_then(|()| {
-                    check(repeated <= rule.repeats_max, "repeated", || {
-                        format!("the run repeats at most {} in a race", rule.repeats_max)
+                    check(block.repeated == repeats, "repeated", || {
+                        format!(
+                            "{}, and by the run's rule it is {repeats}: a block is repeated if others take more \
+                             than {} of the CPU time, and at most {} of a race are",
+                            block.repeated, rule.outside_max, rule.repeats_max
+                        )
                     })
                 });
             checked.map_err(|fault| fault.within(format!("blocks[{index}]")))?;
@@ -451,10 +455,13 @@ impl<'a> RaceAudit<'a> {
             return Err(Fault::new("invocations", format!("none of them is block {gap}")));
         }
         let undisturbed = self.race.undisturbed(count);
-        check(undisturbed >= self.header.blocks, "invocations", || {
+        let planned = self.header.blocks;
+        // Who chooses when to stop chooses the result.
+        let most = self.header.until_floor.map_or(planned, |goal| planned.max(goal.blocks_max));
+        check((planned..=most).contains(&undisturbed), "invocations", || {
+            let to = if most > planned { format!(" to {most}") } else { String::new() };
             format!(
-                "{undisturbed} block(s) that count, and the run has {}: the cell cannot be ok",
-                self.header.blocks
+                "{undisturbed} block(s) that count, and the run has {planned}{to}: the cell cannot be ok"
             )
         })?;
         let first = *self.raced.get_or_insert(count);
@@ -541,7 +548,7 @@ impl<'a> CellAudit<'a> {
                 "more samples did not count their work than there were".to_owned()
             })?;
         }
-        Ok(InvocationAudit::new(self.race, self.cell.schedule, invocation))
+        Ok(InvocationAudit::new(self.race, self.cell, invocation))
     }
 }
 

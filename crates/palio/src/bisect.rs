@@ -3,8 +3,10 @@
 //! Every release in the middle is raced beside the first and the last one of all, in one run, so
 //! that what it is compared with stays the same, and the machine of that hour does too.
 
-use crate::record::{CellRecord, Outcome, RaceRecord};
-use crate::stats::{BlockTimes, EquivalenceMargin, NoiseFloor, RatioInterval, Verdict};
+use crate::record::Outcome;
+use crate::report::model::{Entry, Race};
+use crate::report::pair;
+use crate::stats::{RatioInterval, Verdict};
 
 /// One contender ÷ another, and what that lets us say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +45,7 @@ pub struct Step {
 
 impl Step {
     /// Of a race of these three, by their names; `None` if one of them did not complete it.
-    pub fn of(race: &RaceRecord, [first, middle, last]: [&str; 3]) -> Option<Self> {
+    pub fn of(race: &Race, [first, middle, last]: [&str; 3]) -> Option<Self> {
         let compared = |a, b| compare(race, a, b);
         Some(Self {
             whole: compared(last, first)?,
@@ -52,29 +54,30 @@ impl Step {
         })
     }
 
-    /// Where the one in the middle belongs, if the two ends can be told apart.
+    /// Where the one in the middle belongs, if the two ends can be told apart. What lies beyond
+    /// one end, as seen from the other, is like neither.
     pub fn side(&self) -> Side {
-        match (self.whole.is_apart(), self.to_first.is_apart(), self.to_last.is_apart()) {
-            (false, ..) | (true, false, false) => Side::Unknown,
-            (true, false, true) => Side::First,
-            (true, true, false) => Side::Last,
-            (true, true, true) => Side::Neither,
+        let change = self.whole.verdict;
+        let apart = [self.to_first.is_apart(), self.to_last.is_apart()];
+        let has = [self.to_first.verdict == change, self.to_last.verdict == change.reversed()];
+        match (self.whole.is_apart(), apart, has) {
+            (false, ..) | (true, [false, false], _) => Side::Unknown,
+            (true, [false, true], [_, true]) => Side::First,
+            (true, [true, false], [true, _]) => Side::Last,
+            (true, ..) => Side::Neither,
         }
     }
 }
 
-/// `a` ÷ `b` in one race; `None` if one of them did not complete it.
-pub fn compare(race: &RaceRecord, a: &str, b: &str) -> Option<Compared> {
-    let invocations = race.cells.iter().flat_map(|cell| &cell.invocations);
-    let blocks = invocations.filter_map(|i| i.block).max()?.saturating_add(1);
-    let times = |name: &str| -> Option<BlockTimes> {
-        let of = |cell: &&CellRecord| cell.contender == name && !cell.shadow;
-        let cell = race.cells.iter().filter(of).find(|cell| cell.outcome == Outcome::Ok)?;
-        cell.block_times(race.statistic, blocks)
+/// `a` ÷ `b` in one race, by the variants that its report shows; `None` if one of them did not
+/// complete it.
+pub fn compare(race: &Race, a: &str, b: &str) -> Option<Compared> {
+    let entry = |name: &str| {
+        let is_ok = |entry: &&Entry| entry.contender == name && entry.outcome == Outcome::Ok;
+        race.entries.iter().find(is_ok)
     };
-    let ratio = RatioInterval::between(&times(a)?, &times(b)?)?;
-    let floor = race.floor_after(blocks).unwrap_or_else(NoiseFloor::unknown);
-    Some(Compared { ratio, verdict: Verdict::of(&ratio, &floor, EquivalenceMargin::default()) })
+    let (ratio, verdict) = pair::between(race, entry(a)?, entry(b)?)?;
+    Some(Compared { ratio, verdict })
 }
 
 #[cfg(test)]
@@ -83,22 +86,29 @@ mod tests {
 
     #[test]
     fn a_release_is_where_it_cannot_be_told_from_one_end_and_can_from_the_other() {
-        let compared = |is_apart| {
+        use Verdict::{Equivalent, Faster, Inconclusive, Slower};
+        let compared = |verdict| {
             let ratio = RatioInterval { point: 1.2, lo: 1.1, hi: 1.3, blocks: 9 };
-            let verdict = if is_apart { Verdict::Slower } else { Verdict::Inconclusive };
             Compared { ratio, verdict }
         };
         let side = |whole, to_first, to_last| {
             let [whole, to_first, to_last] = [whole, to_first, to_last].map(compared);
             Step { whole, to_first, to_last }.side()
         };
-        assert_eq!(side(true, false, true), Side::First);
-        assert_eq!(side(true, true, false), Side::Last);
-        assert_eq!(side(true, true, true), Side::Neither);
-        assert_eq!(side(true, false, false), Side::Unknown);
-        // Without a difference there is nothing to be found.
-        for (to_first, to_last) in [(false, false), (true, false), (false, true), (true, true)] {
-            assert_eq!(side(false, to_first, to_last), Side::Unknown);
+        for (slower, faster) in [(Slower, Faster), (Faster, Slower)] {
+            assert_eq!(side(slower, Equivalent, faster), Side::First);
+            assert_eq!(side(slower, slower, Inconclusive), Side::Last);
+            assert_eq!(side(slower, slower, faster), Side::Neither);
+            assert_eq!(side(slower, Inconclusive, Equivalent), Side::Unknown);
+            // Beyond the last one, although it cannot be told from the first.
+            assert_eq!(side(slower, Inconclusive, slower), Side::Neither);
+            assert_eq!(side(slower, faster, Inconclusive), Side::Neither);
+            // Without a difference there is nothing to be found.
+            for (to_first, to_last) in
+                [(Inconclusive, slower), (slower, Equivalent), (slower, faster)]
+            {
+                assert_eq!(side(Inconclusive, to_first, to_last), Side::Unknown);
+            }
         }
     }
 }

@@ -52,14 +52,20 @@ impl RepeatRule {
         outside: Option<Outside>,
         before: &[BlockRecord],
     ) -> BlockRecord {
-        let done = before.iter().filter(|block| block.repeated).count();
-        let is_disturbed = outside.is_some_and(|outside| outside.all > self.outside_max);
+        let all = outside.map(|outside| outside.all);
         BlockRecord {
             block,
-            outside: outside.map(|outside| outside.all),
+            outside: all,
             steal: outside.map(|outside| outside.steal),
-            repeated: is_disturbed && done < self.repeats_max as usize,
+            repeated: self.repeats(all, before),
         }
+    }
+
+    /// Whether a block in which others took so much is repeated, after the `before` blocks.
+    #[must_use]
+    pub fn repeats(&self, outside: Option<f64>, before: &[BlockRecord]) -> bool {
+        let done = before.iter().filter(|block| block.repeated).count();
+        outside.is_some_and(|all| all > self.outside_max) && done < self.repeats_max as usize
     }
 }
 
@@ -71,7 +77,7 @@ pub fn sentence(run: &RunRecord) -> Option<String> {
     let is_disturbed = |block: &&BlockRecord| block.outside.is_some_and(|o| o > rule.outside_max);
     let told = blocks().filter(|block| block.outside.is_some()).count();
     let repeated = blocks().filter(|block| block.repeated).count();
-    let kept = blocks().filter(is_disturbed).count() - repeated;
+    let kept = blocks().filter(is_disturbed).filter(|block| !block.repeated).count();
     let percent = 100.0 * rule.outside_max;
     let untold = match blocks().count() - told {
         0 => String::new(),

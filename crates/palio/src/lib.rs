@@ -14,6 +14,7 @@ pub mod machine;
 mod manifest;
 pub mod plan;
 mod prediction;
+mod printable;
 pub mod record;
 pub mod release;
 pub mod report;

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Fake, Project};
+use sha2::{Digest, Sha256};
+use support::{Fake, Project, assert_has};
 
 const NAMES: [&str; 3] = ["anchor", "other", "third"];
 
@@ -90,6 +91,60 @@ fn other_work_under_the_same_name_is_another_race() {
         let run = project.palio(&["compare", &first, "latest", "--anchor", "anchor"]).run();
         run.fails_with(&["no race in common"]);
     }
+}
+
+/// The answer under the salt 0 is of the work, as that of an unsalted row is.
+#[test]
+fn other_work_in_a_salted_row_is_another_race() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = || {
+        let race = project.race().set("--workload", "raise").set("--blocks", "8");
+        race.run().exits(0).json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race();
+    project.palio(&["compare", &first, &race(), "--anchor", "anchor"]).run().exits(0);
+    // Whose work answers something else under the same salt does something else.
+    let mut other = project.stored();
+    other["header"]["id"] = "other".into();
+    other["races"][0]["answer"] = "43".into();
+    let text = other.to_string();
+    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    let bundle = format!(
+        "{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{text}}}"
+    );
+    project.write("other.json", &bundle);
+    project.palio(&["import", "other.json", "--other-catalogue"]).run().exits(0);
+    let compared = project.palio(&["compare", &first, "other", "--anchor", "anchor"]).run();
+    compared.fails_with(&["no race in common"]);
+}
+
+#[test]
+fn what_was_built_or_said_differently_is_told() {
+    let (project, first) = raced();
+    let path = "contenders/rust/other/contender.toml";
+    let fault = "\"--fault\", \"describe-flags:allocator=mimalloc-2\", \"--from\"";
+    project.write(
+        path,
+        &project
+            .read(path)
+            .replace("\"--from\"", fault)
+            .replace("kind = ", "allocator = \"mimalloc\"\nkind = "),
+    );
+    let echo = project.read("workloads/echo.toml");
+    let adapted = echo
+        .replace("fidelity = \"own\"", "fidelity = \"adapted\"\ndeviations = [\"it is slower\"]");
+    project.write("workloads/echo.toml", &adapted);
+    race(&project);
+    let compared =
+        project.palio(&["compare", &first, "latest", "--anchor", "anchor"]).run().exits(0);
+    let text = compared.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(
+        &text,
+        &[
+            "other was built with - in A and with allocator=mimalloc-2 in B",
+            "echo n=10 · 1 thread: what the catalogue says of its work differs",
+        ],
+    );
 }
 
 #[test]

@@ -317,6 +317,93 @@ fn a_workload_that_the_catalogue_lacks_is_held_against_itself() {
     import(&project, &bundle(&run)).exits(0);
 }
 
+/// Who could leave out blocks, or add some, after having seen them, would choose the result.
+#[test]
+fn blocks_are_those_that_the_rule_of_the_run_gives() {
+    let project = Project::good_and(Fake::new("bad"));
+    project.race().set("--reference", "good").set("--blocks", "6").run().exits(0);
+    let run = project.stored();
+    let judged = |repeated: &[u64]| {
+        let block = |b| json!({"block": b, "outside": 0.01, "steal": 0.0, "repeated": repeated.contains(&b)});
+        (0..6).map(block).collect::<Vec<_>>()
+    };
+    let rule = json!({"outside_max": 0.05, "repeats_max": 2});
+    let mut left_out = forge(
+        &run,
+        &vec![
+            ("/header/blocks", 5.into()),
+            ("/header/repeat", rule.clone()),
+            ("/races/0/blocks", judged(&[2]).into()),
+        ],
+    );
+    for cell in left_out["races"][0]["cells"].as_array_mut().unwrap() {
+        for invocation in cell["invocations"].as_array_mut().unwrap() {
+            if invocation["block"] == 2 {
+                invocation["disturbed"] = true.into();
+            }
+        }
+    }
+    let refused = import(&project, &bundle(&left_out));
+    refused.fails_with(&["races[0].blocks[2].repeated: true, and by the run's rule it is false"]);
+    // Others took so much that it would have been repeated.
+    let kept: Edits = vec![
+        ("/header/repeat", rule.clone()),
+        ("/races/0/blocks", judged(&[]).into()),
+        ("/races/0/blocks/3/outside", json!(0.2)),
+    ];
+    let refused = import(&project, &bundle(&forge(&run, &kept)));
+    refused.fails_with(&["blocks[3].repeated: false, and by the run's rule it is true"]);
+    // One more than there would have been.
+    let more = vec![("/header/blocks", 5.into()), ("/header/repeat", rule)];
+    let refused = import(&project, &bundle(&forge(&run, &more)));
+    refused.fails_with(&["cells[0].invocations: 6 block(s) that count, and the run has 5"]);
+    let goal = |most: u64| json!({"ratio": 1.5, "blocks_max": most});
+    let to_goal = |most| vec![("/header/blocks", 5.into()), ("/header/until_floor", goal(most))];
+    import(&project, &bundle(&forge(&run, &to_goal(6)))).exits(0);
+}
+
+#[test]
+fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
+    const EVIL: &str = "\u{1b}[2Jx\u{202e}";
+    let (project, run) = raced();
+    let of = |place: &'static str, value: Value| forge(&run, &one(place, value));
+    let evil = [
+        of("/contenders/1/version", EVIL.into()),
+        of("/contenders/1/flags", EVIL.into()),
+        of("/races/0/params/n", EVIL.into()),
+        of("/races/0/unit", EVIL.into()),
+        of("/races/0/cells/0/detail", EVIL.into()),
+        of("/header/machine/threads_per_core", u32::MAX.into()),
+        of("/races/0/cells/1/invocations/1/resources/voluntary_switches", u64::MAX.into()),
+    ];
+    let reports: [&[&str]; 5] = [
+        &["--format", "terminal"],
+        &["--format", "markdown"],
+        &["--format", "html"],
+        &["--format", "csv"],
+        &["--headline", "good"],
+    ];
+    for run in evil {
+        project.write("evil.json", &bundle(&run));
+        for how in reports {
+            let args = [&["report", "--bundle", "evil.json"], how].concat();
+            let finished = project.palio(&args).run().exits(0);
+            for text in [&finished.stdout, &finished.stderr] {
+                assert!(
+                    !text.contains("\u{1b}[2J") && !text.contains('\u{202e}'),
+                    "{how:?}: {text}"
+                );
+            }
+        }
+    }
+    for (place, said) in
+        [("/races/0/reference", "reference: "), ("/contenders/1/id", "contenders[1].id")]
+    {
+        let refused = import(&project, &bundle(&of(place, EVIL.into()))).fails_with(&[said]);
+        assert!(!refused.stderr.contains(['\u{1b}', '\u{202e}']), "{}", refused.stderr);
+    }
+}
+
 #[test]
 fn a_run_of_another_catalogue_is_taken_if_that_is_said() {
     let (project, run) = raced();

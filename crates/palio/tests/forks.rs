@@ -37,6 +37,14 @@ fn raced(project: &Project) -> Value {
     race.run().exits(0).json()
 }
 
+/// The bundle of a run, as `palio export` would have written it.
+fn bundle_of(run: &Value) -> String {
+    let run = run.to_string();
+    let hash: String =
+        Sha256::digest(run.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{run}}}")
+}
+
 /// What all formats but JSON say, as one line each.
 fn texts(project: &Project) -> Vec<String> {
     let text = |format| {
@@ -142,6 +150,68 @@ fn a_count_is_stored_and_carried() {
 }
 
 #[test]
+fn a_run_in_which_a_cut_off_was_found_can_be_carried() {
+    let project = project(Fake::new("bad").fault("forks:cut-off"));
+    raced(&project);
+    for thin in [&[][..], &["--thin", "5"]] {
+        project.palio(&[&["export", "latest", "bundle.json"], thin].concat()).run().exits(0);
+        let at = ["report", "--bundle", "bundle.json", "--format", "json"];
+        let report = project.palio(&at).run().exits(0).json();
+        let bad = entry(&report, "bad");
+        assert_eq!(bad["outcome"], "wrong-answer");
+        assert_eq!(bad["forks"]["handed"], 20);
+    }
+    // What is wrong must be there.
+    let mut run = project.stored();
+    run["races"][0]["cells"][0]["forks"]["handed"] = 986.into();
+    project.write("forged.json", &bundle_of(&run));
+    let refused = project.palio(&["import", "forged.json", "--db", "empty.db"]).run().exits(2);
+    assert_has(&refused.stderr, &["wrong-answer, and no sample is wrong"]);
+}
+
+#[test]
+fn who_was_not_asked_is_named() {
+    let project = project(Fake::new("bad"));
+    raced(&project);
+    let mut run = project.stored();
+    for (cell, told) in [
+        (0, "handed to the runtime: 986 by good; forks not counted: bad"),
+        (1, "after 986 forks; forks not counted: bad, good"),
+    ] {
+        run["races"][0]["cells"][cell].as_object_mut().unwrap().remove("forks");
+        project.write("bundle.json", &bundle_of(&run));
+        let report = |format| {
+            let args = ["report", "--bundle", "bundle.json", "--format", format];
+            project.palio(&args).run().exits(0)
+        };
+        let text = report("terminal").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &[told]);
+        assert_eq!(entry(&report("json").json(), "bad")["forks"]["detail"], "it was not asked");
+    }
+}
+
+/// To count the placements of 16 queens takes half a minute.
+#[test]
+fn a_large_board_takes_no_time_to_import() {
+    let project = project(Fake::new("bad"));
+    raced(&project);
+    let mut run = project.stored();
+    let race = &mut run["races"][0];
+    race["workload"] = "boards".into();
+    race["salt"] = "nqueens".into();
+    race["params"]["n"] = "16".into();
+    for cell in race["cells"].as_array_mut().unwrap() {
+        let Some(forks) = cell.get_mut("forks") else { continue };
+        forks["at_least"] = 415_515_375_u64.into();
+        forks["at_most"] = 1_141_190_303_u64.into();
+        forks["handed"] = 415_515_375_u64.into();
+    }
+    project.write("boards.json", &bundle_of(&run));
+    let import = project.palio(&["import", "boards.json", "--db", "empty.db"]);
+    import.through_shell("ulimit -t 2; exec \"$@\"").run().exits(0);
+}
+
+#[test]
 fn a_forged_count_is_refused() {
     let project = project(Fake::new("bad"));
     raced(&project);
@@ -156,13 +226,7 @@ fn a_forged_count_is_refused() {
         let mut run = bundle["run"].clone();
         let place = format!("/races/0/cells/0/forks/{field}");
         *run.pointer_mut(&place).unwrap() = value.into();
-        let run = run.to_string();
-        let hash: String =
-            Sha256::digest(run.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let text = format!(
-            "{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{run}}}"
-        );
-        project.write("forged.json", &text);
+        project.write("forged.json", &bundle_of(&run));
         let refused = project.palio(&["import", "forged.json", "--db", "empty.db"]).run().exits(2);
         assert_has(&refused.stderr, &[said]);
     }

@@ -57,6 +57,28 @@ fn ranks_ratios_and_means_are_those_of_the_shown() {
     assert_eq!(some["run"]["selection"]["contenders_left_out"], serde_json::json!(["swift"]));
 }
 
+/// Or whoever looks for a difference could leave out all that show none.
+#[test]
+fn holms_correction_is_for_the_whole_run() {
+    let project = raced();
+    let of = |more: &[&str]| {
+        let report = report(&project, &[&["--holm"], more].concat());
+        let verdict = entry(&report, "middle")["ratio_to_reference"].clone();
+        (verdict["holm"].clone(), verdict["verdict"].clone(), report["told_apart"].clone())
+    };
+    let (holm, verdict, told) = of(&[]);
+    // Two comparisons of six blocks: each has a p-value of 2 ÷ 64, and twice that is above 5 %.
+    assert_eq!((&verdict, &told["comparisons"]), (&"inconclusive".into(), &2.into()));
+    for part in [&["--except", "tardy"][..], &["--only", "swift,middle", "--intersection"]] {
+        let (part_holm, part_verdict, told) = of(part);
+        assert_eq!((&part_holm, &part_verdict), (&holm, &verdict), "{part:?}");
+        assert_eq!((&told["comparisons"], &told["in_run"]), (&1.into(), &2.into()));
+        let text = project.palio(&[&["report"], part].concat()).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["Holm's correction for all 2 comparisons of the run takes 7 blocks"]);
+    }
+}
+
 #[test]
 fn an_intersection_has_only_races_that_all_completed() {
     let project = raced();

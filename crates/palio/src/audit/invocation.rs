@@ -5,7 +5,9 @@ use palio_protocol::distribution::Distribution;
 
 use super::{Checked, Fault, check, range};
 use crate::clock;
-use crate::record::{InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord};
+use crate::record::{
+    CellRecord, InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord,
+};
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
 use crate::stats::Statistic;
@@ -72,6 +74,8 @@ pub struct InvocationAudit<'a> {
     /// The sample that is wrong: the last one, or the process would have been ended before.
     wrong: Option<(usize, Wrong)>,
     spans: Spans<'a>,
+    /// Whether it is the process that counted its forks, and too few of them: its samples are right.
+    miscounts: bool,
 }
 
 /// The commands that the samples answer, in order.
@@ -86,12 +90,17 @@ struct Spans<'a> {
 impl<'a> InvocationAudit<'a> {
     pub(super) fn new(
         race: &'a RaceRecord,
-        schedule: Option<Schedule>,
+        cell: &CellRecord,
         invocation: &'a InvocationRecord,
     ) -> Self {
+        let schedule = cell.schedule;
+        let handed = cell.forks.as_ref().and_then(|forks| forks.handed);
+        let refused = race.forks().zip(handed).and_then(|(demand, handed)| demand.refuses(handed));
+        let miscounts = refused.is_some() && invocation.block.is_none();
         let spans = Spans { all: &invocation.spans, at: 0, samples: 0, claimed_ns: 0 };
         let (warm_ups, measured, claimed_ns) = (0, 0, 0);
-        Self { race, schedule, invocation, warm_ups, measured, claimed_ns, wrong: None, spans }
+        let wrong = None;
+        Self { race, schedule, invocation, warm_ups, measured, claimed_ns, wrong, spans, miscounts }
     }
 
     /// Goes on with sample number `index`.
@@ -150,7 +159,8 @@ impl<'a> InvocationAudit<'a> {
     /// It cannot be true.
     pub fn end(self) -> Checked {
         let outcome = self.invocation.outcome;
-        check(outcome != Outcome::WrongAnswer || self.wrong.is_some(), "outcome", || {
+        let is_wrong = self.wrong.is_some() || self.miscounts;
+        check(outcome != Outcome::WrongAnswer || is_wrong, "outcome", || {
             "wrong-answer, and no sample is wrong".to_owned()
         })?;
         if outcome != Outcome::Ok {

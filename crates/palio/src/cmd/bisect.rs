@@ -10,6 +10,7 @@ use super::project::Project;
 use super::{EXIT_CHECK_FAILED, EXIT_INTERRUPTED, Places, run, say};
 use crate::bisect::{self, Compared, Side, Step};
 use crate::record::{Outcome, RunRecord};
+use crate::report::summary::report;
 use crate::runner::race::End;
 use crate::stats::Verdict;
 
@@ -126,19 +127,24 @@ impl<'a> Search<'a> {
         let mut middle: Vec<usize> = (1..last).collect();
         let (mut lo, mut hi) = (0, last);
         let mut is_whole_known = false;
+        let mut change = None;
         loop {
             let between: Vec<usize> =
                 middle.iter().copied().filter(|&i| lo < i && i < hi).collect();
             let Some(&at) = between.get(between.len() / 2) else {
-                if is_whole_known {
-                    return Ok(Found::Between(lo, hi));
-                }
-                return self.ends(told);
+                // Each end of what is left was compared with one end of the whole, and with that
+                // one alone.
+                let is_known = is_whole_known && (lo == 0 || hi == last);
+                return if is_known {
+                    Ok(Found::Between(lo, hi))
+                } else {
+                    self.pair(lo, hi, change, told)
+                };
             };
             let Some(run) = self.race(&[0, at, last])? else { return Ok(Found::Interrupted) };
             let name = |i: usize| self.choices[i].1.as_str();
-            let race = &run.races[0];
-            let Some(step) = Step::of(race, [name(0), name(at), name(last)]) else {
+            let Some(step) = Step::of(&report(&run).races[0], [name(0), name(at), name(last)])
+            else {
                 if let Some(why) = failed(&run, name(0)).or_else(|| failed(&run, name(last))) {
                     return Ok(Found::Unknown(why));
                 }
@@ -150,6 +156,7 @@ impl<'a> Search<'a> {
             let side = step.side();
             told(self.line(&run, at, &step), self.value(&run, at, &step))?;
             is_whole_known = true;
+            change = Some(step.whole.verdict);
             match side {
                 Side::First => lo = at,
                 Side::Last => hi = at,
@@ -164,24 +171,37 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// There is nothing in the middle: whether the two ends differ at all.
-    fn ends(&self, told: &mut dyn FnMut(String, Value) -> Result<()>) -> Result<Found> {
-        let last = self.choices.len() - 1;
-        let Some(run) = self.race(&[0, last])? else { return Ok(Found::Interrupted) };
-        let [first, end] = [0, last].map(|i| self.choices[i].1.as_str());
-        let Some(whole) = bisect::compare(&run.races[0], end, first) else {
+    /// There is nothing in the middle: whether these two differ, and in the way of the whole
+    /// `change`, if that is known.
+    fn pair(
+        &self,
+        lo: usize,
+        hi: usize,
+        change: Option<Verdict>,
+        told: &mut dyn FnMut(String, Value) -> Result<()>,
+    ) -> Result<Found> {
+        let Some(run) = self.race(&[lo, hi])? else { return Ok(Found::Interrupted) };
+        let [first, end] = [lo, hi].map(|i| self.choices[i].1.as_str());
+        let Some(seen) = bisect::compare(&report(&run).races[0], end, first) else {
             let why = failed(&run, first).or_else(|| failed(&run, end));
             return Ok(Found::Unknown(why.context("a race without a failure has times")?));
         };
-        let line = format!("{end} ÷ {first} = {} (run {})", text(&whole), run.header.id);
-        told(line, json!({ "run": run.header.id, "whole": value(&whole) }))?;
-        Ok(match whole.verdict {
-            Verdict::Faster | Verdict::Slower => Found::Between(0, last),
-            Verdict::Equivalent | Verdict::Inconclusive => Found::Unknown(self.no_change(&whole)),
+        let line = format!("{end} ÷ {first} = {} (run {})", text(&seen), run.header.id);
+        told(line, json!({ "run": run.header.id, "pair": [first, end], "seen": value(&seen) }))?;
+        let is_apart = matches!(seen.verdict, Verdict::Faster | Verdict::Slower);
+        Ok(if is_apart && change.is_none_or(|change| change == seen.verdict) {
+            Found::Between(lo, hi)
+        } else if change.is_some() {
+            Found::Unknown(format!(
+                "{first} is like the first and {end} like the last, but beside each other they do not show the change, \
+                 which may be spread over several releases; more blocks (-- --blocks N) may help"
+            ))
+        } else {
+            Found::Unknown(self.no_change(&seen))
         })
     }
 
-    /// One run of these releases; `None` if the user interrupted it.
+    /// One run of these releases, of which the first is the reference; `None` if the user interrupted it.
     fn race(&self, of: &[usize]) -> Result<Option<RunRecord>> {
         let (_, run, end) = run::measure(&self.every(of)?, self.places)?;
         Ok((end == End::Finished).then_some(run))

@@ -26,6 +26,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::printable::printable;
+
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower
 /// contender.
 const EXIT_CHECK_FAILED: u8 = 1;
@@ -119,7 +121,8 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            note(&format!("palio: {error:#}"));
+            // It may quote a bundle from anywhere.
+            note(&printable(&format!("palio: {error:#}")));
             let interrupted = error.is::<interruption::Interrupted>();
             ExitCode::from(if interrupted { EXIT_INTERRUPTED } else { EXIT_ERROR })
         }

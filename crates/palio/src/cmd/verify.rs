@@ -316,17 +316,18 @@ fn verify_forks(
 ) -> (Outcome, String) {
     let Some(demand) = race.forks() else { return (Outcome::Ok, String::new()) };
     let salt = fresh_salt();
-    match forks::count(race, cell, (demand, salt), limits, interrupted, &mut |_| ()) {
-        Ok(ForksRecord { handed: Some(handed), at_least, .. }) => {
-            (Outcome::Ok, format!(", handed {handed} of {at_least} forks due to its runtime"))
-        }
-        Ok(ForksRecord { detail, .. }) => {
-            (Outcome::Ok, format!(", forks not counted: {}", detail.unwrap_or_default()))
-        }
-        Err(failed) => {
-            (failed.outcome, format!("{} (--salt {salt})", failed.detail.unwrap_or_default()))
-        }
+    let counted = forks::count(race, cell, (demand, salt), limits, interrupted, &mut |_| ());
+    if let Some(failed) = counted.failed {
+        return (failed.outcome, format!("{} (--salt {salt})", failed.detail.unwrap_or_default()));
     }
+    let text = match counted.forks {
+        Some(ForksRecord { handed: Some(handed), at_least, .. }) => {
+            format!(", handed {handed} of {at_least} forks due to its runtime")
+        }
+        Some(ForksRecord { detail: Some(detail), .. }) => format!(", forks not counted: {detail}"),
+        _ => String::new(),
+    };
+    (Outcome::Ok, text)
 }
 
 /// Another one every time: an answer that was right yesterday must not pass for today's.

@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::record::Outcome;
 use crate::record::RunRecord;
 use crate::report::model::{Entry, Interval, Race};
+use crate::report::pair::blocks;
 use crate::report::{needed, summary};
-use crate::stats::{BlockTimes, EquivalenceMargin, RatioInterval, Statistic};
+use crate::stats::{EquivalenceMargin, RatioInterval, Statistic};
 
 /// What changed between two runs.
 #[derive(Clone, Debug, Serialize)]
@@ -96,12 +97,13 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
             && x.params == y.params
             && x.statistic == y.statistic
             && (x.ops, x.scope, &x.unit) == (y.ops, y.scope, &y.unit)
-            && (x.salted, x.salted || x.answer == y.answer) == (y.salted, true)
+            // Of a salted race it is the answer under the salt 0: another one is of other work.
+            && (x.salted, &x.answer) == (y.salted, &y.answer)
     };
-    let pairs: Vec<(&Race, &Race)> = report_a
+    let pairs: Vec<[&Race; 2]> = report_a
         .races
         .iter()
-        .filter_map(|race| Some((race, report_b.races.iter().find(|other| same(race, other))?)))
+        .filter_map(|race| Some([race, report_b.races.iter().find(|other| same(race, other))?]))
         .collect();
     if pairs.is_empty() {
         bail!("the runs {} and {} have no race in common", a.header.id, b.header.id);
@@ -149,21 +151,21 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
                 contender.id, before.base, contender.base
             ));
             others.push(contender.id.clone());
-        } else if before.toolchain != contender.toolchain {
-            let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
-            warnings.push(format!(
-                "{} was built with {} in A and with {} in B",
-                contender.id,
-                text(&before.toolchain),
-                text(&contender.toolchain)
-            ));
+            continue;
+        }
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        let built = [(&before.toolchain, &contender.toolchain), (&before.flags, &contender.flags)];
+        for (was, is) in built.into_iter().filter(|(was, is)| was != is) {
+            let (id, was, is) = (&contender.id, text(was), text(is));
+            warnings.push(format!("{id} was built with {was} in A and with {is} in B"));
         }
     }
+    warnings.extend(pairs.iter().flat_map(|[x, y]| work(x, y)));
     let is_other = |entry: &Entry| others.contains(&entry.contender);
     let is_anchored = anchor_changed.is_none();
     let changes = pairs
         .iter()
-        .flat_map(|(x, y)| {
+        .flat_map(|&[x, y]| {
             let entries = y.entries.iter().filter(|entry| !is_other(entry));
             entries.filter_map(move |entry| {
                 let before = x.entries.iter().find(|other| other.contender == entry.contender)?;
@@ -193,6 +195,27 @@ fn changed(a: &RunRecord, b: &RunRecord, id: &str) -> Option<String> {
     let all = std::iter::once((base_a, base_b)).chain(a.into_iter().zip(b));
     let (was, is) = all.into_iter().find(|(was, is)| was != is)?;
     Some(format!("the anchor {id} is not the same in both runs: {was} in A, {is} in B"))
+}
+
+/// What differs between two races of one name: what the catalogue says of their work, and by which
+/// variant a contender was fastest.
+fn work(x: &Race, y: &Race) -> Vec<String> {
+    let told = x.origin.is_some() && y.origin.is_some() && x.origin != y.origin;
+    let told = told.then(|| {
+        format!("{}: what the catalogue says of its work differs; it may have changed", y.label())
+    });
+    let variants = y.entries.iter().filter_map(|entry| {
+        let before = x.entries.iter().find(|other| other.contender == entry.contender)?;
+        let (was, is) = before.variant.as_ref().zip(entry.variant.as_ref())?;
+        (was != is).then(|| {
+            format!(
+                "{}: {} was fastest with {was} in A, with {is} in B",
+                y.label(),
+                entry.contender
+            )
+        })
+    });
+    told.into_iter().chain(variants).collect()
 }
 
 /// What was planned differently.
@@ -296,11 +319,4 @@ fn change(
             .and_then(|seen| needed::blocks(seen, ratio.blocks, floors.into_iter().flatten()));
     }
     change
-}
-
-/// The locations of an entry's invocations.
-pub(super) fn blocks(race: &Race, entry: &Entry) -> Option<BlockTimes> {
-    let pairs = entry.sample_block.iter().copied().zip(entry.sample_ns.iter().copied());
-    let times = BlockTimes::of_samples(race.statistic, pairs).ok()?;
-    (times.measured() > 0).then_some(times)
 }

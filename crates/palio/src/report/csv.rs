@@ -4,6 +4,7 @@
 //! empty.
 
 use super::model::{Entry, Race, Report};
+use super::view::printable;
 use crate::stats::Statistic;
 
 const ENTRIES: &[&str] = &[
@@ -201,12 +202,13 @@ impl Lines {
 
     fn text(&mut self, field: &str) {
         self.separate();
+        let field = printable(field);
         if field.contains([',', '"', '\n', '\r']) {
             self.text.push('"');
             self.text.push_str(&field.replace('"', "\"\""));
             self.text.push('"');
         } else {
-            self.text.push_str(field);
+            self.text.push_str(&field);
         }
     }
 

@@ -5,15 +5,12 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::comparison::blocks;
-use super::model::{Contender, Entry, Interval, Race, Report, Run};
-use super::units;
+use super::model::{Contender, Entry, Race, Report, Run};
 use super::view::printable;
+use super::{pair, units};
 use crate::contender::{Kind, Track};
 use crate::record::Outcome;
-use crate::stats::{
-    EquivalenceMargin, HEADLINE_FLOOR_MAX, NoiseFloor, RatioInterval, Verdict, quantile,
-};
+use crate::stats::{HEADLINE_FLOOR_MAX, RatioInterval, Verdict, quantile};
 
 /// How many of the worst rows are named.
 const WORST: usize = 5;
@@ -27,6 +24,9 @@ pub struct Headline {
     pub is_tuned: bool,
     /// Others that did not complete all of the rows that count: each with how many it did.
     pub gaps: Vec<(String, usize)>,
+    /// Those of them that were not built, and would have raced in rows that count: nobody knows how
+    /// fast they are.
+    pub not_built: Vec<String>,
     /// Its version and the flags of its build, which name the allocator where it is not the
     /// system's.
     pub build: String,
@@ -105,9 +105,10 @@ impl Headline {
             run: of_run(report),
             is_tuned: known.is_some_and(|known| known.track == Track::Tuned),
             gaps: Vec::new(),
+            not_built: Vec::new(),
             build: match build.into_iter().flatten().collect::<Vec<_>>() {
                 facts if facts.is_empty() => "not built".to_owned(),
-                facts => facts.join(", "),
+                facts => printable(&facts.join(", ")),
             },
             allocators: report.allocators(),
             without: without.to_vec(),
@@ -125,6 +126,7 @@ impl Headline {
             }
         }
         headline.gaps = gaps(report, &headline);
+        headline.not_built = not_built(report, &headline);
         headline.rows.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
         Ok(headline)
     }
@@ -182,6 +184,13 @@ impl Headline {
                 out,
                 "\nNot every other one completed all of these rows: {}.",
                 each.join(", ")
+            );
+        }
+        if !self.not_built.is_empty() {
+            let _ = writeln!(
+                out,
+                "\nNot built, so that nothing is said about them: {}.",
+                self.not_built.join(", ")
             );
         }
         if let Some(thinned) = &run.thinned {
@@ -275,19 +284,31 @@ fn of_run(report: &Report) -> String {
 /// Who of the others is missing in rows that count, and in how many of these it is there.
 fn gaps(report: &Report, headline: &Headline) -> Vec<(String, usize)> {
     let counts = |race: &&Race| headline.rows.iter().any(|row| row.race == race.label());
-    let is_other = |known: &&Contender| {
-        known.kind != Kind::Baseline
-            && known.id != headline.contender
-            && !headline.without.contains(&known.id)
-    };
     let completed = |id: &str| {
         let ok = |entry: &Entry| entry.contender == id && entry.outcome == Outcome::Ok;
         report.races.iter().filter(counts).filter(|race| race.entries.iter().any(ok)).count()
     };
-    let others = report.contenders.iter().filter(is_other);
-    let all =
-        others.map(|known| (marked(&known.id, known.track == Track::Tuned), completed(&known.id)));
+    let all = others(report, headline)
+        .map(|known| (marked(&known.id, known.track == Track::Tuned), completed(&known.id)));
     all.filter(|(_, count)| *count < headline.rows.len()).collect()
+}
+
+fn not_built(report: &Report, headline: &Headline) -> Vec<String> {
+    let counts = |race: &&Race| headline.rows.iter().any(|row| row.race == race.label());
+    let is_missing = |known: &&Contender| {
+        let is = |entry: &Entry| entry.contender == known.id && entry.outcome == Outcome::NotBuilt;
+        report.races.iter().filter(counts).any(|race| race.entries.iter().any(is))
+    };
+    others(report, headline).filter(is_missing).map(|known| known.id.clone()).collect()
+}
+
+/// All that the headline is about beside its contender.
+fn others<'a>(report: &'a Report, headline: &'a Headline) -> impl Iterator<Item = &'a Contender> {
+    report.contenders.iter().filter(|known| {
+        known.kind != Kind::Baseline
+            && known.id != headline.contender
+            && !headline.without.contains(&known.id)
+    })
 }
 
 /// The row of a race, or why it does not count.
@@ -298,8 +319,10 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
     if own.outcome != Outcome::Ok {
         return Err(own.outcome.words());
     }
-    let floor = race.noise_floor.and_then(|floor| bounded(&floor.shadow)).map(NoiseFloor::of);
-    let Some(floor) = floor else { return Err("its noise floor is unknown".to_owned()) };
+    let floor = pair::race_floor(race);
+    if floor.a_a().is_none() {
+        return Err("its noise floor is unknown".to_owned());
+    }
     if floor.ratio() > HEADLINE_FLOOR_MAX {
         // Its own noise then takes a row out that it may have lost.
         let own = race.reference.as_deref() == Some(contender);
@@ -315,12 +338,7 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
     let mut best: Option<(&Entry, RatioInterval)> = None;
     let (mut slower, mut undecided, mut equivalent) = (false, false, false);
     for other in race.entries.iter().filter(is_other) {
-        let ratio = blocks(race, own)
-            .zip(blocks(race, other))
-            .and_then(|(own, other)| RatioInterval::between(&own, &other));
-        let Some(ratio) = ratio else { continue };
-        let floor = own_floor(own, &floor).with(&own_floor(other, &floor));
-        let verdict = Verdict::of(&ratio, &floor, EquivalenceMargin::default());
+        let Some((ratio, verdict)) = pair::between(race, own, other) else { continue };
         slower |= verdict == Verdict::Slower;
         undecided |= verdict == Verdict::Inconclusive;
         equivalent |= verdict == Verdict::Equivalent;
@@ -348,21 +366,11 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
 fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<Remark> {
     let entries = race.entries.iter().filter(|entry| contenders.contains(&&*entry.contender));
     let of = |entry: &Entry| -> Vec<_> {
-        let doubt =
-            |doubt| Remark { race: race.label(), text: format!("{} {doubt}", entry.contender) };
+        let doubt = |doubt| Remark {
+            race: race.label(),
+            text: printable(&format!("{} {doubt}", entry.contender)),
+        };
         entry.doubts.iter().map(doubt).collect()
     };
     entries.flat_map(of).collect()
-}
-
-/// The floor of a contender, or that of the race where it has no shadow.
-fn own_floor(entry: &Entry, of_race: &NoiseFloor) -> NoiseFloor {
-    let Some(own) = entry.noise_floor else { return *of_race };
-    bounded(&own.shadow).map_or_else(NoiseFloor::unknown, NoiseFloor::of)
-}
-
-fn bounded(interval: &Interval) -> Option<RatioInterval> {
-    let (lo, hi) = interval.lo.zip(interval.hi)?;
-    // How many blocks there were is not needed any more.
-    Some(RatioInterval { point: interval.point, lo, hi, blocks: crate::stats::MIN_BLOCKS })
 }

@@ -23,23 +23,27 @@ fn verdicts(report: &mut Report) -> Vec<&mut Verdict> {
     verdicts.filter(|verdict| verdict.p.is_some()).collect()
 }
 
-/// Fills in the adjusted p-values, over all comparisons with a reference, and counts.
-pub(super) fn adjust(report: &mut Report) {
-    let mut all = verdicts(report);
-    let values: Vec<f64> = all.iter().filter_map(|verdict| verdict.p).collect();
-    for (verdict, adjusted) in all.iter_mut().zip(stats::holm(&values)) {
+/// Fills in the adjusted p-values, and counts. The correction is for all comparisons with a
+/// reference of the run, of which those that the report does not show are `hidden`: each a p-value
+/// and its blocks. Or whoever looks for a difference could leave out the others.
+pub(super) fn adjust(report: &mut Report, hidden: &[(f64, u32)]) {
+    let mut shown = verdicts(report);
+    let of_shown = shown.iter().filter_map(|verdict| Some((verdict.p?, verdict.blocks)));
+    let all: Vec<(f64, u32)> = of_shown.chain(hidden.iter().copied()).collect();
+    let values: Vec<f64> = all.iter().map(|&(p, _)| p).collect();
+    for (verdict, adjusted) in shown.iter_mut().zip(stats::holm(&values)) {
         verdict.holm = Some(adjusted);
     }
-    let count = |is: fn(&Verdict) -> bool| {
-        u32::try_from(all.iter().filter(|verdict| is(verdict)).count()).unwrap_or(u32::MAX)
-    };
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let count = |is: fn(&Verdict) -> bool| number(shown.iter().filter(|v| is(v)).count());
     let least: Vec<f64> =
-        all.iter().map(|verdict| stats::least_p_value(verdict.blocks as usize)).collect();
+        all.iter().map(|&(_, blocks)| stats::least_p_value(blocks as usize)).collect();
     let told_apart = ToldApart {
         comparisons: count(|_| true),
+        in_run: number(all.len()),
         plain: count(Verdict::tells_apart),
         holm: count(Verdict::stands),
-        blocks_min: u32::try_from(stats::holm_blocks_min(all.len(), LEVEL)).unwrap_or(u32::MAX),
+        blocks_min: number(stats::holm_blocks_min(all.len(), LEVEL)),
         could_stand: stats::holm(&least).iter().any(|&holm| holm <= LEVEL),
         corrected: false,
     };
@@ -64,18 +68,25 @@ impl ToldApart {
     pub(super) fn text(&self) -> String {
         let of = units::plural(self.comparisons as usize, "comparison");
         let (plain, holm) = (self.plain, self.holm);
+        let all = if self.in_run > self.comparisons {
+            format!("all {} of the run", units::plural(self.in_run as usize, "comparison"))
+        } else {
+            of.clone()
+        };
         let said = format!(
             "Of {of} with a reference {plain} say faster or slower, each at 95 % by itself"
         );
         if !self.could_stand {
             let shown = if self.corrected { "; none is shown as a verdict" } else { "" };
             return format!(
-                "{said}. Whether they stand together cannot be told here: Holm's correction for {of} takes {} or \
+                "{said}. Whether they stand together cannot be told here: Holm's correction for {all} takes {} or \
                  more{shown}.",
                 units::plural(self.blocks_min as usize, "block")
             );
         }
         let shown = if self.corrected { "; only these are shown as verdicts" } else { "" };
-        format!("{said}; {holm} of them stand together after Holm's correction{shown}.")
+        let over =
+            if self.in_run > self.comparisons { format!(" for {all}") } else { String::new() };
+        format!("{said}; {holm} of them stand together after Holm's correction{over}{shown}.")
     }
 }

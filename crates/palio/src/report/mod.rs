@@ -25,6 +25,7 @@ pub mod terminal;
 
 mod cpu_sums;
 mod needed;
+pub(crate) mod pair;
 mod paper;
 mod statistic;
 mod thinned;

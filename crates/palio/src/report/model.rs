@@ -42,7 +42,7 @@ pub struct Run {
     /// such a rule.
     #[serde(default)]
     pub disturbance: Option<String>,
-    /// Seed of the order of contenders and of the bootstrap.
+    /// Seed of the order of contenders and of the salts.
     pub seed: u64,
     /// `finished`, or `partial` when it was interrupted or is still going on.
     pub state: String,
@@ -162,8 +162,11 @@ pub struct Verdict {
 /// The verdicts of a run, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldApart {
-    /// Contenders against their reference, over all races.
+    /// Contenders against their reference, over all races that are shown.
     pub comparisons: u32,
+    /// The same over all races of the run: Holm's correction is for all of them.
+    #[serde(default)]
+    pub in_run: u32,
     /// Those that are faster or slower, each judged by itself.
     pub plain: u32,
     /// Those of them that stand after Holm's correction.

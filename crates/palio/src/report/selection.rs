@@ -133,7 +133,8 @@ impl Selection {
             (false, _) => format!("; and {races} of {all}, those that one of them raced"),
         };
         text += ". Ranks, firsts, ratios to the best, means and headlines are computed over what is shown; noise \
-                 floors, and verdicts against the reference, are those of the whole race.";
+                 floors, and verdicts against the reference, are those of the whole race, and Holm's correction of \
+                 these is that of the whole run.";
         text
     }
 }

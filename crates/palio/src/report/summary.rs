@@ -36,14 +36,21 @@ pub(super) fn selected(
     shows: &dyn Fn(&str) -> bool,
     keeps: &mut dyn FnMut(&Race) -> bool,
 ) -> Report {
-    let (mut races, mut predictions) = (Vec::new(), Vec::new());
+    let (mut races, mut predictions, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     for record in &run.races {
         let mut measured = MeasuredRace::of(record);
-        measured.chosen.retain(|&index| shows(&measured.cells[index].cell.contender));
+        let is_shown = |index: &usize| shows(&measured.cells[*index].cell.contender);
+        let (shown, others) = measured.chosen.iter().partition::<Vec<_>, _>(|i| is_shown(i));
+        let compared = |verdict: Verdict| Some((verdict.p?, verdict.blocks));
+        let of = |index: &usize| measured.against_reference(*index).and_then(compared);
+        hidden.extend(others.iter().filter_map(of));
+        measured.chosen = shown;
         let race = measured.race(run);
         if keeps(&race) {
             races.push(race);
             predictions.extend(measured.predictions(shows));
+        } else {
+            hidden.extend(race.entries.iter().filter_map(|e| compared(e.ratio_to_reference?)));
         }
     }
     let mut report = Report {
@@ -54,7 +61,7 @@ pub(super) fn selected(
         contenders: contenders(run).into_iter().filter(|known| shows(&known.id)).collect(),
         races,
     };
-    holm::adjust(&mut report);
+    holm::adjust(&mut report, &hidden);
     report
 }
 
@@ -169,7 +176,7 @@ impl<'a> MeasuredCell<'a> {
             values.filter(|_| defined).and_then(|values| location_ns(&values).ok())
         };
         Some(Distribution {
-            events: each.iter().map(|d| d.events).sum(),
+            events: each.iter().fold(0, |sum, d| sum.saturating_add(d.events)),
             p50_ns: percentile(Statistic::P50),
             p99_ns: percentile(Statistic::P99),
             p999_ns: percentile(Statistic::P999),
@@ -395,7 +402,9 @@ impl<'a> MeasuredRace<'a> {
                 .collect();
             values.filter(|values| !values.is_empty())
         };
-        let mean = |values: Vec<u64>| values.iter().sum::<u64>() as f64 / values.len() as f64;
+        let mean = |values: Vec<u64>| {
+            values.iter().map(|&value| value as f64).sum::<f64>() / values.len() as f64
+        };
         Entry {
             contender: cell.contender.clone(),
             version: contender
@@ -430,7 +439,7 @@ impl<'a> MeasuredRace<'a> {
                 cell.measured().all(|(_, sample)| sample.work.is_some())
                     && cell.dropped().all(|dropped| dropped.uncounted == 0)
             }),
-            forks: cell.forks.as_ref().map(forks),
+            forks: self.forks(index, contender.map(|c| c.kind)),
             doubts: self.doubts(index, accounted),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
@@ -443,6 +452,18 @@ impl<'a> MeasuredRace<'a> {
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
             by_hand: cell.schedule.map(|schedule| by_hand(cell, schedule.samples, schedule.batch)),
         }
+    }
+
+    /// What it handed to its runtime. Where nobody asked, although the row forks, that is said: as
+    /// little is known as of one that does not count.
+    fn forks(&self, index: usize, kind: Option<Kind>) -> Option<Forks> {
+        let measured = &self.cells[index];
+        if let Some(record) = &measured.cell.forks {
+            return Some(forks(record));
+        }
+        let is_due = measured.is_ok() && kind != Some(Kind::Baseline);
+        let demand = self.race.forks().filter(|_| is_due)?;
+        Some(forks(&ForksRecord::new(demand, Err("it was not asked".to_owned()))))
     }
 
     /// What a reader must know before believing the times of a cell, each the end of a sentence.

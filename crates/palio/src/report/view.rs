@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::units;
 use crate::contender::Track;
+pub(super) use crate::printable::printable;
 use crate::record::{Machine, Outcome};
 use crate::report::model::{
     CheckedPrediction, Contender, Entry, Forks, Interval, NoiseFloor, Race, Report, Total,
@@ -318,7 +319,7 @@ impl Race {
     pub(super) fn label(&self) -> String {
         let params = self.params_text();
         let gap = if params.is_empty() { "" } else { " " };
-        format!("{}{gap}{params} · {}", self.workload, self.threads_text())
+        printable(&format!("{}{gap}{params} · {}", self.workload, self.threads_text()))
     }
 
     /// The head of the column of verdicts: what they are against.
@@ -329,7 +330,7 @@ impl Race {
     /// What a reader must know of this race's conditions, each a sentence.
     pub(super) fn caveats(&self, report: &Report) -> Vec<String> {
         let machine = &report.run.machine;
-        let cpus = machine.cores.map(|cores| cores * machine.threads_per_core.unwrap_or(1));
+        let cpus = machine.cores.map(|n| n.saturating_mul(machine.threads_per_core.unwrap_or(1)));
         let crowded = cpus
             .filter(|&cpus| self.threads > cpus)
             .map(|cpus| format!("{} on a machine that runs {cpus} at a time", self.threads_text()));
@@ -473,44 +474,4 @@ pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
 pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// Text of unknown origin made safe to show: without the escape sequences that would colour a
-/// terminal or move its cursor, and without control characters or those that turn the direction of
-/// reading.
-pub(super) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' if chars.peek() == Some(&'[') => {
-                chars.next();
-                // A control sequence ends with its first byte in this range.
-                for c in chars.by_ref() {
-                    if ('@'..='~').contains(&c) {
-                        break;
-                    }
-                }
-            }
-            '\n' | '\t' => out.push(c),
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn foreign_text_cannot_drive_a_terminal() {
-        assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\r\nnext\u{7}"), "red\nnext\u{fffd}");
-        assert_eq!(printable("50%\r100%"), "50%\n100%");
-        assert_eq!(printable("a\u{202e}b"), "a\u{fffd}b");
-    }
 }

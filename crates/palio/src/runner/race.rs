@@ -210,24 +210,11 @@ impl RaceLoop<'_> {
                 self.store.insert(self.run)?;
                 *self.is_stored = true;
             }
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Ok(End::Interrupted);
-            }
-            self.announce(cell, None);
-            let race = &self.run.races[self.index];
-            let salt = self.salt(cell, None);
-            let mut lease_error = None;
-            let result = invocation::pilot(
-                race,
-                &race.cells[cell],
-                salt,
-                &self.run.header.limits,
-                self.interrupted,
-                &mut |id| lease_error = self.lease.note_child(id).err(),
-            );
-            if let Some(error) = lease_error {
-                return Err(error);
-            }
+            let (limits, interrupted) = (self.run.header.limits, self.interrupted);
+            let piloted = self.process(cell, None, |race, cell, salt, started| {
+                invocation::pilot(race, cell, salt, &limits, interrupted, started)
+            })?;
+            let Some((salt, result)) = piloted else { return Ok(End::Interrupted) };
             if self.keep(cell, salt, (None, 0), result)? == End::Interrupted {
                 return Ok(End::Interrupted);
             }
@@ -249,32 +236,46 @@ impl RaceLoop<'_> {
             && record.forks.is_none()
             && self.run.contender(&record.contender).is_none_or(|c| c.kind != Kind::Baseline);
         let Some(demand) = race.forks().filter(|_| is_asked) else { return Ok(End::Finished) };
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Ok(End::Interrupted);
-        }
-        self.announce(cell, None);
-        let race = &self.run.races[self.index];
-        let salt = self.salt(cell, None);
-        let mut lease_error = None;
-        let counted = forks::count(
-            race,
-            &race.cells[cell],
-            (demand, salt),
-            &self.run.header.limits,
-            self.interrupted,
-            &mut |id| lease_error = self.lease.note_child(id).err(),
-        );
-        if let Some(error) = lease_error {
-            return Err(error);
-        }
-        match counted {
-            Ok(forks) => {
-                let record = &mut self.run.races[self.index].cells[cell];
-                record.forks = Some(forks);
+        let (limits, interrupted) = (self.run.header.limits, self.interrupted);
+        let counted = self.process(cell, None, |race, cell, salt, started| {
+            forks::count(race, cell, (demand, salt), &limits, interrupted, started)
+        })?;
+        let Some((salt, counted)) = counted else { return Ok(End::Interrupted) };
+        let record = &mut self.run.races[self.index].cells[cell];
+        record.forks = counted.forks;
+        match counted.failed {
+            // Together with its forks, or a run that goes on would not ask again.
+            Some(failed) => self.keep(cell, salt, (None, 0), *failed),
+            None => {
                 self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
                 Ok(End::Finished)
             }
-            Err(failed) => self.keep(cell, salt, (None, 0), *failed),
+        }
+    }
+
+    /// Starts a process of a cell, in a block (from 0, of so many) or before all blocks, and has
+    /// `ask` speak with it; returns its salt and what came of it, or `None` if the user
+    /// interrupted before.
+    fn process<T>(
+        &mut self,
+        cell: usize,
+        block: Option<(u32, u32)>,
+        ask: impl FnOnce(&RaceRecord, &CellRecord, u64, &mut dyn FnMut(u32)) -> T,
+    ) -> Result<Option<(u64, T)>> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.announce(cell, block.map(|(block, of)| (block + 1, of)));
+        let race = &self.run.races[self.index];
+        let salt = self.salt(cell, block.map(|(block, _)| block));
+        let mut lease_error = None;
+        let lease = &mut *self.lease;
+        let result = ask(race, &race.cells[cell], salt, &mut |id| {
+            lease_error = lease.note_child(id).err();
+        });
+        match lease_error {
+            Some(error) => Err(error),
+            None => Ok(Some((salt, result))),
         }
     }
 
@@ -342,25 +343,20 @@ impl RaceLoop<'_> {
                 else {
                     continue;
                 };
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Ok(End::Interrupted);
-                }
-                self.announce(cell, Some((block + 1, blocks)));
-                let race = &self.run.races[self.index];
-                let salt = self.salt(cell, Some(block));
-                let mut lease_error = None;
-                let result = invocation::measure(
-                    race,
-                    &race.cells[cell],
-                    salt,
-                    schedule,
-                    &self.run.header.limits,
-                    self.interrupted,
-                    &mut |id| lease_error = self.lease.note_child(id).err(),
-                );
-                if let Some(error) = lease_error {
-                    return Err(error);
-                }
+                let (limits, interrupted) = (self.run.header.limits, self.interrupted);
+                let measured =
+                    self.process(cell, Some((block, blocks)), |race, cell, salt, started| {
+                        invocation::measure(
+                            race,
+                            cell,
+                            salt,
+                            schedule,
+                            &limits,
+                            interrupted,
+                            started,
+                        )
+                    })?;
+                let Some((salt, result)) = measured else { return Ok(End::Interrupted) };
                 if self.keep(cell, salt, (Some(block), position), result)? == End::Interrupted {
                     return Ok(End::Interrupted);
                 }

@@ -47,6 +47,19 @@ fn the_ratio_is_to_the_best_of_all_others_in_every_row() {
     assert_has(&text, &["left out of these: first", "0.50, the geo", "First in 2"]);
 }
 
+/// A runtime that was not there may be the fastest.
+#[test]
+fn who_was_not_built_is_named() {
+    let absent = Fake::new("absent").toml("[build]\ncommands = [[\"false\"]]\n");
+    let project = three().with(absent);
+    raced(&project, "own");
+    let told = "Not built, so that nothing is said about them: absent.";
+    assert_has(&headline(&project, &[]), &["absent 0 of 2", told]);
+    let json = headline(&project, &["--format", "json"]);
+    assert_has(&json, &["\"not_built\":[\"absent\"]"]);
+    assert!(!headline(&project, &["--without", "absent"]).contains("Not built"));
+}
+
 #[test]
 fn a_noisy_race_is_left_out_and_listed() {
     let project = three().with(Fake::new("moody").fault("moody"));

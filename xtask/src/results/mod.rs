@@ -81,6 +81,10 @@ fn wanted(root: &Path) -> Result<Vec<Wanted>, Vec<Fault>> {
     for name in &palio.names {
         for (ending, format) in FORMATS {
             let said = palio.ask(name, &["--format", format]);
+            let said = said.and_then(|text| match format {
+                "markdown" => Ok(text + &palio.since(name)?),
+                _ => Ok(text),
+            });
             match said.map(|text| beside(&tree, name, ending, text)) {
                 Ok(one) => wanted.push(one),
                 Err(error) => faults.push(Fault::of(&format!("{FOLDER}{name}{BUNDLE}"), error)),
@@ -218,11 +222,22 @@ impl Palio<'_> {
     /// What `palio report` prints of a bundle.
     fn ask(&self, bundle: &str, options: &[&str]) -> Result<String, String> {
         let file = format!("{FOLDER}{bundle}{BUNDLE}");
+        self.palio(&[&["report", "--bundle", &file], options].concat())
+    }
+
+    /// What the catalogue says today that a bundle does not.
+    fn since(&self, bundle: &str) -> Result<String, String> {
+        let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
+        let report = read(self.ask(bundle, &["--format", "json"])?)?;
+        let catalogue = read(self.palio(&["list", "workloads", "--json"])?)?;
+        Ok(text::since(&report, &catalogue))
+    }
+
+    fn palio(&self, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new("cargo");
-        command.args(["run", "--quiet", "--locked", "--package", "palio", "--", "report"]);
-        command.args(["--bundle", &file]).args(options).current_dir(self.root);
-        let output =
-            command.output().map_err(|error| format!("cargo cannot be started: {error}"))?;
+        command.args(["run", "--quiet", "--locked", "--package", "palio", "--"]);
+        let output = command.args(args).current_dir(self.root).output();
+        let output = output.map_err(|error| format!("cargo cannot be started: {error}"))?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
         }

@@ -204,6 +204,7 @@ fn headlines(
             .to_owned(),
         "|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|".to_owned(),
     ];
+    let mut missing = Vec::new();
     for name in bundles.names() {
         let all = bundles.headlines(&name, &[])?;
         // A suite in which one of those left out did not race is no reason to drop the others.
@@ -213,6 +214,11 @@ fn headlines(
         let without: Vec<String> = without.iter().filter(there).cloned().collect();
         let all = if without.is_empty() { all } else { bundles.headlines(&name, &without)? };
         let Some(headline) = find(&all, contender) else { continue };
+        let not_built: Vec<String> =
+            headline["not_built"].as_array().into_iter().flatten().map(word).collect();
+        if !not_built.is_empty() {
+            missing.push(format!("{name}: {}", not_built.join(", ")));
+        }
         let rows = headline["rows"].as_array().map_or(&[][..], Vec::as_slice);
         let worst = rows.first().map_or_else(
             || format!("{NONE} | {NONE} | {NONE}"),
@@ -236,6 +242,13 @@ fn headlines(
     if lines.len() == 2 {
         return Err(format!("{contender} is in no bundle"));
     }
+    if !missing.is_empty() {
+        lines.push(String::new());
+        lines.push(format!(
+            "Not built where this was raced, so that nothing is said about them: {}.",
+            missing.join("; ")
+        ));
+    }
     Ok(lines.join("\n"))
 }
 
@@ -252,6 +265,50 @@ fn link(document: &str, name: &str) -> String {
         (from, to) = (rest_from, rest_to);
     }
     "../".repeat(from.matches('/').count()) + to
+}
+
+/// What the catalogue says today of rows of a run and did not say when they were raced, as the end
+/// of its report; nothing where it says the same. `report` and `catalogue` are what Palio prints.
+pub(crate) fn since(report: &Value, catalogue: &Value) -> String {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let known = list(catalogue);
+    let mut lines: Vec<String> = Vec::new();
+    for race in list(&report["races"]) {
+        let (name, then) = (&race["workload"], &race["origin"]);
+        let said = |value: &Value| {
+            let all: Vec<String> = list(&value["deviations"]).iter().map(word).collect();
+            format!(
+                "`{}`{}",
+                word(&value["fidelity"]),
+                all.iter().map(|d| format!("; {d}")).collect::<String>()
+            )
+        };
+        let line = match known.iter().find(|workload| workload["id"] == *name) {
+            None => format!("- {} is not in the catalogue any more.", word(name)),
+            Some(_) if then.is_null() => continue,
+            Some(now) if said(now) == said(then) => continue,
+            Some(now) => {
+                format!(
+                    "- {} was called `{}`, and is {}",
+                    word(name),
+                    word(&then["fidelity"]),
+                    said(now)
+                )
+            }
+        };
+        // A row that is raced on several numbers of threads is one row.
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n## Since this was raced\n\nWhat the catalogue says today of how near these rows are to their document's \
+         programs, and did not say then:\n\n{}\n",
+        lines.join("\n")
+    )
 }
 
 #[cfg(test)]
@@ -278,6 +335,7 @@ mod tests {
             let own = json!({
                 "contender": "own", "geometric_mean": mean, "rows": [row], "left_out": [1, 2],
                 "first": 1, "tied": 2, "not_decided": 3, "behind": 4, "text": "All of it.\n",
+                "not_built": ["citor", "tmc"],
             });
             let headlines = if bundle == "nio" { json!([own]) } else { json!([]) };
             let machine = json!({ "cpu_model": "Z80" });
@@ -315,10 +373,33 @@ mod tests {
     }
 
     #[test]
+    fn labels_that_have_changed_since_are_told() {
+        let row = |id: &str, fidelity: &str, deviations: &[&str]| {
+            json!({ "id": id, "workload": id, "fidelity": fidelity, "deviations": deviations,
+                    "origin": { "fidelity": fidelity, "deviations": deviations } })
+        };
+        let report = json!({ "races": [row("a", "same", &[]), row("a", "same", &[]), row("b", "own", &[]), row("c", "own", &[])] });
+        let catalogue = |a: Value| json!([a, row("b", "own", &[])]);
+        let told = since(&report, &catalogue(row("a", "adapted", &["it sleeps"])));
+        let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("- ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "- a was called `same`, and is `adapted`; it sleeps",
+                "- c is not in the catalogue any more."
+            ]
+        );
+        let same = json!({ "races": [row("b", "own", &[])] });
+        assert_eq!(since(&same, &catalogue(row("a", "same", &[]))), "");
+    }
+
+    #[test]
     fn tables_over_all_bundles_have_links_from_where_they_stand() {
         let table = said("headlines own without twin").unwrap().unwrap();
         let line = "| [nio](../../docs/results/nio.md) | 1 | 2 | 0.050 | 1 | 2 | 3 | 4 | a\\|b · 2 threads | 1.50 | go |";
-        assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [line]);
+        let missing =
+            "Not built where this was raced, so that nothing is said about them: nio: citor, tmc.";
+        assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [line, "", missing]);
         let table = said("reports").unwrap().unwrap();
         assert!(
             table.contains("| 2026-01-02 | quick | 5 | 3 | Z80 | 5 of 90, thinned |"),

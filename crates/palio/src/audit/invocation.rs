@@ -74,7 +74,8 @@ pub struct InvocationAudit<'a> {
     /// The sample that is wrong: the last one, or the process would have been ended before.
     wrong: Option<(usize, Wrong)>,
     spans: Spans<'a>,
-    /// Whether it is the process that counted its forks, and too few of them: its samples are right.
+    /// Whether it is the process that counted its forks, and too few of them: its samples are
+    /// right.
     miscounts: bool,
 }
 

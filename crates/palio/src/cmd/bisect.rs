@@ -201,7 +201,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// One run of these releases, of which the first is the reference; `None` if the user interrupted it.
+    /// One run of these releases, of which the first is the reference; `None` if the user
+    /// interrupted it.
     fn race(&self, of: &[usize]) -> Result<Option<RunRecord>> {
         let (_, run, end) = run::measure(&self.every(of)?, self.places)?;
         Ok((end == End::Finished).then_some(run))

@@ -24,6 +24,7 @@ pub mod summary;
 pub mod terminal;
 
 mod cpu_sums;
+mod forks;
 mod needed;
 pub(crate) mod pair;
 mod paper;

@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
-use crate::record::{
-    CellRecord, ForksRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule,
-};
+use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
 use crate::report::cpu_sums::CpuSums;
 use crate::report::model::{
-    CheckedPrediction, Contender, Distribution, Entry, Forks, Interval, NoiseFloor, Race, Report,
-    Run, Thinned, Verdict, VerdictWord,
+    CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
+    Thinned, Verdict, VerdictWord,
 };
-use crate::report::{holm, thinned, totals, units};
+use crate::report::{forks, holm, thinned, totals, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
     Statistic, Summary, location_ns,
@@ -439,7 +437,11 @@ impl<'a> MeasuredRace<'a> {
                 cell.measured().all(|(_, sample)| sample.work.is_some())
                     && cell.dropped().all(|dropped| dropped.uncounted == 0)
             }),
-            forks: self.forks(index, contender.map(|c| c.kind)),
+            forks: forks::of(
+                self.race,
+                cell,
+                measured.is_ok() && contender.is_none_or(|c| c.kind != Kind::Baseline),
+            ),
             doubts: self.doubts(index, accounted),
             max_rss_kib: cell.invocations.iter().filter_map(|i| i.resources.max_rss_kib).max(),
             voluntary_switches: raced(|r| r.voluntary_switches).map(mean),
@@ -452,18 +454,6 @@ impl<'a> MeasuredRace<'a> {
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
             by_hand: cell.schedule.map(|schedule| by_hand(cell, schedule.samples, schedule.batch)),
         }
-    }
-
-    /// What it handed to its runtime. Where nobody asked, although the row forks, that is said: as
-    /// little is known as of one that does not count.
-    fn forks(&self, index: usize, kind: Option<Kind>) -> Option<Forks> {
-        let measured = &self.cells[index];
-        if let Some(record) = &measured.cell.forks {
-            return Some(forks(record));
-        }
-        let is_due = measured.is_ok() && kind != Some(Kind::Baseline);
-        let demand = self.race.forks().filter(|_| is_due)?;
-        Some(forks(&ForksRecord::new(demand, Err("it was not asked".to_owned()))))
     }
 
     /// What a reader must know before believing the times of a cell, each the end of a sentence.
@@ -582,11 +572,6 @@ fn own_floor(cells: &[MeasuredCell<'_>], contender: &str) -> Option<stats::Noise
     let shadow = ok.clone().find(|cell| cell.cell.shadow)?;
     let twin = ok.find(|cell| !cell.cell.shadow && cell.cell.variant == shadow.cell.variant)?;
     Some(stats::NoiseFloor::measure(twin.blocks.as_ref()?, shadow.blocks.as_ref()?))
-}
-
-fn forks(record: &ForksRecord) -> Forks {
-    let ForksRecord { handed, detail, at_least, at_most } = record.clone();
-    Forks { handed, detail, at_least, at_most }
 }
 
 fn noise_floor(floor: &stats::NoiseFloor) -> Option<NoiseFloor> {

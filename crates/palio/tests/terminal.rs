@@ -171,11 +171,15 @@ fn a_run_is_listed_by_what_was_raced_by_whom_and_whether_it_is_whole() {
 
 #[test]
 fn a_block_that_stands_out_is_named_and_samples_are_shown_on_request() {
-    let project = Project::good_and(Fake::new("other"));
+    // The first process is the pilot's, and the sixth that of the last block.
+    let project = Project::good_and(Fake::new("moody").fault("claim:62000000").from(6));
     project.race().set("--blocks", "5").run().exits(0);
+    let moody = project.palio(&["show", "echo", "moody"]).run().exits(0).stdout;
+    assert_eq!(moody.matches("stands out: × 31.0 above the others").count(), 1, "{moody}");
+    assert_eq!(moody.matches("stands out").count(), 1, "{moody}");
     let cell = ["show", "echo", "good"];
     let text = project.palio(&cell).run().exits(0).prints(&["median 2.00 ms", "5 blocks"]).stdout;
-    assert!(!text.contains("ns per iteration"), "{text}");
+    assert!(!text.contains("ns per iteration") && !text.contains("stands out"), "{text}");
     let all = project.palio(&cell).arg("--samples").run().exits(0);
     all.prints(&["ns per iteration (~ warm-up): ~2000000 ", "outside: "]);
 }

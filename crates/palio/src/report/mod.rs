@@ -25,6 +25,7 @@ pub mod terminal;
 
 mod cpu_sums;
 mod forks;
+mod measured;
 mod needed;
 pub(crate) mod pair;
 mod paper;

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
-use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, SampleRecord, Schedule};
+use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, Schedule};
 use crate::report::cpu_sums::CpuSums;
+use crate::report::measured::MeasuredCell;
 use crate::report::model::{
-    CheckedPrediction, Contender, Distribution, Entry, Interval, NoiseFloor, Race, Report, Run,
-    Thinned, Verdict, VerdictWord,
+    CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Run, Thinned, Verdict,
+    VerdictWord,
 };
 use crate::report::{forks, holm, thinned, totals, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
-    Statistic, Summary, location_ns,
+    Statistic,
 };
 use crate::workload::{Model, Prediction, Relation, settings_text};
 
@@ -102,85 +103,6 @@ fn contenders(run: &RunRecord) -> Vec<Contender> {
         notes: contender.notes.clone(),
     });
     each.collect()
-}
-
-/// A cell with its samples in the shapes that statistics want.
-struct MeasuredCell<'a> {
-    cell: &'a CellRecord,
-    statistic: Option<Statistic>,
-    /// The block of each sample and what is ranked of it in ns, in the order of execution.
-    samples: Vec<(u32, f64)>,
-    blocks: Option<BlockTimes>,
-    summary: Option<Summary>,
-}
-
-impl<'a> MeasuredCell<'a> {
-    fn of(cell: &'a CellRecord, statistic: Option<Statistic>) -> Self {
-        let samples: Vec<(u32, f64)> = cell
-            .measured()
-            .filter_map(|(block, sample)| Some((block, sample.value_ns(statistic)?)))
-            .collect();
-        let all: Vec<f64> = samples.iter().map(|(_, ns)| *ns).collect();
-        Self {
-            cell,
-            statistic,
-            blocks: BlockTimes::of_samples(statistic, samples.iter().copied()).ok(),
-            summary: Summary::of(&all).ok(),
-            samples,
-        }
-    }
-
-    fn is_ok(&self) -> bool {
-        self.cell.outcome == Outcome::Ok && self.summary.is_some()
-    }
-
-    /// What is ranked and shown: the median over all samples, or over the maxima of all
-    /// invocations.
-    fn value_ns(&self) -> Option<f64> {
-        match self.statistic {
-            Some(Statistic::Max | Statistic::MaxPolls) => self.blocks.as_ref()?.typical_ns(),
-            _ => self.summary.as_ref().map(|summary| summary.median_ns),
-        }
-    }
-
-    /// Whether its samples change while a process lives.
-    fn drift(&self) -> Option<Drift> {
-        if !self.is_ok() || self.statistic.is_some_and(Statistic::grows_with_events) {
-            return None;
-        }
-        let invocations: Vec<Vec<f64>> = self
-            .samples
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|samples| samples.iter().map(|(_, value)| *value).collect())
-            .collect();
-        Drift::of(invocations.iter().map(Vec::as_slice))
-    }
-
-    fn order(&self) -> f64 {
-        self.value_ns().unwrap_or(f64::INFINITY)
-    }
-
-    fn distribution(&self) -> Option<Distribution> {
-        self.statistic?;
-        let each: Option<Vec<_>> =
-            self.cell.measured().map(|(_, sample)| sample.distribution).collect();
-        let each = each.filter(|each| !each.is_empty())?;
-        let least_events = each.iter().map(|d| d.events).min()?;
-        let percentile = |statistic: Statistic| {
-            let value = |sample: &SampleRecord| sample.value_ns(Some(statistic));
-            let values: Option<Vec<f64>> =
-                self.cell.measured().map(|(_, sample)| value(sample)).collect();
-            let defined = least_events >= statistic.events_min();
-            values.filter(|_| defined).and_then(|values| location_ns(&values).ok())
-        };
-        Some(Distribution {
-            events: each.iter().fold(0, |sum, d| sum.saturating_add(d.events)),
-            p50_ns: percentile(Statistic::P50),
-            p99_ns: percentile(Statistic::P99),
-            p999_ns: percentile(Statistic::P999),
-            max_ns: each.iter().map(|d| d.max_ns).max()? as f64,
-        })
-    }
 }
 
 /// A race with one cell chosen for each contender.

@@ -174,9 +174,10 @@ fn who_was_not_asked_is_named() {
     let project = project(Fake::new("bad"));
     raced(&project);
     let mut run = project.stored();
+    // The two are equally fast, so that either may be named first.
     for (cell, told) in [
-        (0, "handed to the runtime: 986 by good; forks not counted: bad"),
-        (1, "after 986 forks; forks not counted: bad, good"),
+        (0, &["handed to the runtime: 986 by good; forks not counted: bad rank "][..]),
+        (1, &["forks not counted: bad, good rank ", "forks not counted: good, bad rank "]),
     ] {
         run["races"][0]["cells"][cell].as_object_mut().unwrap().remove("forks");
         project.write("bundle.json", &bundle_of(&run));
@@ -185,7 +186,7 @@ fn who_was_not_asked_is_named() {
             project.palio(&args).run().exits(0)
         };
         let text = report("terminal").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_has(&text, &[told]);
+        assert!(told.iter().any(|told| text.contains(told)), "{told:?} is not in:\n{text}");
         assert_eq!(entry(&report("json").json(), "bad")["forks"]["detail"], "it was not asked");
     }
 }

@@ -5,10 +5,11 @@
 
 mod support;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use support::Hasty;
 use support::watch::{Event, drop_returns, receive, wait_for, workers_sleep};
@@ -22,7 +23,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Waits for the threads of other tests to be gone: they would leave their stacks to others.
 fn turn() -> MutexGuard<'static, ()> {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = TURN.lock();
     // The main thread, and one for each test.
     wait_for("threads go", || std::fs::read_dir("/proc/self/task").unwrap().count() <= 3);
     turn
@@ -115,7 +116,7 @@ fn a_worker_sleeps_again_before_it_is_known_to_have_no_thread() {
     let (its_arms, its_blocks) = (is_armed.clone(), blocks.clone());
     let name = move || {
         if its_arms.swap(false, SeqCst) {
-            drop(free.lock().unwrap().take());
+            drop(free.lock().take());
             wait_for("a thread of the pool becomes the worker", || its_blocks.has_happened());
         }
         "worker".to_owned()

@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::sync::{Barrier, Mutex};
+use parking_lot::Mutex;
+use std::sync::Barrier;
 use std::thread::{self, ThreadId};
 use support::{fib, meet, multi};
 use trefoil::fork_join::join;
@@ -79,8 +80,8 @@ fn a_task_stays_on_its_worker() {
 fn in_a_current_thread_runtime_it_is_two_calls() {
     let order = Mutex::new(Vec::new());
     let both = || {
-        join(|| order.lock().unwrap().push('a'), || order.lock().unwrap().push('b'));
-        assert_eq!(std::mem::take(&mut *order.lock().unwrap()), ['a', 'b']);
+        join(|| order.lock().push('a'), || order.lock().push('b'));
+        assert_eq!(std::mem::take(&mut *order.lock()), ['a', 'b']);
     };
     let current = Builder::new_current_thread().build().unwrap();
     current.block_on(async { both() });

@@ -253,14 +253,14 @@ mod system {
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_without_work_sleep_while_a_leaf_runs() {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     let workers = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&workers);
     let runtime = Builder::new_multi_thread()
         .worker_threads(4)
         // The workers call the hook, and the monitor does not.
-        .on_thread_start(move || list.lock().unwrap().push(system::this_thread()))
+        .on_thread_start(move || list.lock().push(system::this_thread()))
         .build()
         .unwrap();
     runtime.install(|| {
@@ -268,7 +268,7 @@ fn workers_without_work_sleep_while_a_leaf_runs() {
             let own = system::this_thread();
             let give_up = Instant::now() + GIVE_UP;
             let mut others = loop {
-                let started = workers.lock().unwrap().clone();
+                let started = workers.lock().clone();
                 if started.len() == 4 {
                     break started;
                 }

@@ -5,10 +5,11 @@
 
 mod support;
 
+use parking_lot::Mutex;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -215,7 +216,7 @@ fn a_fork_waits_for_what_a_pinned_task_holds_when_the_runtime_ends() {
         drop(runtime.spawn_pinned(0, async move {
             let waits = || {
                 start.send(()).unwrap();
-                receiver.lock().unwrap().recv().unwrap_err();
+                receiver.lock().recv().unwrap_err();
             };
             join(|| join(waits, || ()), || ());
         }));
@@ -234,7 +235,7 @@ struct Inline(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
 impl Wake for Inline {
     fn wake(self: Arc<Self>) {
         let waker = Waker::from(self.clone());
-        if let Ok(mut future) = self.0.try_lock() {
+        if let Some(mut future) = self.0.try_lock() {
             let _ = future.as_mut().poll(&mut Context::from_waker(&waker));
         }
     }

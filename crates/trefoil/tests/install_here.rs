@@ -324,10 +324,10 @@ fn a_guest_outlives_its_runtime() {
     for workers in [1, 2] {
         let runtime = multi(workers);
         let handle = runtime.handle().clone();
-        let runtime = std::sync::Mutex::new(Some(runtime));
+        let runtime = parking_lot::Mutex::new(Some(runtime));
         thread::scope(|scope| {
             here(&handle, || {
-                let Some(runtime) = runtime.lock().unwrap().take() else { return };
+                let Some(runtime) = runtime.lock().take() else { return };
                 scope.spawn(|| drop(runtime)).join().unwrap();
                 let task = block_in_place(|| handle.block_on(handle.spawn(async {})));
                 assert!(task.unwrap_err().is_cancelled());

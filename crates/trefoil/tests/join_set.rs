@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
 use support::current_and_multi;
@@ -181,13 +181,14 @@ fn tasks_of_every_kind_can_be_members() {
 }
 
 /// What the clone of a joiner's waker does, which is foreign code.
-static ON_CLONE: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+static ON_CLONE: parking_lot::Mutex<Option<Box<dyn FnOnce() + Send>>> =
+    parking_lot::Mutex::new(None);
 
 /// A waker whose clone takes `ON_CLONE` and calls it.
 fn waker_with_a_clone_that_acts() -> Waker {
     const VTABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| {}, |_| {}, |_| {});
     fn clone(_: *const ()) -> RawWaker {
-        let act = ON_CLONE.lock().unwrap().take();
+        let act = ON_CLONE.lock().take();
         if let Some(act) = act {
             act();
         }
@@ -220,7 +221,7 @@ fn a_member_ends_while_the_joiner_leaves_its_waker() {
                     .expect("a worker that notes the end of a member hangs");
             }
         };
-        *ON_CLONE.lock().unwrap() = Some(Box::new(act));
+        *ON_CLONE.lock() = Some(Box::new(act));
         let waker = waker_with_a_clone_that_acts();
         let joined = set.poll_join_next(&mut Context::from_waker(&waker));
         let Poll::Ready(Some(Err(error))) = joined else { panic!("missed: {joined:?}") };

@@ -2,10 +2,11 @@
 
 mod support;
 
+use parking_lot::Mutex;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime};
@@ -438,7 +439,7 @@ impl Hostile {
 
     fn wake(&self) {
         self.woken.fetch_add(1, Relaxed);
-        if let Some(done) = self.done.lock().unwrap().take() {
+        if let Some(done) = self.done.lock().take() {
             let _ = done.send(());
         }
     }
@@ -454,7 +455,7 @@ fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
     fn attack(hostile: &Hostile) {
         task::block_in_place(|| ());
         drop(trefoil::spawn(async {}));
-        let victim = hostile.victims.lock().unwrap().pop();
+        let victim = hostile.victims.lock().pop();
         drop(victim);
     }
     for workers in [1, 3] {
@@ -474,7 +475,7 @@ fn a_wakers_clone_may_give_the_worker_away_and_drop_timers() {
                             victim
                         })
                         .collect();
-                    *first.victims.lock().unwrap() = victims;
+                    *first.victims.lock() = victims;
                     let is_pending = poll_once(&mut timer, &first.waker()).is_pending();
                     // On a busy machine, the timer may have fired already.
                     if is_pending && poll_once(&mut timer, &second.waker()).is_pending() {
@@ -501,8 +502,8 @@ fn a_wakers_drop_may_make_and_drop_timers() {
         let mut timer = Box::pin(sleep(ms(3_600_000)));
         assert!(poll_once(&mut timer, Waker::noop()).is_pending());
         timer.as_mut().reset(Instant::now() + ms(1_800_000));
-        let before = hostile.victims.lock().unwrap().pop();
-        hostile.victims.lock().unwrap().push(timer);
+        let before = hostile.victims.lock().pop();
+        hostile.victims.lock().push(timer);
         drop(before);
     }
     for runtime in runtimes() {
@@ -531,7 +532,7 @@ fn a_wakers_drop_may_make_and_drop_timers() {
             }
             timer.await;
             drop(waker);
-            hostile.victims.lock().unwrap().clear();
+            hostile.victims.lock().clear();
         };
         runtime.block_on(async { trefoil::spawn(attacked).await.unwrap() });
     }

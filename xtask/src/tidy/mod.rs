@@ -75,6 +75,7 @@ const RULES: &[Rule] = &[
     layers::PROCESSES,
     layers::PURITY,
     shim::RULE,
+    shim::LOCKS_OF_TESTS,
     workload_names::RULE,
     workload_names::HELD_OUT,
     workload_names::CHANGELOG,

@@ -58,13 +58,13 @@ impl Polls {
 #[test]
 fn first_in_first_out() {
     runtime().block_on(async {
-        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let handles: Vec<_> = (0..100)
             .map(|n| {
                 let order = order.clone();
                 spawn(async move {
                     for round in 0..3 {
-                        order.lock().unwrap().push((round, n));
+                        order.lock().push((round, n));
                         yield_now().await;
                     }
                 })
@@ -73,7 +73,7 @@ fn first_in_first_out() {
         for handle in handles {
             handle.await.unwrap();
         }
-        let order = order.lock().unwrap();
+        let order = order.lock();
         assert!(order.is_sorted(), "{order:?}");
     });
 }

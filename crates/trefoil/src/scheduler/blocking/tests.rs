@@ -3,8 +3,9 @@
 
 use super::*;
 use crate::runtime::{Builder, Runtime};
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 
 const WATCHDOG: Duration = Duration::from_secs(20);
 const TOO_MUCH: usize = 1 << 50;
@@ -31,7 +32,7 @@ fn a_body_comes_while_the_last_thread_goes() {
     let (runtime, pool) = build(
         Builder::new_current_thread().thread_keep_alive(Duration::ZERO).on_thread_stop(move || {
             let _ = stop.send(());
-            let _ = may_go.lock().unwrap().recv();
+            let _ = may_go.lock().recv();
         }),
     );
     let thread = serve(&runtime, &pool);
@@ -73,7 +74,7 @@ fn build_with_act(act: &Arc<Mutex<Option<Act>>>) -> (Runtime, Arc<Pool>) {
     let act = Arc::clone(act);
     let mut builder = Builder::new_current_thread();
     build(builder.thread_keep_alive(Duration::MAX).thread_name_fn(move || {
-        if let Some(act) = act.lock().unwrap().take() {
+        if let Some(act) = act.lock().take() {
             act();
         }
         "late".to_owned()
@@ -91,7 +92,7 @@ fn a_closure_has_run_when_its_thread_does_not_come() {
     let (end, is_over) = mpsc::channel::<()>();
     let (tell, thread) = mpsc::channel();
     let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
-    *act.lock().unwrap() = Some(Box::new(move || {
+    *act.lock() = Some(Box::new(move || {
         its_pool.state.lock().threads += 1;
         let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
         tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();
@@ -126,7 +127,7 @@ fn a_thread_rests_when_another_does_not_come() {
     let (tell, thread) = mpsc::channel();
     let (run, has_run) = mpsc::channel();
     let (handle, its_pool) = (runtime.handle().clone(), Arc::clone(&pool));
-    *act.lock().unwrap() = Some(Box::new(move || {
+    *act.lock() = Some(Box::new(move || {
         its_pool.state.lock().threads += 1;
         let (its, serving) = (handle.clone(), Arc::clone(&its_pool));
         tell.send(std::thread::spawn(move || serving.serve(&its))).unwrap();

@@ -352,6 +352,13 @@ mod tests {
         assert!(turns.is_for_injector());
     }
 
+    /// Its first look is at `start`, however long the test has taken to come here.
+    fn looked(start: Instant) -> Turns {
+        let turns = Turns::new();
+        turns.looked.set(start);
+        turns
+    }
+
     /// How many polls there are before the next look, if the last one was at `now`.
     fn polls_until_look(turns: &Turns, now: Instant) -> u32 {
         turns.fired(Fired { has_more: false, at: Some(now) });
@@ -365,8 +372,8 @@ mod tests {
     #[test]
     fn timers_are_looked_at_the_more_often_the_longer_polls_take() {
         for (poll_us, expected) in [(0, 8), (4, 8), (10, 4), (30, 1), (40, 1), (5000, 1)] {
-            let turns = Turns::new();
             let start = Instant::now();
+            let turns = looked(start);
             // The first look finds out how long polls take, the second goes by it.
             let polls = polls_until_look(&turns, start);
             let now = start + Duration::from_micros(poll_us) * polls;
@@ -379,8 +386,8 @@ mod tests {
 
     #[test]
     fn sleep_does_not_count_as_polls() {
-        let turns = Turns::new();
         let start = Instant::now();
+        let turns = looked(start);
         assert_eq!(polls_until_look(&turns, start), TIMERS_EVERY);
         turns.slept(Duration::from_secs(1));
         let now = start + Duration::from_secs(1) + Duration::from_micros(80);
@@ -389,8 +396,8 @@ mod tests {
 
     #[test]
     fn short_polls_do_not_hide_that_long_ones_follow() {
-        let turns = Turns::new();
         let start = Instant::now();
+        let turns = looked(start);
         polls_until_look(&turns, start);
         let mut now = start + Duration::from_millis(1);
         // A millisecond for eight polls is 125 µs each.

@@ -259,6 +259,7 @@ mod context;
 pub mod design;
 pub mod fork_join;
 mod idle;
+pub mod io;
 #[doc(hidden)]
 pub mod macros;
 mod primitives;

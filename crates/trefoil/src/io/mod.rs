@@ -1,0 +1,48 @@
+//! Asynchronous input and output: traits, and readers and writers in memory.
+//!
+//! Names and semantics are tokio's. [`AsyncRead`], [`AsyncWrite`], [`AsyncSeek`] and
+//! [`AsyncBufRead`] are what types implement; the methods that return futures are those of
+//! [`AsyncReadExt`], [`AsyncWriteExt`], [`AsyncSeekExt`] and [`AsyncBufReadExt`].
+//!
+//! ```
+//! use trefoil::io::{self, AsyncReadExt, AsyncWriteExt};
+//!
+//! # #[trefoil::main(flavor = "current_thread")]
+//! # async fn main() -> io::Result<()> {
+//! let mut message = Vec::new();
+//! message.write_u8(5).await?;
+//! message.write_all(b"hello").await?;
+//!
+//! let mut reader = &message[..];
+//! let length = reader.read_u8().await?;
+//! let mut text = String::new();
+//! reader.take(length.into()).read_to_string(&mut text).await?;
+//! assert_eq!(text, "hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Readers and writers that lie
+//!
+//! The traits are safe to implement, so an implementation may exchange the buffer that it was
+//! given, or say that it has written more than there was. Callers in this crate notice that, and
+//! panic. None of them counts with such a number.
+
+mod adapters;
+mod async_buf_read;
+mod async_read;
+mod async_seek;
+mod async_write;
+mod ext;
+mod memory;
+mod read_buf;
+
+pub use adapters::{Chain, Take};
+pub use async_buf_read::AsyncBufRead;
+pub use async_read::AsyncRead;
+pub use async_seek::AsyncSeek;
+pub use async_write::AsyncWrite;
+pub use ext::{AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWriteExt, Lines, Split};
+pub use read_buf::ReadBuf;
+#[doc(no_inline)]
+pub use std::io::{Error, ErrorKind, Result, SeekFrom};

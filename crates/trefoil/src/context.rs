@@ -271,6 +271,14 @@ impl Context {
         unsafe { self.current.get().as_ref() }
     }
 
+    /// Which worker of its runtime this thread is.
+    pub(crate) fn worker_index(&self) -> Option<usize> {
+        match self.worker() {
+            Some(worker) => worker.worker_index(),
+            None => self.current().map(|_| 0),
+        }
+    }
+
     /// The counters of the worker that this thread is, if it has the worker's state.
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         match self.worker() {

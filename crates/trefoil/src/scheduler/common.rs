@@ -39,6 +39,8 @@ pub(crate) struct Knobs {
     pub(crate) search_rounds: u32,
     /// Whether workers offer their states while they fork.
     pub(crate) hands_off_while_forking: bool,
+    /// Whether the task that was woken last goes to the LIFO slot.
+    pub(crate) has_lifo_slot: bool,
 }
 
 pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;

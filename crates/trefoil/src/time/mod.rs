@@ -9,6 +9,7 @@ mod entry;
 mod instant;
 mod interval;
 mod queue;
+mod refusal;
 mod sleep;
 mod timeout;
 mod wheel;
@@ -30,5 +31,6 @@ pub(crate) use queue::{FIRE_AT_MOST, Fired, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.
+    pub use super::refusal::Error;
     pub use super::timeout::Elapsed;
 }

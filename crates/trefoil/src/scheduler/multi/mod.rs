@@ -150,7 +150,8 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
+        let counters = Arc::clone(&self.remotes[index].counters);
+        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
     }
 
     pub(crate) fn common(&self) -> &Common {

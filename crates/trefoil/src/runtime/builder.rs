@@ -4,7 +4,7 @@ use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
 use crate::task::discard;
-use crate::time::Clock;
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -446,6 +446,7 @@ impl Builder {
             hooks: self.hooks.clone(),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            block_on_timers: BlockOnTimers::default(),
             tasks_elsewhere: Default::default(),
             affinity,
             histograms,

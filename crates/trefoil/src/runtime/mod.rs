@@ -60,9 +60,12 @@ pub fn worker_index() -> Option<usize> {
 /// A running scheduler, its blocking pool and its timers.
 ///
 /// The drop shuts the runtime down. Each task is dropped at the `.await` where it waits, or at the
-/// next one that it reaches. Blocking tasks that have not started are cancelled. The drop then
-/// waits for all threads of the runtime, and so for blocking tasks that have started.
-/// [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`] limit that wait.
+/// next one that it reaches. Blocking tasks run to their end, also those that wait for a thread. The
+/// drop waits for them and for all threads of the runtime. [`Runtime::shutdown_timeout`] and
+/// [`Runtime::shutdown_background`] limit that wait.
+///
+/// After that, spawned tasks are cancelled, and timers of the runtime panic when they are polled in
+/// it or in no runtime.
 ///
 /// # Panics
 /// The drop panics in asynchronous code, because it waits. During another panic it does not panic
@@ -224,7 +227,8 @@ impl Runtime {
             Scheduler::Multi(shared) => shared.shut_down(),
             Scheduler::Current(shared) => current::shut_down(&self.handle, shared),
         }
-        self.handle.common().blocking.shut_down();
+        self.handle.common().block_on_timers.close();
+        self.handle.common().blocking.shut_down(&self.handle);
         if timeout == Some(Duration::ZERO) {
             return;
         }

@@ -604,3 +604,70 @@ fn an_interval_of_centuries_survives_a_missed_tick() {
         });
     }
 }
+
+#[test]
+fn an_error_of_timers_says_what_it_is() {
+    use time::error::Error;
+    let is = |error: &Error| (error.is_shutdown(), error.is_at_capacity(), error.is_invalid());
+    let all = [Error::shutdown(), Error::at_capacity(), Error::invalid()];
+    let expected = [(true, false, false), (false, true, false), (false, false, true)];
+    assert_eq!(all.each_ref().map(is), expected);
+    let texts: std::collections::HashSet<_> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 3);
+}
+
+/// The text of the panic of `f`.
+fn panic_of(f: impl FnOnce()) -> String {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+    payload.downcast_ref::<&str>().map(ToString::to_string).unwrap_or_default()
+}
+
+const IS_OVER: &str = "a timer was polled in a runtime that has shut down";
+
+#[test]
+fn a_timer_panics_in_a_runtime_that_has_shut_down() {
+    for (runtime, other) in runtimes().into_iter().zip(runtimes()) {
+        let handle = runtime.handle().clone();
+        let before = sleep_in(&runtime, ms(3));
+        let registered = armed(&runtime, ms(3));
+        runtime.shutdown_timeout(Duration::from_secs(3600));
+        assert_eq!(panic_of(|| handle.block_on(before)), IS_OVER);
+        assert_eq!(panic_of(|| handle.block_on(registered)), IS_OVER);
+        assert_eq!(panic_of(|| handle.block_on(async { sleep(ms(3)).await })), IS_OVER);
+        let timeout = async { timeout(ms(3), pending::<()>()).await };
+        assert_eq!(panic_of(|| drop(handle.block_on(timeout))), IS_OVER);
+        let ticks = async {
+            let mut interval = interval(ms(3));
+            interval.tick().await;
+            interval.tick().await;
+        };
+        assert_eq!(panic_of(|| handle.block_on(ticks)), IS_OVER);
+        // Not in a runtime that lives.
+        other.block_on(async { sleep(ms(1)).await });
+    }
+}
+
+/// A thread waits for a timer in `Handle::block_on` while the runtime shuts down.
+#[test]
+fn a_timer_panics_when_its_runtime_shuts_down() {
+    for runtime in runtimes() {
+        let handle = runtime.handle().clone();
+        let (tell, is_waiting) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            panic_of(|| {
+                handle.block_on(async {
+                    let mut timer = pin!(sleep(ms(3_600_000)));
+                    poll_fn(|cx| {
+                        let polled = timer.as_mut().poll(cx);
+                        let _ = tell.send(());
+                        polled
+                    })
+                    .await;
+                });
+            })
+        });
+        is_waiting.recv().unwrap();
+        drop(runtime);
+        assert_eq!(waiter.join().unwrap(), IS_OVER);
+    }
+}

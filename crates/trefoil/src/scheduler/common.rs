@@ -5,7 +5,7 @@ use super::histogram::Histograms;
 use super::{Affinity, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::task::discard;
-use crate::time::Clock;
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub(crate) struct Common {
     pub(crate) hooks: Hooks,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// The timers of threads that are in a `block_on` of the runtime and drive nothing.
+    pub(crate) block_on_timers: BlockOnTimers,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
     /// The CPUs of the threads, if the workers are pinned.
@@ -39,6 +41,8 @@ pub(crate) struct Knobs {
     pub(crate) search_rounds: u32,
     /// Whether workers offer their states while they fork.
     pub(crate) hands_off_while_forking: bool,
+    /// Whether the task that was woken last goes to the LIFO slot.
+    pub(crate) has_lifo_slot: bool,
 }
 
 pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;

@@ -174,7 +174,8 @@ impl LogHistogramBuilder {
         self
     }
 
-    /// A duration of the last bucket, which also counts all longer durations: a minute by default.
+    /// The longest duration that is told from longer ones: a minute by default. The last bucket,
+    /// which counts all of those, starts at this duration or a little after.
     ///
     /// # Panics
     /// If `duration` is 0.
@@ -219,7 +220,9 @@ impl LogHistogramBuilder {
         );
         let precision = self.precision;
         let below = step_of(to_ns(min), precision).saturating_sub(1);
-        let last = step_of(to_ns(max), precision);
+        // The last bucket is the first that starts no earlier than `max_value`, if there is one.
+        let before = step_of(to_ns(max) - 1, precision);
+        let last = (before + 1).min(step_of(u64::MAX, precision));
         LogHistogram { precision, below, buckets: last - below + 1 }
     }
 }
@@ -401,8 +404,8 @@ mod tests {
             let configuration = HistogramConfiguration::log(log);
             let last = configuration.buckets() - 1;
             assert!(configuration.range(0).end <= Duration::from_micros(1));
-            assert!(configuration.range(last).start <= Duration::from_secs(1));
-            assert!(configuration.range(last - 1).end > Duration::from_millis(500));
+            assert!(configuration.range(last).start >= Duration::from_secs(1));
+            assert!(configuration.range(last - 1).start < Duration::from_secs(1));
             for bucket in 1..last {
                 let range = configuration.range(bucket);
                 let error = (range.end - range.start).as_nanos() as f64;

@@ -138,7 +138,7 @@ impl Shared {
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
-                shared.common.blocking.shut_down();
+                shared.common.blocking.shut_down(&handle(&shared));
                 // This thread leaves in the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
@@ -150,7 +150,8 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
+        let counters = Arc::clone(&self.remotes[index].counters);
+        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
     }
 
     pub(crate) fn common(&self) -> &Common {

@@ -68,8 +68,10 @@ pub(super) struct WorkerState {
     /// A batch of wakes is being issued; sleepers are looked for at its end.
     batch: Cell<bool>,
     /// What runs now has forked, and so may run for long: the LIFO slot, which
-    /// thieves cannot reach, stays empty meanwhile.
+    /// thieves cannot reach, stays empty meanwhile. It always does in a runtime without such slots.
     forked: Cell<bool>,
+    /// The runtime has no such slots.
+    lacks_slot: bool,
     /// What only this worker may run.
     pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
@@ -105,7 +107,11 @@ pub(crate) struct WorkerThread {
 }
 
 impl WorkerState {
-    pub(super) fn new(index: u32, counters: Arc<CachePadded<WorkerCounters>>) -> Self {
+    pub(super) fn new(
+        index: u32,
+        counters: Arc<CachePadded<WorkerCounters>>,
+        lacks_slot: bool,
+    ) -> Self {
         Self {
             index,
             counters,
@@ -117,7 +123,8 @@ impl WorkerState {
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
-            forked: Cell::new(false),
+            forked: Cell::new(lacks_slot),
+            lacks_slot,
             pinned: RefCell::default(),
             tasks: OwnedTasks::default(),
         }
@@ -164,7 +171,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     // end would wait for ever.
     let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
-    state.forked.set(false);
+    state.forked.set(state.lacks_slot);
     let shared = Arc::clone(&worker.shared);
     let entered = context::mark_entered(Entered::Yes);
     let its_handle = context::enter_handle(handle(&shared));
@@ -241,6 +248,11 @@ impl WorkerThread {
     #[inline(always)]
     fn remote(&self, state: &WorkerState) -> &Remote {
         &self.shared.remotes[state.index as usize]
+    }
+
+    /// Which worker this thread is, while it has that worker's state or can have it back.
+    pub(crate) fn worker_index(&self) -> Option<usize> {
+        Some(self.state_after_fork()?.index as usize)
     }
 
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {

@@ -5,5 +5,10 @@
 
 mod notify;
 pub mod oneshot;
+mod permits;
+mod semaphore;
 
 pub use notify::{Notified, Notify, OwnedNotified};
+pub use semaphore::{
+    AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError,
+};

@@ -134,6 +134,29 @@ mod blocking {
         }
     }
 
+    /// `std`'s lock of many readers or one writer, without poisoning. It guards what users see of
+    /// it as a lock, and so may run their code; a panic there leaves the value as it is.
+    #[derive(Debug, Default)]
+    pub(crate) struct RwLock<T>(std::sync::RwLock<T>);
+
+    pub(crate) type RwLockReadGuard<'a, T> = std::sync::RwLockReadGuard<'a, T>;
+
+    impl<T> RwLock<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::sync::RwLock::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        #[inline]
+        pub(crate) fn write(&self) -> std::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+
     /// `std`'s condition variable without poisoning.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(std::sync::Condvar);
@@ -226,6 +249,25 @@ mod blocking {
         }
     }
 
+    #[derive(Debug)]
+    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    pub(crate) type RwLockReadGuard<'a, T> = loom::sync::RwLockReadGuard<'a, T>;
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap()
+        }
+
+        pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap()
+        }
+    }
+
     /// Loom has no clock. A timed wait does not end by itself; a model says when its time has come.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar, std::sync::atomic::AtomicBool);
@@ -291,9 +333,9 @@ mod blocking {
 }
 
 #[cfg(any(loom, not(trefoil_tsan)))]
-pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
+pub(crate) use blocking::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, thread};
 #[cfg(all(trefoil_tsan, not(loom)))]
-pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
+pub(crate) use tsan::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, thread};
 
 /// A value on cache lines of its own. It is aligned to 128 bytes, because x86-64 fetches lines in
 /// pairs, and some ARM cores have lines of that size.

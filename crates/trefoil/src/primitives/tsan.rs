@@ -8,6 +8,9 @@
 //! no less, so this hides no race.
 
 mod fence;
+mod rw_lock;
+
+pub(crate) use rw_lock::{RwLock, RwLockReadGuard};
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-//! Synchronisation between tasks: a channel for one value, and a signal.
+//! Synchronisation between tasks: channels, and a signal.
 //!
 //! There are no other channels, locks or semaphores yet. Those of other crates work in tasks,
 //! because all they need of a runtime is wakers.
@@ -7,6 +7,10 @@ mod notify;
 pub mod oneshot;
 mod permits;
 mod semaphore;
+mod sleeper;
+mod wait_list;
+mod wakers;
+pub mod watch;
 
 pub use notify::{Notified, Notify, OwnedNotified};
 pub use semaphore::{

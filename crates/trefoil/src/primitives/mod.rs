@@ -83,7 +83,7 @@ pub(crate) mod cell {
     /// and ends.
     #[derive(Debug, Default)]
     #[repr(transparent)]
-    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+    pub(crate) struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
         #[inline(always)]
@@ -91,6 +91,13 @@ pub(crate) mod cell {
             Self(std::cell::UnsafeCell::new(value))
         }
 
+        #[inline(always)]
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+
+    impl<T: ?Sized> UnsafeCell<T> {
         /// A read: no `with_mut` may overlap with it.
         #[inline(always)]
         pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {

@@ -11,6 +11,9 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// No more permits are given.
 const CLOSED: usize = 0b01;
 /// The list is not empty. All permits that come in belong to its first waiter, so none are in the

@@ -117,7 +117,8 @@ mod blocking {
     use std::time::Duration;
 
     /// `std`'s mutex without poisoning: no critical section of this crate runs
-    /// foreign code, so none is left half done by a panic.
+    /// foreign code, so none is left half done by a panic. (`io::split` does run it, and
+    /// has nothing to leave half done.)
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -131,6 +132,10 @@ mod blocking {
         #[inline]
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
     }
 
@@ -217,6 +222,10 @@ mod blocking {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap()
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap()
         }
     }
 

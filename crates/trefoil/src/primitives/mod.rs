@@ -124,7 +124,8 @@ mod blocking {
     use std::time::Duration;
 
     /// `std`'s mutex without poisoning: no critical section of this crate runs
-    /// foreign code, so none is left half done by a panic.
+    /// foreign code, so none is left half done by a panic. (`io::split` does run it, and
+    /// has nothing to leave half done.)
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -138,6 +139,10 @@ mod blocking {
         #[inline]
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
     }
 
@@ -247,6 +252,10 @@ mod blocking {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap()
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap()
         }
     }
 

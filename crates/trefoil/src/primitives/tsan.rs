@@ -42,6 +42,12 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard::start(self, self.std.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    pub(crate) fn into_inner(self) -> T {
+        // Acquire: pairs with the last `end`, as `start` does.
+        self.order.load(Acquire);
+        self.std.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<'a, T> MutexGuard<'a, T> {

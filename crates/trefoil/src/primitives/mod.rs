@@ -206,11 +206,15 @@ mod blocking {
 
     pub(crate) mod thread {
         pub(crate) use crate::primitives::spawn_detached as spawn;
-        pub(crate) use std::thread::{Thread, current, panicking, park};
+        pub(crate) use std::thread::{Thread, ThreadId, current, panicking, park};
         use std::time::Duration;
 
         pub(crate) fn park_timeout(timeout: Duration) {
             std::thread::park_timeout(timeout);
+        }
+
+        pub(crate) fn own_id() -> ThreadId {
+            current().id()
         }
     }
 }
@@ -329,8 +333,13 @@ mod blocking {
 
     pub(crate) mod thread {
         pub(crate) use loom::thread::{Thread, current, park};
-        pub(crate) use std::thread::panicking;
+        pub(crate) use std::thread::{ThreadId, panicking};
         use std::time::Duration;
+
+        /// All threads of a model are one thread of the system.
+        pub(crate) fn own_id() -> ThreadId {
+            std::thread::current().id()
+        }
 
         /// Loom has no clock, so a timed wait does not end by itself.
         pub(crate) fn park_timeout(_timeout: Duration) {

@@ -448,6 +448,8 @@ impl Builder {
             has_time: self.has_time,
             block_on_timers: BlockOnTimers::default(),
             tasks_elsewhere: Default::default(),
+            woken_elsewhere: Default::default(),
+            forced_yields: Default::default(),
             affinity,
             histograms,
             is_measured: histograms.any(),

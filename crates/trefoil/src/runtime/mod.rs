@@ -60,8 +60,8 @@ pub fn worker_index() -> Option<usize> {
 /// A running scheduler, its blocking pool and its timers.
 ///
 /// The drop shuts the runtime down. Each task is dropped at the `.await` where it waits, or at the
-/// next one that it reaches. Blocking tasks run to their end, also those that wait for a thread. The
-/// drop waits for them and for all threads of the runtime. [`Runtime::shutdown_timeout`] and
+/// next one that it reaches. Blocking tasks run to their end, also those that wait for a thread.
+/// The drop waits for them and for all threads of the runtime. [`Runtime::shutdown_timeout`] and
 /// [`Runtime::shutdown_background`] limit that wait.
 ///
 /// After that, spawned tasks are cancelled, and timers of the runtime panic when they are polled in

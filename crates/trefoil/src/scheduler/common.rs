@@ -2,7 +2,7 @@
 
 use super::Id;
 use super::histogram::Histograms;
-use super::{Affinity, TaskCounters, blocking};
+use super::{Affinity, Counter, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::task::discard;
 use crate::time::{BlockOnTimers, Clock};
@@ -21,6 +21,10 @@ pub(crate) struct Common {
     pub(crate) block_on_timers: BlockOnTimers,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
+    /// The number of tasks that were woken there.
+    pub(crate) woken_elsewhere: CachePadded<Counter>,
+    /// How often a task's budget was used up.
+    pub(crate) forced_yields: Counter,
     /// The CPUs of the threads, if the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
     /// The histograms that the workers keep. Each task knows whether there are any.
@@ -92,6 +96,11 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
+    /// The number of tasks that were ever spawned or woken on threads without a worker state.
+    pub(crate) fn scheduled_elsewhere(&self) -> u64 {
+        self.tasks_elsewhere.spawned.get() + self.woken_elsewhere.get()
+    }
+
     /// Pins the calling thread, which becomes that worker.
     pub(crate) fn pin_worker(&self, worker: u32) {
         if let Some(affinity) = &self.affinity {

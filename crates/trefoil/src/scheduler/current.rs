@@ -2,7 +2,7 @@
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::{Common, Knobs, block_on};
+use super::{Common, Counter, Knobs, block_on};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     knobs: Knobs,
     /// Tasks that other threads have spawned and woken.
     inbox: Inbox<Runnable>,
+    /// How many tasks were ever taken out of the inbox.
+    taken: Counter,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     slot: Mutex<DriverSlot>,
@@ -54,6 +56,8 @@ pub(crate) struct Driver {
     tick: Cell<u32>,
     /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
+    /// The number of polls before the last sleep.
+    polls_before: Cell<u64>,
 }
 
 // SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
@@ -76,11 +80,13 @@ impl Shared {
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
                 awake_since: Cell::new(Instant::now()),
+                polls_before: Cell::new(0),
             };
             Self {
                 common,
                 knobs,
                 inbox: Inbox::new(),
+                taken: Counter::default(),
                 parker,
                 timers,
                 slot: Mutex::new(DriverSlot {
@@ -106,6 +112,14 @@ impl Shared {
 
     pub(crate) fn unpark(&self) {
         self.parker.unpark();
+    }
+
+    /// Tasks that other threads have sent, and that the driver has not taken.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        // What was taken is read first, so that the difference is not negative. A task that is just
+        // being sent counts.
+        let taken = self.taken.get();
+        self.common.scheduled_elsewhere().saturating_sub(taken) as usize
     }
 
     /// Tasks in the driver's queue, as far as this thread can know.
@@ -138,7 +152,9 @@ impl Shared {
 
     /// Queues a task. Called on a thread that does not drive.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
-        let was_empty = self.inbox.push(task)?;
+        // What is refused is in the inbox no more than what was taken.
+        let refused = |_: &Runnable| self.taken.add_shared(1);
+        let was_empty = self.inbox.push(task).inspect_err(refused)?;
         if was_empty {
             self.parker.unpark();
         }
@@ -176,6 +192,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, this) => {
+                driver.counters.woken.add(1);
                 driver.queue.borrow_mut().push_back(task);
                 Ok(())
             }
@@ -197,6 +214,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.send(task)
 }
 
@@ -213,6 +231,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
+            driver.counters.note_thread();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
@@ -377,6 +396,7 @@ impl Driver {
             match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
+                    self.counters.woken.add(1);
                     self.queue.borrow_mut().push_back(task);
                 }
             }
@@ -387,7 +407,9 @@ impl Driver {
 
     fn take_inbox(&self, shared: &Shared) {
         if !shared.inbox.is_empty() {
-            self.queue.borrow_mut().append(&mut shared.inbox.take());
+            let mut sent = shared.inbox.take();
+            shared.taken.add_shared(sent.len() as u64);
+            self.queue.borrow_mut().append(&mut sent);
         }
     }
 
@@ -410,6 +432,7 @@ impl Driver {
         // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
         if is_idle && !main.is_woken() {
+            shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
             self.park(shared);
@@ -473,6 +496,7 @@ pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     // closed.
     context::enter_current(None, || {
         let mut queued = shared.inbox.close();
+        shared.taken.add_shared(queued.len() as u64);
         queued.append(&mut driver.queue.borrow_mut());
         queued.drain(|task| task.cancel(&*driver));
         driver.wake_deferred();

@@ -382,7 +382,7 @@ impl Handle {
     pub(crate) fn global_queue_depth(&self) -> usize {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.global_queue_depth(),
-            Scheduler::Current(_) => 0,
+            Scheduler::Current(shared) => shared.inbox_depth(),
         }
     }
 

@@ -317,16 +317,22 @@ impl Histograms {
             Box::new(TaskTimes {
                 schedule_latency: self.schedule_latency.map(Histogram::new),
                 poll_time: self.poll_time.map(Histogram::new),
+                mean_poll_ns: AtomicU64::new(0),
             })
         })
     }
 }
+
+/// How much a poll counts in the mean of poll times.
+const MEAN_SHARE: f64 = 0.1;
 
 /// The histograms of one worker.
 #[derive(Debug)]
 pub(crate) struct TaskTimes {
     pub(crate) schedule_latency: Option<Histogram>,
     pub(crate) poll_time: Option<Histogram>,
+    /// The mean of poll times, in which later ones count more; 0 before the first.
+    mean_poll_ns: AtomicU64,
 }
 
 impl TaskTimes {
@@ -340,6 +346,16 @@ impl TaskTimes {
         if let Some(histogram) = &self.poll_time {
             histogram.record(duration);
         }
+        // Relaxed: statistics. If two threads record for one worker, one poll may be missed.
+        let (before, now) = (self.mean_poll_ns.load(Relaxed), to_ns(duration));
+        let difference = (now as f64 - before as f64) * MEAN_SHARE;
+        let mean = if before == 0 { now } else { before.saturating_add_signed(difference as i64) };
+        self.mean_poll_ns.store(mean, Relaxed);
+    }
+
+    pub(crate) fn mean_poll_time(&self) -> Duration {
+        // Relaxed: statistics.
+        Duration::from_nanos(self.mean_poll_ns.load(Relaxed))
     }
 }
 

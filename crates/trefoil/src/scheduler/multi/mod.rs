@@ -451,7 +451,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(this)) {
-                Some(worker) => worker.schedule(task),
+                Some(worker) => worker.wake(task),
                 None => {
                     // SAFETY: the caller's promise.
                     unsafe { deliver_from_afar(this, task) }
@@ -471,6 +471,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.inject(task)
 }
 

@@ -59,6 +59,8 @@ pub(super) struct WorkerState {
     patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
+    /// The number of polls before the last sleep.
+    polls_before: Cell<u64>,
     /// How often this worker has begun to block.
     blocked: Cell<u64>,
     /// This worker counts as searching.
@@ -119,6 +121,7 @@ impl WorkerState {
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
+            polls_before: Cell::new(0),
             blocked: Cell::new(0),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
@@ -177,6 +180,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     let its_handle = context::enter_handle(handle(&shared));
     shared.common.pin_worker(state.index);
     shared.remotes[state.index as usize].parker.adopt();
+    state.counters.note_thread();
     worker.state.set(Box::into_raw(state));
     {
         // The deque belongs to the thread, which keeps it without the state.
@@ -192,6 +196,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
                     shared.common.hooks.thread_start();
                 }
                 worker.work();
+                worker.count_busy();
                 worker.abort_tasks();
             });
         });
@@ -459,10 +464,12 @@ impl WorkerThread {
             Ran::Yielded(task) => (task, true),
         };
         let Some(state) = self.state() else {
+            self.shared.common.woken_elsewhere.add_shared(1);
             let queued = self.shared.inject(task);
             debug_assert!(queued.is_ok(), "closed before this thread has left");
             return;
         };
+        state.counters.woken.add(1);
         if task.pinned_to().is_some() {
             self.push_pinned(state, task);
         } else if yielded || !state.turns.has_slot_for_itself() {

@@ -51,7 +51,7 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// The contender of `examples/fake-contender.rs`, well-behaved until it is told otherwise.
+/// The contender of `examples/fake-contender`, well-behaved until it is told otherwise.
 pub(crate) struct Fake {
     id: String,
     faults: Vec<String>,
@@ -452,6 +452,12 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
+    /// Whether the contender is not dead yet.
+    pub(crate) fn lives(&self) -> bool {
+        let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).unwrap() == 0
+    }
+
     /// Waits until the contender is dead.
     #[track_caller]
     pub(crate) fn must_end(mut self) {

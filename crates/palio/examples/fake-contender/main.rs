@@ -330,8 +330,9 @@ impl Fake {
             self.child(&["--unwaited"]);
         }
         if self.at("kill-all", number) {
+            let stream = self.arrive("orphan");
             kill_all();
-            self.meet("orphan");
+            stay(stream);
         }
         if self.at("kill-parent", number) {
             // And then no end of its own.

@@ -11,7 +11,7 @@ use nix::unistd::{Pid, getppid};
 /// What is eaten at most, should nobody stop it.
 const EATEN_MIB_MAX: usize = 512;
 /// What is eaten in a moment.
-const SPIKE_MIB: usize = 48;
+const SPIKE_MIB: usize = 64;
 /// CPU time of a child that nobody waits for.
 const BURNT_MS: u64 = 200;
 

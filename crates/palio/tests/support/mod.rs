@@ -452,12 +452,6 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Whether the contender is not dead yet.
-    pub(crate) fn lives(&self) -> bool {
-        let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).unwrap() == 0
-    }
-
     /// Waits until the contender is dead.
     #[track_caller]
     pub(crate) fn must_end(mut self) {

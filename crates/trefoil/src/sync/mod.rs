@@ -5,6 +5,7 @@
 //! runtime is wakers.
 
 mod barrier;
+pub mod broadcast;
 mod guard;
 mod mutex;
 mod notify;
@@ -13,11 +14,11 @@ pub mod oneshot;
 mod permits;
 mod rwlock;
 mod semaphore;
+mod set_once;
 mod sleeper;
 mod wait_list;
 mod wakers;
 pub mod watch;
-mod set_once;
 mod written_once;
 
 pub use barrier::{Barrier, BarrierWaitResult};

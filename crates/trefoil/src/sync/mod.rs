@@ -3,6 +3,7 @@
 //! There are no other channels, locks or semaphores yet. Those of other crates work in tasks,
 //! because all they need of a runtime is wakers.
 
+pub mod mpsc;
 mod notify;
 pub mod oneshot;
 mod permits;

@@ -119,6 +119,11 @@ pub(crate) mod cell {
 
 pub(crate) use cell::UnsafeCell;
 
+#[cfg(loom)]
+pub(crate) use loom::hint::spin_loop as spin_hint;
+#[cfg(not(loom))]
+pub(crate) use std::hint::spin_loop as spin_hint;
+
 #[cfg(not(any(loom, trefoil_tsan)))]
 mod blocking {
     use std::time::Duration;
@@ -206,7 +211,7 @@ mod blocking {
 
     pub(crate) mod thread {
         pub(crate) use crate::primitives::spawn_detached as spawn;
-        pub(crate) use std::thread::{Thread, ThreadId, current, panicking, park};
+        pub(crate) use std::thread::{Thread, ThreadId, current, panicking, park, yield_now};
         use std::time::Duration;
 
         pub(crate) fn park_timeout(timeout: Duration) {
@@ -332,7 +337,7 @@ mod blocking {
     }
 
     pub(crate) mod thread {
-        pub(crate) use loom::thread::{Thread, current, park};
+        pub(crate) use loom::thread::{Thread, current, park, yield_now};
         pub(crate) use std::thread::{ThreadId, panicking};
         use std::time::Duration;
 

@@ -136,7 +136,7 @@ impl Condvar {
 pub(crate) mod thread {
     use super::{Condvar, Mutex};
     pub(crate) use crate::primitives::spawn_detached as spawn;
-    pub(crate) use std::thread::panicking;
+    pub(crate) use std::thread::{panicking, yield_now};
 
     use std::sync::Arc;
     use std::time::Duration;

@@ -8,6 +8,7 @@ mod barrier;
 pub mod broadcast;
 mod guard;
 mod mutex;
+pub mod mpsc;
 mod notify;
 mod once_cell;
 pub mod oneshot;

@@ -45,6 +45,7 @@ pub(crate) use list::OwnedTasks;
 pub(crate) use memory::{Depot, Memory};
 pub(crate) use raw::allocate;
 pub(crate) use waker::task_of;
+pub(crate) use yield_now::wake_in_turn;
 
 pub mod futures {
     //! Futures that functions of [`task`](super) return.

@@ -258,6 +258,7 @@
 mod context;
 pub mod design;
 pub mod fork_join;
+pub mod fs;
 mod idle;
 pub mod io;
 #[doc(hidden)]

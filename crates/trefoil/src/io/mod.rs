@@ -33,12 +33,14 @@ mod async_buf_read;
 mod async_read;
 mod async_seek;
 mod async_write;
+pub(crate) mod blocking;
 mod buffered;
 mod copy;
 mod ext;
 mod memory;
 mod pipe;
 mod read_buf;
+mod stdio;
 mod trivial;
 
 pub use adapters::{Chain, Join, ReadHalf, Take, WriteHalf, join, split};
@@ -53,4 +55,5 @@ pub use pipe::{DuplexStream, SimplexStream, duplex, simplex};
 pub use read_buf::ReadBuf;
 #[doc(no_inline)]
 pub use std::io::{Error, ErrorKind, Result, SeekFrom};
+pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 pub use trivial::{Empty, Repeat, Sink, empty, repeat, sink};

@@ -146,6 +146,10 @@ mod blocking {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
         pub(crate) fn into_inner(self) -> T {
             self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
@@ -261,6 +265,10 @@ mod blocking {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap()
+        }
+
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().unwrap()
         }
 
         pub(crate) fn into_inner(self) -> T {

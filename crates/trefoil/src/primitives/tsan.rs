@@ -43,6 +43,12 @@ impl<T> Mutex<T> {
         MutexGuard::start(self, self.std.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        // Acquire: pairs with the last `end`, as in `start`.
+        self.order.load(Acquire);
+        self.std.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn into_inner(self) -> T {
         // Acquire: pairs with the last `end`, as `start` does.
         self.order.load(Acquire);

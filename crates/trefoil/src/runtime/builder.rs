@@ -3,7 +3,8 @@ use super::{Handle, Runtime};
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
-use crate::task::discard;
+use crate::task::hooks::TaskMeta;
+use crate::task::{TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::io;
@@ -38,6 +39,7 @@ pub struct Builder {
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     thread_stack_bytes: Option<usize>,
     hooks: Hooks,
+    task_hooks: TaskHooks,
     knobs: Knobs,
     has_schedule_latency: bool,
     schedule_latency: HistogramConfiguration,
@@ -70,6 +72,7 @@ impl Builder {
             thread_name: Arc::new(|| DEFAULT_NAME.into()),
             thread_stack_bytes: None,
             hooks: Hooks::default(),
+            task_hooks: TaskHooks::default(),
             knobs: Knobs {
                 event_interval: 61,
                 global_queue_interval: 61,
@@ -245,6 +248,74 @@ impl Builder {
         self
     }
 
+    /// Calls `f` for each new task, before its first poll, on the thread that spawns it.
+    ///
+    /// Tasks of a [`LocalRuntime`] count; closures of the blocking pool and tasks of other
+    /// [`LocalSet`](crate::task::LocalSet)s do not. This holds for all hooks of tasks. Without any,
+    /// a task costs nothing more.
+    ///
+    /// A hook runs in the context of the runtime that calls it. If it spawns, it is called for that
+    /// task as well. If it panics, the panic is caught.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// use trefoil::runtime::Builder;
+    ///
+    /// let alive = Arc::new(AtomicUsize::new(0));
+    /// let (up, down) = (alive.clone(), alive.clone());
+    /// let runtime = Builder::new_current_thread()
+    ///     .on_task_spawn(move |task| {
+    ///         println!("{} is spawned at {}", task.id(), task.spawned_at());
+    ///         up.fetch_add(1, Relaxed);
+    ///     })
+    ///     .on_task_terminate(move |_| drop(down.fetch_sub(1, Relaxed)))
+    ///     .build()
+    ///     .unwrap();
+    /// let task = runtime.spawn(async {});
+    /// assert_eq!(alive.load(Relaxed), 1);
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(alive.load(Relaxed), 0);
+    /// ```
+    pub fn on_task_spawn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.task_hooks.spawn = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` when a task has ended: it has returned its output, has panicked or was cancelled,
+    /// and its future is dropped. Whoever joins the task is woken afterwards. Which tasks count is
+    /// said at [`on_task_spawn`](Self::on_task_spawn).
+    pub fn on_task_terminate<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.task_hooks.terminate = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` before each poll of a task, on the thread that polls. Which tasks count is said at
+    /// [`on_task_spawn`](Self::on_task_spawn).
+    pub fn on_before_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.task_hooks.before_poll = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` after each poll of a task, also if the poll has panicked. Which tasks count is
+    /// said at [`on_task_spawn`](Self::on_task_spawn).
+    pub fn on_after_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.task_hooks.after_poll = Some(Arc::new(f));
+        self
+    }
+
     /// The number of polls after which a worker does its periodic work, such as waking what was
     /// deferred: 61 by default. A current-thread runtime looks at its timers then; a worker looks
     /// at them, and at whether its runtime has ended, every 8 polls.
@@ -292,7 +363,7 @@ impl Builder {
     /// Makes every worker measure how long a task that is ready waits for its poll: see
     /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`][count].
     ///
-    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
+    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes eight
     /// more words of memory. A runtime that measures nothing pays nothing. The time is the
     /// system's, even if the runtime's clock is paused.
     ///
@@ -418,6 +489,7 @@ impl Builder {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
             poll_time: self.has_poll_time.then_some(self.poll_time),
         };
+        let task_hooks = self.task_hooks.for_another();
         let workers =
             if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
         let affinity = match &self.worker_affinity {
@@ -453,6 +525,8 @@ impl Builder {
             affinity,
             histograms,
             is_measured: histograms.any(),
+            is_observed: histograms.any() || task_hooks.is_some(),
+            task_hooks,
             id: super::Id::next(),
             name: self.name.clone(),
         };

@@ -18,6 +18,7 @@ pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
 pub use crate::scheduler::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use crate::task::hooks::TaskMeta;
 pub use builder::Builder;
 pub use global::global;
 pub use local::{LocalOptions, LocalRuntime};
@@ -25,7 +26,6 @@ pub use metrics::RuntimeMetrics;
 pub use shutdown_error::is_rt_shutdown_err;
 
 pub(crate) use global::global_for_forks;
-#[allow(unused_imports, reason = "what has drivers uses it")]
 pub(crate) use shutdown_error::shutdown_error;
 
 use crate::context::{self, Context, Entered};

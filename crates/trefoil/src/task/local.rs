@@ -1,11 +1,11 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
-use super::{CompletedTask, Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
-use super::{allocate, cancel_all, wake_guarded};
+use super::{CompletedTask, Home, JoinHandle, NO_HOME, Notes, Origin, OwnedTasks, Ran, Runnable};
+use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::queue::{Fifo, Inbox};
-use crate::scheduler::{Handle, Id as SetId};
+use crate::scheduler::{Common, Handle, Id as SetId};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -57,6 +57,8 @@ struct Own {
     is_gone: Cell<bool>,
     /// The runtime of the set keeps histograms.
     is_measured: Cell<bool>,
+    /// The functions that are called for tasks, if there are any.
+    hooks: RefCell<Option<Arc<TaskHooks>>>,
     /// The last key that was given to a listener.
     last_key: Cell<u64>,
 }
@@ -81,12 +83,25 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    spawn_local_from(future, Origin::here(None))
+}
+
+/// As [`spawn_local`], for a task that comes from there.
+///
+/// # Panics
+/// Outside of a [`LocalSet`].
+#[track_caller]
+pub(super) fn spawn_local_from<F>(future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
     let spawned = context::with(|context| {
         // Wakers, and the destructor of the future, may drop the set and its guards.
         let _pin = context.pin_locals();
         let local = context.local();
         // SAFETY: pinned.
-        unsafe { local.as_ref() }.map(|shared| shared.spawn(local, future))
+        unsafe { local.as_ref() }.map(|shared| shared.spawn(local, future, origin))
     });
     match spawned {
         Some(join) => join,
@@ -124,6 +139,7 @@ impl LocalSet {
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
                     is_measured: Cell::new(false),
+                    hooks: RefCell::default(),
                     last_key: Cell::new(AWAITS_SET),
                 },
             }),
@@ -131,9 +147,11 @@ impl LocalSet {
         }
     }
 
-    /// Has all tasks that are spawned from now on measured, wherever they are spawned.
-    pub(crate) fn measure(&self) {
-        self.shared.own.is_measured.set(true);
+    /// Has all tasks that are spawned from now on looked at as those of that runtime are, wherever
+    /// they are spawned.
+    pub(crate) fn observe_as(&self, runtime: &Common) {
+        self.shared.own.is_measured.set(runtime.is_measured);
+        self.shared.own.hooks.replace(runtime.task_hooks.clone());
     }
 
     /// The set's id. It differs from those of all runtimes and all other sets.
@@ -159,7 +177,16 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.shared.spawn(Arc::as_ptr(&self.shared), future)
+        self.spawn_from(future, Origin::here(None))
+    }
+
+    /// As [`spawn_local`](Self::spawn_local), for a task that comes from there.
+    pub(super) fn spawn_from<F>(&self, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.shared.spawn(Arc::as_ptr(&self.shared), future, origin)
     }
 
     /// Runs `future` and the set's tasks, until `future` is done. The tasks that are left wait
@@ -258,14 +285,18 @@ impl LocalShared {
     }
 
     /// `this` is `self`, from `Arc::as_ptr`.
-    fn spawn<F>(&self, this: *const Self, future: F) -> JoinHandle<F::Output>
+    fn spawn<F>(&self, this: *const Self, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
         let is_measured = self.own.is_measured.get()
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
-        let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured, None);
+        // A hook, which is called for the new task, may use the set.
+        let hooks = self.own.hooks.borrow().clone();
+        let is_observed = is_measured || hooks.is_some();
+        let notes = is_observed.then(|| Notes::new(origin, is_measured, hooks.as_ref()));
+        let (task, join) = allocate(future, this, Id::next(), NO_HOME, notes, None);
         if self.own.is_gone.get() {
             task.cancel(self);
         } else {

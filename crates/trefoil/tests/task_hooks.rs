@@ -213,7 +213,7 @@ fn hooks_may_do_what_tasks_may() {
         let hook = move |_: &TaskMeta<'_>| {
             its.fetch_add(1, SeqCst);
             assert_eq!(trefoil::fork_join::join(|| 1, || 2), (1, 2));
-            task::block_in_place(|| std::thread::yield_now());
+            task::block_in_place(std::thread::yield_now);
             panic!("on purpose");
         };
         let runtime = Builder::new_multi_thread()

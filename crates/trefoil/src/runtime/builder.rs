@@ -1,9 +1,12 @@
+mod tasks;
+
 use super::local::{LocalOptions, LocalRuntime};
-use super::{Handle, Runtime};
+use super::{Handle, RngSeed, Runtime};
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
-use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
-use crate::task::hooks::TaskMeta;
+use crate::scheduler::{
+    Affinity, Common, Hook, Hooks, Knobs, Scheduler, Seeds, blocking, current, multi,
+};
 use crate::task::{TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
@@ -48,6 +51,7 @@ pub struct Builder {
     start_paused: bool,
     has_time: bool,
     name: Option<String>,
+    rng_seed: Option<RngSeed>,
 }
 
 impl Builder {
@@ -87,6 +91,7 @@ impl Builder {
             start_paused: false,
             has_time: false,
             name: None,
+            rng_seed: None,
         }
     }
 
@@ -248,71 +253,31 @@ impl Builder {
         self
     }
 
-    /// Calls `f` for each new task, before its first poll, on the thread that spawns it.
+    /// The seed of the random numbers by which [`select!`](macro@crate::select) chooses its first
+    /// branch, so that a run can be repeated. By default, each thread has another one.
     ///
-    /// Tasks of a [`LocalRuntime`] count; closures of the blocking pool and tasks of other
-    /// [`LocalSet`](crate::task::LocalSet)s do not. This holds for all hooks of tasks. Without any,
-    /// a task costs nothing more.
-    ///
-    /// A hook runs in the context of the runtime that calls it. If it spawns, it is called for that
-    /// task as well. If it panics, the panic is caught.
+    /// The numbers of a worker depend on the seed and on the worker; those of the future of a
+    /// `block_on` on how many there were before. In a current-thread runtime, its tasks have the
+    /// same.
     ///
     /// ```
-    /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    /// use trefoil::runtime::Builder;
+    /// use trefoil::runtime::{Builder, RngSeed};
     ///
-    /// let alive = Arc::new(AtomicUsize::new(0));
-    /// let (up, down) = (alive.clone(), alive.clone());
-    /// let runtime = Builder::new_current_thread()
-    ///     .on_task_spawn(move |task| {
-    ///         println!("{} is spawned at {}", task.id(), task.spawned_at());
-    ///         up.fetch_add(1, Relaxed);
+    /// fn chosen() -> Vec<u32> {
+    ///     let seed = RngSeed::from_bytes(b"of this test");
+    ///     let runtime = Builder::new_current_thread().rng_seed(seed).build().unwrap();
+    ///     runtime.block_on(async {
+    ///         let mut chosen = Vec::new();
+    ///         for _ in 0..10 {
+    ///             chosen.push(trefoil::select! { n = async { 1 } => n, n = async { 2 } => n });
+    ///         }
+    ///         chosen
     ///     })
-    ///     .on_task_terminate(move |_| drop(down.fetch_sub(1, Relaxed)))
-    ///     .build()
-    ///     .unwrap();
-    /// let task = runtime.spawn(async {});
-    /// assert_eq!(alive.load(Relaxed), 1);
-    /// runtime.block_on(task).unwrap();
-    /// assert_eq!(alive.load(Relaxed), 0);
+    /// }
+    /// assert_eq!(chosen(), chosen());
     /// ```
-    pub fn on_task_spawn<F>(&mut self, f: F) -> &mut Self
-    where
-        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
-    {
-        self.task_hooks.spawn = Some(Arc::new(f));
-        self
-    }
-
-    /// Calls `f` when a task has ended: it has returned its output, has panicked or was cancelled,
-    /// and its future is dropped. Whoever joins the task is woken afterwards. Which tasks count is
-    /// said at [`on_task_spawn`](Self::on_task_spawn).
-    pub fn on_task_terminate<F>(&mut self, f: F) -> &mut Self
-    where
-        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
-    {
-        self.task_hooks.terminate = Some(Arc::new(f));
-        self
-    }
-
-    /// Calls `f` before each poll of a task, on the thread that polls. Which tasks count is said at
-    /// [`on_task_spawn`](Self::on_task_spawn).
-    pub fn on_before_task_poll<F>(&mut self, f: F) -> &mut Self
-    where
-        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
-    {
-        self.task_hooks.before_poll = Some(Arc::new(f));
-        self
-    }
-
-    /// Calls `f` after each poll of a task, also if the poll has panicked. Which tasks count is
-    /// said at [`on_task_spawn`](Self::on_task_spawn).
-    pub fn on_after_task_poll<F>(&mut self, f: F) -> &mut Self
-    where
-        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
-    {
-        self.task_hooks.after_poll = Some(Arc::new(f));
+    pub fn rng_seed(&mut self, seed: RngSeed) -> &mut Self {
+        self.rng_seed = Some(seed);
         self
     }
 
@@ -525,6 +490,7 @@ impl Builder {
             affinity,
             histograms,
             is_measured: histograms.any(),
+            seeds: self.rng_seed.as_ref().map(Seeds::new),
             is_observed: histograms.any() || task_hooks.is_some(),
             task_hooks,
             id: super::Id::next(),
@@ -533,7 +499,12 @@ impl Builder {
         let scheduler = if self.is_multi {
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
         } else {
-            Scheduler::Current(current::Shared::new(common, self.knobs))
+            let mut knobs = self.knobs;
+            if self.task_hooks.ends_with_panic {
+                // The end comes after the poll that has panicked.
+                knobs.event_interval = 1;
+            }
+            Scheduler::Current(current::Shared::new(common, knobs))
         };
         Ok(Runtime::from_handle(Handle { scheduler }))
     }

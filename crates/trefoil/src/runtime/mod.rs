@@ -12,7 +12,9 @@ pub mod from_tokio;
 mod global;
 mod local;
 mod metrics;
+mod rng_seed;
 mod shutdown_error;
+mod unhandled_panic;
 
 pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
@@ -23,7 +25,9 @@ pub use builder::Builder;
 pub use global::global;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
+pub use rng_seed::RngSeed;
 pub use shutdown_error::is_rt_shutdown_err;
+pub use unhandled_panic::UnhandledPanic;
 
 pub(crate) use global::global_for_forks;
 pub(crate) use shutdown_error::shutdown_error;

@@ -2,7 +2,7 @@
 
 use super::Id;
 use super::histogram::Histograms;
-use super::{Affinity, Counter, TaskCounters, blocking};
+use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::task::{Notes, Origin, TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
@@ -32,6 +32,8 @@ pub(crate) struct Common {
     pub(crate) is_measured: bool,
     /// The functions that are called for tasks, if there are any.
     pub(crate) task_hooks: Option<Arc<TaskHooks>>,
+    /// What its random numbers start with, if the user has said it.
+    pub(crate) seeds: Option<Seeds>,
     /// There are histograms or hooks, so tasks have notes.
     pub(crate) is_observed: bool,
     pub(crate) id: Id,
@@ -104,6 +106,12 @@ impl Common {
     #[inline(always)]
     pub(crate) fn notes(&self, origin: Origin<'_>) -> Option<Notes> {
         self.is_observed.then(|| Notes::new(origin, self.is_measured, self.task_hooks.as_ref()))
+    }
+
+    /// Whether a task has panicked whose panic ends the scheduler.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task_hooks.as_ref().is_some_and(|hooks| hooks.has_ended())
     }
 
     /// The number of tasks that were ever spawned or woken on threads without a worker state.

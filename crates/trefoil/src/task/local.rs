@@ -5,6 +5,7 @@ use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::queue::{Fifo, Inbox};
+use crate::runtime::UnhandledPanic;
 use crate::scheduler::{Common, Handle, Id as SetId};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
@@ -154,6 +155,18 @@ impl LocalSet {
         self.shared.own.hooks.replace(runtime.task_hooks.clone());
     }
 
+    /// What happens when a task of the set panics: nothing, by default, beside that its handle says
+    /// so.
+    ///
+    /// With [`UnhandledPanic::ShutdownRuntime`], the set drops all its tasks, whoever polls it
+    /// panics, and further tasks are cancelled. It holds for tasks that are spawned from now on.
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
+        let ends = behavior == UnhandledPanic::ShutdownRuntime;
+        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics()));
+        self.shared.own.hooks.replace(hooks);
+        self
+    }
+
     /// The set's id. It differs from those of all runtimes and all other sets.
     pub fn id(&self) -> SetId {
         self.shared.id
@@ -200,6 +213,7 @@ impl LocalSet {
         poll_fn(|cx| {
             self.shared.listen(polls.key, cx.waker());
             self.shared.with(|| {
+                self.shared.end_after_panic();
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     return Poll::Ready(output);
                 }
@@ -237,15 +251,7 @@ impl Future for LocalSet {
 
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        let shared = &self.shared;
-        shared.own.is_gone.set(true);
-        // Tasks that destructors wake or spawn find the inbox closed.
-        context::local_drops(|| {
-            let mut queued = shared.inbox.close();
-            queued.append(&mut shared.own.queue.borrow_mut());
-            queued.drain(|task| task.cancel(&**shared));
-            cancel_all(shared, &**shared);
-        });
+        self.shared.cancel_tasks();
     }
 }
 
@@ -282,6 +288,31 @@ impl LocalShared {
         // SAFETY: this thread polls the set, so the set is this thread's. The caller has a
         // reference.
         unsafe { context::with_local(Arc::as_ptr(self), f) }
+    }
+
+    /// Cancels all tasks, and refuses further ones.
+    fn cancel_tasks(self: &Arc<Self>) {
+        self.own.is_gone.set(true);
+        // Tasks that destructors wake or spawn find the inbox closed.
+        context::local_drops(|| {
+            let mut queued = self.inbox.close();
+            queued.append(&mut self.own.queue.borrow_mut());
+            queued.drain(|task| task.cancel(&**self));
+            cancel_all(self, &**self);
+        });
+    }
+
+    /// # Panics
+    /// If a task has panicked whose panic ends the set.
+    fn end_after_panic(self: &Arc<Self>) {
+        let has_ended = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.has_ended());
+        if has_ended {
+            self.cancel_tasks();
+            panic!(
+                "a task has panicked, and its `LocalSet` or runtime ends when one does: see \
+                 `unhandled_panic`"
+            );
+        }
     }
 
     /// `this` is `self`, from `Arc::as_ptr`.
@@ -358,10 +389,14 @@ impl LocalShared {
     }
 
     /// Runs tasks for a while; true if there are more.
-    fn poll_tasks(&self) -> bool {
+    fn poll_tasks(self: &Arc<Self>) -> bool {
+        // For one that was awaited before, and is again.
+        self.end_after_panic();
         let was_polling = self.own.is_polling.replace(true);
         let mut any_left = true;
         let mut polls = 0;
+        // After a panic, no other task is polled.
+        let ends = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.ends_with_panic);
         for _ in 0..PER_POLL {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
@@ -372,7 +407,8 @@ impl LocalShared {
                 break;
             };
             polls += 1;
-            match task.run(self) {
+            match task.run(&**self) {
+                Ran::Off if ends => break,
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
                     self.own.queue.borrow_mut().push_back(task);
@@ -385,6 +421,7 @@ impl LocalShared {
                 counters.polls.add(polls);
             }
         });
+        self.end_after_panic();
         any_left
     }
 }

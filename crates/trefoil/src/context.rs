@@ -34,6 +34,8 @@
 //! - `budget`, by `poll_proceed`; restored by `RestoreOnPending` (public). Only a
 //!   number. A guard that outlives its poll changes the budget of a later one, but
 //!   never that of code without a budget.
+//! - `seeded_rng`. Set by `block_on` and workers of runtimes that have a seed; restored by
+//!   `RandomGuard`. For frames; only a number.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current` and `enter_block_on`; restored by the end of that function. For
 //!   frames; the restored value belongs to a frame below.
@@ -46,7 +48,10 @@
 //! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
+mod random;
 mod stack;
+
+pub(crate) use random::{random, random_for_select, seed_random};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
@@ -70,6 +75,8 @@ pub(crate) struct Context {
     /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
+    /// A poll has panicked since somebody last cleared this.
+    pub(crate) panicked: Cell<bool>,
     /// The runtimes that were entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
@@ -86,6 +93,8 @@ pub(crate) struct Context {
     /// A set of local tasks is being dropped, and drops its tasks.
     local_drops: Cell<bool>,
     rng: Cell<u32>,
+    /// The same for `select!`, where the runtime has a seed; or else 0.
+    seeded_rng: Cell<u32>,
 }
 
 /// Whether this thread may block to drive a future.
@@ -105,6 +114,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
+            panicked: Cell::new(false),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),
@@ -114,6 +124,7 @@ impl Context {
             locals: Stack::new(),
             local_drops: Cell::new(false),
             rng: Cell::new(0),
+            seeded_rng: Cell::new(0),
         }
     }
 }
@@ -372,20 +383,6 @@ impl Context {
     pub(crate) fn entered(&self) -> Entered {
         self.entered.get()
     }
-
-    /// A small pseudo-random number below `n` (xorshift32, Marsaglia 2003).
-    pub(crate) fn random(&self, n: u32) -> u32 {
-        let mut x = self.rng.get();
-        if x == 0 {
-            // The address of a thread-local differs between threads.
-            x = (std::ptr::from_ref(self).addr() >> 6) as u32 | 1;
-        }
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        self.rng.set(x);
-        ((u64::from(x) * u64::from(n)) >> 32) as u32
-    }
 }
 
 /// The innermost runtime's handle, by value.
@@ -400,11 +397,6 @@ pub(crate) fn runtime_with_time() -> Option<Id> {
         let common = context.handle()?.common();
         common.has_time.then_some(common.id)
     })
-}
-
-/// A random number below `n`, for the fairness of `select!`.
-pub(crate) fn random(n: u32) -> u32 {
-    with(|context| context.random(n))
 }
 
 /// Makes a runtime the thread's innermost one until the guard is dropped.

@@ -12,7 +12,7 @@ pub mod support {
     pub use std::task::{Context, Poll};
 
     pub fn random(n: u32) -> u32 {
-        crate::context::random(n)
+        crate::context::random_for_select(n)
     }
 
     /// Pending if the task's budget is used up. This spends nothing.

@@ -1,9 +1,13 @@
+mod tasks;
+
 use super::local::{LocalOptions, LocalRuntime};
-use super::{Handle, Runtime};
+use super::{Handle, RngSeed, Runtime};
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
-use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
-use crate::task::discard;
+use crate::scheduler::{
+    Affinity, Common, Hook, Hooks, Knobs, Scheduler, Seeds, blocking, current, multi,
+};
+use crate::task::{TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::io;
@@ -38,6 +42,7 @@ pub struct Builder {
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     thread_stack_bytes: Option<usize>,
     hooks: Hooks,
+    task_hooks: TaskHooks,
     knobs: Knobs,
     has_schedule_latency: bool,
     schedule_latency: HistogramConfiguration,
@@ -46,6 +51,7 @@ pub struct Builder {
     start_paused: bool,
     has_time: bool,
     name: Option<String>,
+    rng_seed: Option<RngSeed>,
 }
 
 impl Builder {
@@ -70,6 +76,7 @@ impl Builder {
             thread_name: Arc::new(|| DEFAULT_NAME.into()),
             thread_stack_bytes: None,
             hooks: Hooks::default(),
+            task_hooks: TaskHooks::default(),
             knobs: Knobs {
                 event_interval: 61,
                 global_queue_interval: 61,
@@ -84,6 +91,7 @@ impl Builder {
             start_paused: false,
             has_time: false,
             name: None,
+            rng_seed: None,
         }
     }
 
@@ -245,6 +253,34 @@ impl Builder {
         self
     }
 
+    /// The seed of the random numbers by which [`select!`](macro@crate::select) chooses its first
+    /// branch, so that a run can be repeated. By default, each thread has another one.
+    ///
+    /// The numbers of a worker depend on the seed and on the worker; those of the future of a
+    /// `block_on` on how many there were before. In a current-thread runtime, its tasks have the
+    /// same.
+    ///
+    /// ```
+    /// use trefoil::runtime::{Builder, RngSeed};
+    ///
+    /// fn chosen() -> Vec<u32> {
+    ///     let seed = RngSeed::from_bytes(b"of this test");
+    ///     let runtime = Builder::new_current_thread().rng_seed(seed).build().unwrap();
+    ///     runtime.block_on(async {
+    ///         let mut chosen = Vec::new();
+    ///         for _ in 0..10 {
+    ///             chosen.push(trefoil::select! { n = async { 1 } => n, n = async { 2 } => n });
+    ///         }
+    ///         chosen
+    ///     })
+    /// }
+    /// assert_eq!(chosen(), chosen());
+    /// ```
+    pub fn rng_seed(&mut self, seed: RngSeed) -> &mut Self {
+        self.rng_seed = Some(seed);
+        self
+    }
+
     /// The number of polls after which a worker does its periodic work, such as waking what was
     /// deferred: 61 by default. A current-thread runtime looks at its timers then; a worker looks
     /// at them, and at whether its runtime has ended, every 8 polls.
@@ -292,7 +328,7 @@ impl Builder {
     /// Makes every worker measure how long a task that is ready waits for its poll: see
     /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`][count].
     ///
-    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
+    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes eight
     /// more words of memory. A runtime that measures nothing pays nothing. The time is the
     /// system's, even if the runtime's clock is paused.
     ///
@@ -418,6 +454,7 @@ impl Builder {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
             poll_time: self.has_poll_time.then_some(self.poll_time),
         };
+        let task_hooks = self.task_hooks.for_another();
         let workers =
             if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
         let affinity = match &self.worker_affinity {
@@ -453,13 +490,21 @@ impl Builder {
             affinity,
             histograms,
             is_measured: histograms.any(),
+            seeds: self.rng_seed.as_ref().map(Seeds::new),
+            is_observed: histograms.any() || task_hooks.is_some(),
+            task_hooks,
             id: super::Id::next(),
             name: self.name.clone(),
         };
         let scheduler = if self.is_multi {
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
         } else {
-            Scheduler::Current(current::Shared::new(common, self.knobs))
+            let mut knobs = self.knobs;
+            if self.task_hooks.ends_with_panic {
+                // The end comes after the poll that has panicked.
+                knobs.event_interval = 1;
+            }
+            Scheduler::Current(current::Shared::new(common, knobs))
         };
         Ok(Runtime::from_handle(Handle { scheduler }))
     }

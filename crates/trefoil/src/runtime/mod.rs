@@ -12,20 +12,24 @@ pub mod from_tokio;
 mod global;
 mod local;
 mod metrics;
+mod rng_seed;
 mod shutdown_error;
+mod unhandled_panic;
 
 pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
 pub use crate::scheduler::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use crate::task::hooks::TaskMeta;
 pub use builder::Builder;
 pub use global::global;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
+pub use rng_seed::RngSeed;
 pub use shutdown_error::is_rt_shutdown_err;
+pub use unhandled_panic::UnhandledPanic;
 
 pub(crate) use global::global_for_forks;
-#[allow(unused_imports, reason = "what has drivers uses it")]
 pub(crate) use shutdown_error::shutdown_error;
 
 use crate::context::{self, Context, Entered};

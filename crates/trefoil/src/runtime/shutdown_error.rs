@@ -16,7 +16,6 @@ impl fmt::Display for RuntimeIsOver {
 impl Error for RuntimeIsOver {}
 
 /// The one error of all operations that need a runtime which has shut down.
-#[allow(dead_code, reason = "what has drivers uses it")]
 pub(crate) fn shutdown_error() -> io::Error {
     io::Error::other(RuntimeIsOver)
 }

@@ -16,6 +16,8 @@ use std::task::{Context, Poll, Waker};
 pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
+    let seeds = handle.common().seeds.as_ref();
+    let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     wait(future)
 }
 

@@ -2,9 +2,9 @@
 
 use super::Id;
 use super::histogram::Histograms;
-use super::{Affinity, Counter, TaskCounters, blocking};
+use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
-use crate::task::discard;
+use crate::task::{Notes, Origin, TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +30,12 @@ pub(crate) struct Common {
     /// The histograms that the workers keep. Each task knows whether there are any.
     pub(crate) histograms: Histograms,
     pub(crate) is_measured: bool,
+    /// The functions that are called for tasks, if there are any.
+    pub(crate) task_hooks: Option<Arc<TaskHooks>>,
+    /// What its random numbers start with, if the user has said it.
+    pub(crate) seeds: Option<Seeds>,
+    /// There are histograms or hooks, so tasks have notes.
+    pub(crate) is_observed: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
 }
@@ -96,6 +102,18 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
+    /// The notes of a new task, if it has any.
+    #[inline(always)]
+    pub(crate) fn notes(&self, origin: Origin<'_>) -> Option<Notes> {
+        self.is_observed.then(|| Notes::new(origin, self.is_measured, self.task_hooks.as_ref()))
+    }
+
+    /// Whether a task has panicked whose panic ends the scheduler.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task_hooks.as_ref().is_some_and(|hooks| hooks.has_ended())
+    }
+
     /// The number of tasks that were ever spawned or woken on threads without a worker state.
     pub(crate) fn scheduled_elsewhere(&self) -> u64 {
         self.tasks_elsewhere.spawned.get() + self.woken_elsewhere.get()

@@ -227,6 +227,8 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
+    let seeds = shared.common.seeds.as_ref();
+    let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     let mut future = pin!(future);
     loop {
         if let Some(driver) = shared.take_driver() {
@@ -359,6 +361,13 @@ impl Driver {
         let mut cx = Context::from_waker(&waker);
         context::enter_current(Some(self), || {
             loop {
+                if shared.common.has_ended() {
+                    self.cancel_tasks(shared);
+                    panic!(
+                        "a task has panicked, and its runtime ends when one does: see \
+                         `Builder::unhandled_panic`"
+                    );
+                }
                 if main.take() {
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
@@ -403,6 +412,20 @@ impl Driver {
         };
         shared.counters.polls.add(u64::from(polls));
         any_left
+    }
+
+    /// Cancels all tasks, and refuses further ones.
+    fn cancel_tasks(&self, shared: &Arc<Shared>) {
+        // As if no thread drove: tasks that destructors wake or spawn are sent to the inbox, which
+        // is closed.
+        context::enter_current(None, || {
+            let mut queued = shared.inbox.close();
+            shared.taken.add_shared(queued.len() as u64);
+            queued.append(&mut self.queue.borrow_mut());
+            queued.drain(|task| task.cancel(self));
+            self.wake_deferred();
+            cancel_all(shared, self);
+        });
     }
 
     fn take_inbox(&self, shared: &Shared) {
@@ -492,17 +515,8 @@ impl Home for Driver {
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
-    // No thread drives, so tasks that destructors wake or spawn are sent to the inbox, which is
-    // closed.
-    context::enter_current(None, || {
-        let mut queued = shared.inbox.close();
-        shared.taken.add_shared(queued.len() as u64);
-        queued.append(&mut driver.queue.borrow_mut());
-        queued.drain(|task| task.cancel(&*driver));
-        driver.wake_deferred();
-        cancel_all(shared, &*driver);
-        driver.timers().close();
-    });
+    driver.cancel_tasks(shared);
+    driver.timers().close();
 }
 
 #[cfg(all(test, loom))]

@@ -1,6 +1,6 @@
 use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
 use crate::context;
-use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, allocate};
+use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, Origin, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
@@ -158,7 +158,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_with(future, None)
+        self.spawn_with(future, None, Origin::here(None))
     }
 
     /// Spawns a task that runs on one worker only, and so in that worker's caches. Workers are
@@ -176,11 +176,16 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_with(future, Some(worker))
+        self.spawn_with(future, Some(worker), Origin::here(None))
     }
 
     #[inline]
-    fn spawn_with<F>(&self, future: F, pinned: Option<usize>) -> JoinHandle<F::Output>
+    pub(crate) fn spawn_with<F>(
+        &self,
+        future: F,
+        pinned: Option<usize>,
+        origin: Origin<'_>,
+    ) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -190,15 +195,14 @@ impl Handle {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
                 let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
-                let is_measured = shared.common().is_measured;
-                let (task, join) = allocate(future, this, id, pinned, is_measured, depot);
+                let notes = shared.common().notes(origin);
+                let (task, join) = allocate(future, this, id, pinned, notes, depot);
                 shared.spawn(task);
                 join
             }
             Scheduler::Current(shared) => {
-                let is_measured = shared.common().is_measured;
-                let (task, join) =
-                    allocate(future, Arc::as_ptr(shared), id, NO_HOME, is_measured, None);
+                let notes = shared.common().notes(origin);
+                let (task, join) = allocate(future, Arc::as_ptr(shared), id, NO_HOME, notes, None);
                 shared.spawn(task);
                 join
             }

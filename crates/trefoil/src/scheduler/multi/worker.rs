@@ -181,6 +181,8 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     shared.common.pin_worker(state.index);
     shared.remotes[state.index as usize].parker.adopt();
     state.counters.note_thread();
+    let seeds = shared.common.seeds.as_ref();
+    let random = seeds.map(|seeds| context::seed_random(seeds.of_worker(state.index)));
     worker.state.set(Box::into_raw(state));
     {
         // The deque belongs to the thread, which keeps it without the state.
@@ -204,7 +206,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     let state = worker.take_state();
     // Without a state, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(state));
-    drop((its_handle, entered));
+    drop((random, its_handle, entered));
     // The thread continues as one of the pool's.
     shared.common.unpin();
     std::mem::forget(abort);

@@ -341,6 +341,12 @@ impl Running {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Finished {
         let id = self.id();

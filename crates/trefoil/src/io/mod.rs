@@ -37,6 +37,8 @@ mod ext;
 mod memory;
 mod read_buf;
 
+#[cfg(feature = "net")]
+pub use crate::reactor::{Interest, Ready};
 pub use adapters::{Chain, Take};
 pub use async_buf_read::AsyncBufRead;
 pub use async_read::AsyncRead;

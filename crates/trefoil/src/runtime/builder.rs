@@ -1,5 +1,6 @@
 use super::local::{LocalOptions, LocalRuntime};
 use super::{Handle, Runtime};
+use crate::reactor::Reactor;
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
@@ -45,6 +46,8 @@ pub struct Builder {
     poll_time: HistogramConfiguration,
     start_paused: bool,
     has_time: bool,
+    #[cfg(feature = "net")]
+    has_io: bool,
     name: Option<String>,
 }
 
@@ -82,13 +85,25 @@ impl Builder {
             poll_time: HistogramConfiguration::default(),
             start_paused: false,
             has_time: false,
+            #[cfg(feature = "net")]
+            has_io: false,
             name: None,
         }
     }
 
-    /// Enables timers, and all other drivers that later versions may have.
+    /// Enables timers and, with the feature `net`, I/O, and all that later versions may have.
     pub fn enable_all(&mut self) -> &mut Self {
+        #[cfg(feature = "net")]
+        self.enable_io();
         self.enable_time()
+    }
+
+    /// Enables I/O: without this, the types of [`net`](crate::net) panic. I/O that is not used
+    /// costs a few descriptors, and a runtime without it pays nothing.
+    #[cfg(feature = "net")]
+    pub fn enable_io(&mut self) -> &mut Self {
+        self.has_io = true;
+        self
     }
 
     /// Enables timers: without this, [`sleep`](crate::time::sleep) and its like panic. Timers cost
@@ -385,7 +400,8 @@ impl Builder {
     ///
     /// # Errors
     /// If the system cannot start the worker threads, or if they cannot be pinned as
-    /// [`worker_affinity`](Builder::worker_affinity) asks.
+    /// [`worker_affinity`](Builder::worker_affinity) asks; and if the runtime is to have I/O, and
+    /// the process has no descriptor left.
     ///
     /// # Panics
     /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
@@ -429,6 +445,7 @@ impl Builder {
             hooks: self.hooks.clone(),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            reactor: self.reactor()?,
             tasks_elsewhere: Default::default(),
             affinity,
             histograms,
@@ -442,6 +459,19 @@ impl Builder {
             Scheduler::Current(current::Shared::new(common, self.knobs))
         };
         Ok(Runtime::from_handle(Handle { scheduler }))
+    }
+}
+
+impl Builder {
+    #[cfg(feature = "net")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        if self.has_io { Reactor::new().map(Some) } else { Ok(None) }
+    }
+
+    #[cfg(not(feature = "net"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with I/O")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        Ok(None)
     }
 }
 

@@ -122,6 +122,8 @@ fn loom(root: &Path, name: &str) -> bool {
         "--package",
         "trefoil",
         "--lib",
+        "--features",
+        "net",
     ];
     eprintln!("+ RUSTFLAGS=--cfg=loom cargo {} {filter}", args.join(" "));
     let command = || {

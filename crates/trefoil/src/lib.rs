@@ -263,10 +263,13 @@ mod idle;
 pub mod io;
 #[doc(hidden)]
 pub mod macros;
+#[cfg(feature = "net")]
+pub mod net;
 mod primitives;
 #[doc = include_str!("progress.md")]
 pub mod progress {}
 mod queue;
+mod reactor;
 pub mod runtime;
 mod scheduler;
 pub mod sync;

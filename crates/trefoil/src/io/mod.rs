@@ -43,6 +43,8 @@ mod read_buf;
 mod stdio;
 mod trivial;
 
+#[cfg(feature = "net")]
+pub use crate::reactor::{Interest, Ready};
 pub use adapters::{Chain, Join, ReadHalf, Take, WriteHalf, join, split};
 pub use async_buf_read::AsyncBufRead;
 pub use async_read::AsyncRead;

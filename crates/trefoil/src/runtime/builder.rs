@@ -2,6 +2,7 @@ mod tasks;
 
 use super::local::{LocalOptions, LocalRuntime};
 use super::{Handle, RngSeed, Runtime};
+use crate::reactor::Reactor;
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{
@@ -50,6 +51,8 @@ pub struct Builder {
     poll_time: HistogramConfiguration,
     start_paused: bool,
     has_time: bool,
+    #[cfg(feature = "net")]
+    has_io: bool,
     name: Option<String>,
     rng_seed: Option<RngSeed>,
 }
@@ -90,14 +93,26 @@ impl Builder {
             poll_time: HistogramConfiguration::default(),
             start_paused: false,
             has_time: false,
+            #[cfg(feature = "net")]
+            has_io: false,
             name: None,
             rng_seed: None,
         }
     }
 
-    /// Enables timers, and all other drivers that later versions may have.
+    /// Enables timers and, with the feature `net`, I/O, and all that later versions may have.
     pub fn enable_all(&mut self) -> &mut Self {
+        #[cfg(feature = "net")]
+        self.enable_io();
         self.enable_time()
+    }
+
+    /// Enables I/O: without this, the types of [`net`](crate::net) panic. I/O that is not used
+    /// costs a few descriptors, and a runtime without it pays nothing.
+    #[cfg(feature = "net")]
+    pub fn enable_io(&mut self) -> &mut Self {
+        self.has_io = true;
+        self
     }
 
     /// Enables timers: without this, [`sleep`](crate::time::sleep) and its like panic. Timers cost
@@ -438,7 +453,8 @@ impl Builder {
     ///
     /// # Errors
     /// If the system cannot start the worker threads, or if they cannot be pinned as
-    /// [`worker_affinity`](Builder::worker_affinity) asks.
+    /// [`worker_affinity`](Builder::worker_affinity) asks; and if the runtime is to have I/O, and
+    /// the process has no descriptor left.
     ///
     /// # Panics
     /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
@@ -484,6 +500,7 @@ impl Builder {
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
             block_on_timers: BlockOnTimers::default(),
+            reactor: self.reactor()?,
             tasks_elsewhere: Default::default(),
             woken_elsewhere: Default::default(),
             forced_yields: Default::default(),
@@ -507,6 +524,19 @@ impl Builder {
             Scheduler::Current(current::Shared::new(common, knobs))
         };
         Ok(Runtime::from_handle(Handle { scheduler }))
+    }
+}
+
+impl Builder {
+    #[cfg(feature = "net")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        if self.has_io { Reactor::new().map(Some) } else { Ok(None) }
+    }
+
+    #[cfg(not(feature = "net"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with I/O")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        Ok(None)
     }
 }
 

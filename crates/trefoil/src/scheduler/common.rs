@@ -4,11 +4,14 @@ use super::Id;
 use super::histogram::Histograms;
 use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
+use crate::primitives::parker::Parker;
+use crate::reactor::{Reactor, Wakes};
 use crate::task::{Notes, Origin, TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts that both schedulers have.
 pub(crate) struct Common {
@@ -19,6 +22,8 @@ pub(crate) struct Common {
     pub(crate) has_time: bool,
     /// The timers of threads that are in a `block_on` of the runtime and drive nothing.
     pub(crate) block_on_timers: BlockOnTimers,
+    /// Where tasks wait for the system's events, if the runtime has I/O.
+    pub(crate) reactor: Option<Reactor>,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
     /// The number of tasks that were woken there.
@@ -117,6 +122,35 @@ impl Common {
     /// The number of tasks that were ever spawned or woken on threads without a worker state.
     pub(crate) fn scheduled_elsewhere(&self) -> u64 {
         self.tasks_elsewhere.spawned.get() + self.woken_elsewhere.get()
+    }
+
+    /// A parker for a thread of the scheduler.
+    pub(crate) fn parker(&self) -> Parker {
+        Parker::with_interrupt(self.reactor.as_ref().map(Reactor::interrupt))
+    }
+
+    /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
+    /// it are for the caller to wake, when it counts as awake.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Wakes {
+        match (&self.reactor, timeout) {
+            (Some(reactor), _) => return reactor.park(parker, timeout),
+            (None, None) => parker.park(),
+            (None, Some(timeout)) => parker.park_timeout(timeout),
+        }
+        Wakes::default()
+    }
+
+    /// Looks for events without waiting.
+    #[inline]
+    pub(crate) fn look_at_events(&self) -> Wakes {
+        self.reactor.as_ref().map(Reactor::look).unwrap_or_default()
+    }
+
+    /// All operations on sources fail from here on.
+    pub(crate) fn shut_down_reactor(&self) {
+        if let Some(reactor) = &self.reactor {
+            reactor.shut_down();
+        }
     }
 
     /// Pins the calling thread, which becomes that worker.

@@ -8,6 +8,7 @@ use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
 use crate::queue::{Fifo, Inbox};
+use crate::reactor::Wakes;
 use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
+    /// Polls of tasks and of the future in `block_on` since events were last looked for.
+    polls_since_look: Cell<u32>,
     /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
     /// The number of polls before the last sleep.
@@ -66,7 +69,7 @@ unsafe impl Send for Driver {}
 
 impl Shared {
     pub(crate) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
-        let parker = Arc::new(Parker::new());
+        let parker = Arc::new(common.parker());
         let timers =
             Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker), common.id));
         let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
@@ -79,6 +82,7 @@ impl Shared {
                 tasks: OwnedTasks::default(),
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
+                polls_since_look: Cell::new(0),
                 awake_since: Cell::new(Instant::now()),
                 polls_before: Cell::new(0),
             };
@@ -120,6 +124,18 @@ impl Shared {
         // being sent counts.
         let taken = self.taken.get();
         self.common.scheduled_elsewhere().saturating_sub(taken) as usize
+    }
+
+    /// Unparks the driving thread, unless that is this one: what it is to look at, it sees before
+    /// it parks.
+    #[cfg(feature = "net")]
+    pub(crate) fn unpark_from_afar(&self) {
+        let is_here = context::with(|context| {
+            context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self))
+        });
+        if !is_here {
+            self.parker.unpark();
+        }
     }
 
     /// Tasks in the driver's queue, as far as this thread can know.
@@ -369,6 +385,7 @@ impl Driver {
                     );
                 }
                 if main.take() {
+                    self.polls_since_look.set(self.polls_since_look.get() + 1);
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
                         return output;
@@ -377,6 +394,7 @@ impl Driver {
                 if !self.run_some(shared) && !main.is_woken() {
                     self.rest(shared, &main);
                 }
+                self.look_in_turn(shared);
                 self.wake_deferred();
                 self.timers().fire(FIRE_AT_MOST);
             }
@@ -411,6 +429,7 @@ impl Driver {
             }
         };
         shared.counters.polls.add(u64::from(polls));
+        self.polls_since_look.set(self.polls_since_look.get() + polls);
         any_left
     }
 
@@ -426,6 +445,14 @@ impl Driver {
             self.wake_deferred();
             cancel_all(shared, self);
         });
+    }
+
+    /// Looks for events if enough polls were made since the last look.
+    fn look_in_turn(&self, shared: &Shared) {
+        if self.polls_since_look.get() >= shared.knobs.event_interval {
+            self.polls_since_look.set(0);
+            shared.common.look_at_events().wake();
+        }
     }
 
     fn take_inbox(&self, shared: &Shared) {
@@ -454,37 +481,41 @@ impl Driver {
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
+        let mut wakes = Wakes::default();
         if is_idle && !main.is_woken() {
             shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
-            self.park(shared);
+            wakes = self.park(shared);
             self.awake_since.set(Instant::now());
             shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
+        wakes.wake();
     }
 
     fn count_busy(&self) {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared) {
+    fn park(&self, shared: &Shared) -> Wakes {
+        self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
-                // Tasks that other threads have sent come before the next timer.
-                shared.parker.park_timeout(Duration::ZERO);
-                if shared.inbox.is_empty() {
+                // Tasks that other threads have sent, and events, come before the next timer.
+                let wakes = shared.common.park(&shared.parker, Some(Duration::ZERO));
+                if shared.inbox.is_empty() && wakes.is_empty() {
                     shared.common.clock.jump(timeout);
                 }
+                wakes
             }
             Some(timeout) if !shared.common.clock.is_paused() => {
-                shared.parker.park_timeout(timeout);
+                shared.common.park(&shared.parker, Some(timeout))
             }
             // The clock is paused and must not jump, so no timer becomes due by itself.
-            Some(_) | None => shared.parker.park(),
+            Some(_) | None => shared.common.park(&shared.parker, None),
         }
     }
 }
@@ -516,7 +547,10 @@ pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
     driver.cancel_tasks(shared);
-    driver.timers().close();
+    context::enter_current(None, || {
+        driver.timers().close();
+        shared.common.shut_down_reactor();
+    });
 }
 
 #[cfg(all(test, loom))]

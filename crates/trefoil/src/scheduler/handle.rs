@@ -1,5 +1,7 @@
 use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
 use crate::context;
+#[cfg(feature = "net")]
+use crate::reactor::Reactor;
 use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, Origin, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
@@ -64,6 +66,10 @@ impl TryCurrentError {
 /// The text of all panics and errors that say that the thread is in no runtime.
 pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in \
                                      `block_on`, or enter a runtime with `Handle::enter`";
+
+/// The text of the panic of what needs the reactor.
+#[cfg(feature = "net")]
+const NO_IO: &str = "this runtime has no I/O: call `enable_io` or `enable_all` on its builder";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -338,6 +344,31 @@ impl Handle {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.common(),
             Scheduler::Current(shared) => shared.common(),
+        }
+    }
+
+    /// The runtime's reactor.
+    ///
+    /// # Panics
+    /// If the runtime has no I/O.
+    #[cfg(feature = "net")]
+    #[track_caller]
+    pub(crate) fn reactor(&self) -> &Reactor {
+        match &self.common().reactor {
+            Some(reactor) => reactor,
+            None => panic!("{NO_IO}"),
+        }
+    }
+
+    /// A source was added to the reactor: makes sure that a thread waits for its events, or looks
+    /// for them now and then.
+    #[cfg(feature = "net")]
+    pub(crate) fn have_reactor_attended(&self) {
+        match &self.scheduler {
+            Scheduler::Multi(shared) => {
+                shared.have_reactor_attended();
+            }
+            Scheduler::Current(shared) => shared.unpark_from_afar(),
         }
     }
 

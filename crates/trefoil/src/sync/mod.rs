@@ -7,8 +7,8 @@
 mod barrier;
 pub mod broadcast;
 mod guard;
-mod mutex;
 pub mod mpsc;
+mod mutex;
 mod notify;
 mod once_cell;
 pub mod oneshot;

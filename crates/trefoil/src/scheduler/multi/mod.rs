@@ -97,7 +97,7 @@ impl Shared {
         assert!(workers > 0 && workers < u32::MAX as usize / 4);
         let remotes = (0..workers)
             .map(|_| {
-                let parker = Arc::new(Parker::new());
+                let parker = Arc::new(common.parker());
                 CachePadded(Remote {
                     ring: CachePadded(Ring::new(workers == 1)),
                     inbox: CachePadded(Inbox::new()),
@@ -406,7 +406,15 @@ impl Shared {
     /// tasks that are left.
     fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
         if let Some(state) = state {
-            self.retired.lock().push(state);
+            let mut retired = self.retired.lock();
+            retired.push(state);
+            let is_last = retired.len() == self.workers();
+            drop(retired);
+            if is_last {
+                // The workers' tasks are gone. A thread that blocks without a state, for as long
+                // as an operation takes, has to leave as well.
+                self.common.shut_down_reactor();
+            }
         }
         // Release: what this thread did to tasks and lists is visible to the last one. Acquire:
         // this may be the last one.

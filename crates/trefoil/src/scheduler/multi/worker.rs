@@ -507,6 +507,8 @@ impl WorkerThread {
     fn maintain(&self, state: &WorkerState) {
         self.wake_deferred(state);
         self.reap(state);
+        let wakes = self.shared.common.look_at_events();
+        self.wake_all(state, wakes);
     }
 
     fn reap(&self, state: &WorkerState) {

@@ -255,6 +255,8 @@
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `test-util` | no | paused time: `time::pause` and the like |
 
+#[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
+pub mod compat;
 mod context;
 pub mod design;
 pub mod fork_join;

@@ -30,7 +30,7 @@
 
 mod adapters;
 mod async_buf_read;
-mod async_read;
+pub(crate) mod async_read;
 mod async_seek;
 mod async_write;
 pub(crate) mod blocking;

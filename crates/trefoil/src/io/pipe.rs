@@ -73,7 +73,7 @@ impl Pipe {
         Self { state: Mutex::new(state) }
     }
 
-    /// Waits until `step` returns a result, and wakes the other side if that is `Ok`.
+    /// Waits until `step` returns a result, and wakes the other side if that has moved bytes.
     ///
     /// All of the lock's sections are here and in `close`. Only bytes are moved under it: wakers
     /// are cloned, dropped and woken outside.
@@ -87,12 +87,14 @@ impl Pipe {
         let mut fresh = None;
         loop {
             let mut state = self.state.lock();
+            let before = state.bytes.len();
             if let Some(result) = step(&mut state) {
                 let other = match side {
                     Side::Reader => Side::Writer,
                     Side::Writer => Side::Reader,
                 };
-                let waker = result.is_ok().then(|| state.waker_of(other).take()).flatten();
+                let has_moved = state.bytes.len() != before;
+                let waker = if has_moved { state.waker_of(other).take() } else { None };
                 drop(state);
                 unit.made_progress();
                 waker.into_iter().for_each(wake_guarded);
@@ -114,12 +116,12 @@ impl Pipe {
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         self.poll(cx, Side::Reader, |state| {
-            if state.bytes.is_empty() {
-                return state.is_closed.then_some(Ok(()));
-            }
             state.read(buf);
-            Some(Ok(()))
+            // Whoever asks for nothing has it at once.
+            let is_done = buf.filled().len() > before || buf.remaining() == 0 || state.is_closed;
+            is_done.then_some(Ok(()))
         })
     }
 

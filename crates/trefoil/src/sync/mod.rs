@@ -4,6 +4,7 @@
 //! because all they need of a runtime is wakers.
 
 pub mod broadcast;
+pub mod mpmc;
 mod notify;
 pub mod oneshot;
 mod sleeper;

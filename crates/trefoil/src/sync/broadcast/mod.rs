@@ -31,7 +31,7 @@
 //! # Values
 //! Each receiver but the last one gets a clone of the value; the last one gets the value itself.
 //! Values are cloned one at a time, so that they need not be `Sync`: while `clone` runs, others
-//! that come to this value wait for it. So `clone` must be quick, and must not use this channel. A
+//! that come to this value wait for it. So `clone` must be short, and must not use this channel. A
 //! value that nobody can receive any more is dropped at once.
 //!
 //! # Bounds

@@ -138,7 +138,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn the_last_receiver_gets_the_value_itself() {
+fn each_receiver_gets_a_clone_and_the_last_one_drops_the_value() {
     let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let clones_and_drops = || counts.each_ref().map(|count| count.load(SeqCst));
     let (sender, mut first) = broadcast::channel(4);
@@ -149,7 +149,7 @@ fn the_last_receiver_gets_the_value_itself() {
     assert_eq!(clones_and_drops(), [1, 1]);
     drop(third);
     drop(second.try_recv().unwrap());
-    assert_eq!(clones_and_drops(), [1, 2]);
+    assert_eq!(clones_and_drops(), [2, 3]);
     assert_eq!(sender.len(), 0);
 }
 

@@ -9,6 +9,7 @@ pub mod broadcast;
 mod guard;
 pub mod mpsc;
 mod mutex;
+pub mod mpmc;
 mod notify;
 mod once_cell;
 pub mod oneshot;

@@ -29,10 +29,10 @@
 //! ```
 //!
 //! # Values
-//! Each receiver but the last one gets a clone of the value; the last one gets the value itself.
-//! Values are cloned one at a time, so that they need not be `Sync`: while `clone` runs, others
-//! that come to this value wait for it. So `clone` must be short, and must not use this channel. A
-//! value that nobody can receive any more is dropped at once.
+//! Each receiver gets a clone of the value, which is dropped when all have theirs; a value that
+//! nobody can receive any more is dropped at once. Values are cloned one at a time, so that they
+//! need not be `Sync`: while `clone` runs for one receiver, others that come to this value wait for
+//! it. So `clone` must be short, and must not use this channel.
 //!
 //! # Bounds
 //! A sender wakes all receivers that wait, in the order in which they began to wait, and releases

@@ -268,15 +268,22 @@ impl<T> Ring<T> {
 }
 
 impl<T> Slot<T> {
-    /// Counts a receiver that was counted as one that has not received the value.
+    /// Clones the value for a receiver that was counted as one that has not received it. The last
+    /// one clones it without the lock, and then drops it.
     fn read(mut slot: MutexGuard<'_, Self>) -> T
     where
         T: Clone,
     {
+        // Before the clone, which may panic.
         slot.unread -= 1;
-        let value = if slot.unread == 0 { slot.value.take() } else { slot.value.clone() };
-        drop(slot);
-        value.expect("a value that somebody has not received is there")
+        let clone = if slot.unread == 0 {
+            let value = slot.value.take();
+            drop(slot);
+            value.clone()
+        } else {
+            slot.value.clone()
+        };
+        clone.expect("a value that somebody has not received is there")
     }
 }
 

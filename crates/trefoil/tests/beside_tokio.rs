@@ -110,6 +110,34 @@ macro_rules! answers {
                 runtime.block_on(runtime.spawn(name)).unwrap()
             }
 
+            /// The sizes of the futures of macros.
+            pub(super) fn sizes() -> Vec<usize> {
+                use std::future::ready;
+                fn size<F: Future>(future: F) -> usize {
+                    size_of_val(&future)
+                }
+                vec![
+                    size(async { $runtime::select!(_ = ready(0i32) => {}) }),
+                    size(async { $runtime::select!(_ = ready(0i32) => {}, _ = ready(0i32) => {}) }),
+                    size(async {
+                        $runtime::select! {
+                            biased;
+                            _ = ready(0i32) => {}
+                            _ = ready(0i32) => {}
+                            _ = ready(0i32) => {}
+                        }
+                    }),
+                    size(async { $runtime::join!(ready(0i32)) }),
+                    size(async { $runtime::join!(ready(0i32), ready(0i32)) }),
+                    size(async { $runtime::join!(biased; ready(0i32)) }),
+                    size(async { $runtime::join!(biased; ready(0i32), ready(0i32)) }),
+                    size(async { $runtime::try_join!(ready(Ok::<_, ()>(0i32))) }),
+                    size(async {
+                        $runtime::try_join!(ready(Ok::<_, ()>(0i32)), ready(Ok::<_, ()>(0i32)))
+                    }),
+                ]
+            }
+
             /// What is the same in both.
             pub(super) fn are_alike() {
                 // Tasks that are spawned into a runtime that has shut down are cancelled.
@@ -193,4 +221,10 @@ fn what_is_different() {
 fn what_is_the_same() {
     theirs::are_alike();
     ours::are_alike();
+}
+
+#[test]
+fn futures_of_macros_are_no_larger_than_theirs() {
+    let (ours, theirs) = (ours::sizes(), theirs::sizes());
+    assert!(ours.iter().zip(&theirs).all(|(ours, theirs)| ours <= theirs), "{ours:?} {theirs:?}");
 }

@@ -1,10 +1,12 @@
 //! Macros that combine futures within one task.
 
+mod chain;
 mod maybe_done;
 
 #[doc(hidden)]
 pub mod support {
     //! What the expansions of the macros refer to. This is not public API.
+    pub use super::chain::Chain;
     pub use super::maybe_done::{MaybeDone, maybe_done};
     pub use std::future::{Future, IntoFuture, poll_fn};
     pub use std::pin::{Pin, pin};

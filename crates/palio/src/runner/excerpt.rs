@@ -140,8 +140,10 @@ mod tests {
 
     #[test]
     fn terminals_are_safe() {
-        assert_eq!(excerpt(&[b"\x1b[31mred\x1b[0m\x07\x00 \xff\tend"]).text(), "red \u{fffd}\tend");
-        assert_eq!(shown("a\u{1b}[2J"), "a\\u{1b}[2J");
+        let hidden = "\u{202e}\u{200b}!".as_bytes();
+        let text = excerpt(&[b"\x1b[31mred\x1b[0m\x07 \xff\tend", hidden]).text();
+        assert_eq!(text, "red\u{fffd} \u{fffd}\tend\u{fffd}\u{fffd}!");
+        assert_eq!(shown("a\u{1b}[2J\u{200b}"), "a\\u{1b}[2J\\u{200b}");
         assert_eq!(shown(&"9".repeat(100)), "9".repeat(80) + "…");
     }
 

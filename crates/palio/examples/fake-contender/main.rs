@@ -347,6 +347,9 @@ impl Fake {
             eprintln!("fake: invariant broken");
             die_of(Signal::SIGABRT);
         }
+        if self.at("says-evil", number) {
+            eprintln!("a\u{1b}[31mb\u{7}\u{202e}c\u{200b}d");
+        }
         for code in [0, 3, 7] {
             if self.at(&format!("exit-{code}"), number) {
                 eprintln!("fake: I have had enough");

@@ -369,10 +369,12 @@ fn run_logged(
     file = fs::File::open(log_path).map_err(log)?;
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_SHOWN_BYTES))).map_err(log)?;
     file.read_to_end(&mut tail).map_err(log)?;
+    let mut end = Excerpt::default();
+    end.push(tail.trim_ascii());
     Err(format!(
         "`{name}` failed ({status}); all of its output is in {}, the end of it:\n{}",
         log_path.display(),
-        String::from_utf8_lossy(&tail).trim()
+        end.text()
     ))
 }
 

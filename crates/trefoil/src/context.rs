@@ -139,8 +139,9 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 pub(crate) struct BlockOn {
     /// The parker of this `block_on` alone.
     parker: Arc<Parker>,
-    /// The timers, which are made when the first timer is registered.
-    timers: OnceCell<Arc<TimerQueue>>,
+    /// The timers, which are made when the first timer is registered, and the runtime that knows
+    /// them.
+    timers: OnceCell<(Arc<TimerQueue>, Handle)>,
     pub(crate) deferred: RefCell<Vec<Waker>>,
 }
 
@@ -161,7 +162,15 @@ impl BlockOn {
 
     /// The timers, if any were ever registered.
     pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
-        self.timers.get()
+        self.timers.get().map(|(timers, _)| timers)
+    }
+
+    /// This `block_on` ends, and fires timers no more.
+    pub(crate) fn close_timers(&self) {
+        if let Some((timers, handle)) = self.timers.get() {
+            handle.common().block_on_timers.leave(timers);
+            timers.close();
+        }
     }
 }
 
@@ -271,6 +280,14 @@ impl Context {
         unsafe { self.current.get().as_ref() }
     }
 
+    /// Which worker of its runtime this thread is.
+    pub(crate) fn worker_index(&self) -> Option<usize> {
+        match self.worker() {
+            Some(worker) => worker.worker_index(),
+            None => self.current().map(|_| 0),
+        }
+    }
+
     /// The counters of the worker that this thread is, if it has the worker's state.
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         match self.worker() {
@@ -337,9 +354,14 @@ impl Context {
             return None;
         }
         let (frame, handle) = (self.block_on()?, self.handle()?);
-        let parker = Arc::clone(&frame.parker);
-        let make = || Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
-        Some(frame.timers.get_or_init(make))
+        if frame.made_timers().is_none() {
+            let parker = Arc::clone(&frame.parker);
+            let timers = Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
+            handle.common().block_on_timers.enter(&timers);
+            let made = frame.timers.set((timers, handle.clone()));
+            debug_assert!(made.is_ok(), "nothing else makes them meanwhile");
+        }
+        frame.made_timers()
     }
 
     pub(crate) fn block_on(&self) -> Option<&BlockOn> {

@@ -604,3 +604,14 @@ fn an_interval_of_centuries_survives_a_missed_tick() {
         });
     }
 }
+
+#[test]
+fn an_error_of_timers_says_what_it_is() {
+    use time::error::Error;
+    let is = |error: &Error| (error.is_shutdown(), error.is_at_capacity(), error.is_invalid());
+    let all = [Error::shutdown(), Error::at_capacity(), Error::invalid()];
+    let expected = [(true, false, false), (false, true, false), (false, false, true)];
+    assert_eq!(all.each_ref().map(is), expected);
+    let texts: std::collections::HashSet<_> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 3);
+}

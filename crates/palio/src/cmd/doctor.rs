@@ -12,7 +12,7 @@ use crate::machine;
 use crate::plan::takes_part_by_default;
 use crate::report::listing;
 use crate::runner::build::{Prober, is_left_out, missing_text};
-use crate::runner::libc_version;
+use crate::runner::{cgroup, libc_version};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -24,7 +24,7 @@ pub(super) struct Options {
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
     let mut prober = Prober::default();
-    let machine = machine::inspect(libc_version());
+    let machine = machine::inspect(libc_version(), cgroup::description());
     let warnings = machine::standing_warnings(&machine);
     let checked: Vec<_> =
         project.contenders.iter().map(|contender| (contender, prober.missing(contender))).collect();
@@ -53,6 +53,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         ("system", format!("{}, kernel {}", or_unknown(&machine.os), or_unknown(&machine.kernel))),
         ("virtualisation", or_unknown(&machine.virtualisation)),
         ("CPU governor", or_unknown(&machine.governor)),
+        ("control groups", or_unknown(&machine.control_groups)),
         ("database", database(places)?.display().to_string()),
     ];
     say(&aligned(&facts.map(|(name, fact)| (name.to_owned(), fact))))?;

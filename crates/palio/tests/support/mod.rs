@@ -51,7 +51,7 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// The contender of `examples/fake-contender.rs`, well-behaved until it is told otherwise.
+/// The contender of `examples/fake-contender`, well-behaved until it is told otherwise.
 pub(crate) struct Fake {
     id: String,
     faults: Vec<String>,

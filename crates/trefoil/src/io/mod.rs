@@ -33,18 +33,26 @@ mod async_buf_read;
 mod async_read;
 mod async_seek;
 mod async_write;
+mod buffered;
+mod copy;
 mod ext;
 mod memory;
+mod pipe;
 mod read_buf;
+mod trivial;
 
 #[cfg(feature = "net")]
 pub use crate::reactor::{Interest, Ready};
-pub use adapters::{Chain, Take};
+pub use adapters::{Chain, Join, ReadHalf, Take, WriteHalf, join, split};
 pub use async_buf_read::AsyncBufRead;
 pub use async_read::AsyncRead;
 pub use async_seek::AsyncSeek;
 pub use async_write::AsyncWrite;
+pub use buffered::{BufReader, BufStream, BufWriter};
+pub use copy::{copy, copy_bidirectional, copy_bidirectional_with_sizes, copy_buf};
 pub use ext::{AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWriteExt, Lines, Split};
+pub use pipe::{DuplexStream, SimplexStream, duplex, simplex};
 pub use read_buf::ReadBuf;
 #[doc(no_inline)]
 pub use std::io::{Error, ErrorKind, Result, SeekFrom};
+pub use trivial::{Empty, Repeat, Sink, empty, repeat, sink};

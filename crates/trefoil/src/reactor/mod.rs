@@ -38,29 +38,3 @@ pub(crate) use {
 };
 #[cfg(feature = "net")]
 pub use {interest::Interest, ready::Ready};
-
-use std::error::Error;
-use std::fmt;
-use std::io;
-
-/// What all operations on sources of a runtime that has shut down return, and only they.
-#[derive(Debug)]
-struct ShutDown;
-
-impl fmt::Display for ShutDown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the runtime of this operation is shutting down")
-    }
-}
-
-impl Error for ShutDown {}
-
-/// The error of an operation whose runtime has shut down.
-pub(crate) fn shut_down_error() -> io::Error {
-    io::Error::other(ShutDown)
-}
-
-/// Whether an error is that of [`shut_down_error`].
-pub(crate) fn is_shut_down_error(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|error| error.is::<ShutDown>())
-}

@@ -5,7 +5,7 @@ use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
 use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
 use crate::task::discard;
-use crate::time::Clock;
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,6 +78,7 @@ impl Builder {
                 global_queue_interval: 61,
                 search_rounds: multi::SEARCH_ROUNDS,
                 hands_off_while_forking: true,
+                has_lifo_slot: true,
             },
             has_schedule_latency: false,
             schedule_latency: HistogramConfiguration::default(),
@@ -191,8 +192,14 @@ impl Builder {
     }
 
     /// The name of the runtime itself, which [`Handle::name`] returns. By default, it has none.
+    ///
+    /// # Panics
+    /// If nothing but white space is in the name.
+    #[track_caller]
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
-        self.name = Some(name.into());
+        let name = name.into();
+        assert!(!name.trim().is_empty(), "the name of a runtime must not be empty");
+        self.name = Some(name);
         self
     }
 
@@ -277,6 +284,16 @@ impl Builder {
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
         assert!(polls > 0, "`global_queue_interval` must be 1 or more");
         self.knobs.global_queue_interval = polls;
+        self
+    }
+
+    /// Has tasks that a worker wakes go to the back of its queue, and not to its LIFO slot.
+    ///
+    /// By default, the task that was woken last runs next, up to three times in a row, while what
+    /// it was woken for is in the cache. It has no effect on a current-thread runtime, which has no
+    /// such slot.
+    pub fn disable_lifo_slot(&mut self) -> &mut Self {
+        self.knobs.has_lifo_slot = false;
         self
     }
 
@@ -446,7 +463,10 @@ impl Builder {
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
             reactor: self.reactor()?,
+            block_on_timers: BlockOnTimers::default(),
             tasks_elsewhere: Default::default(),
+            woken_elsewhere: Default::default(),
+            forced_yields: Default::default(),
             affinity,
             histograms,
             is_measured: histograms.any(),

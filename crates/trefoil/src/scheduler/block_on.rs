@@ -56,9 +56,7 @@ struct Frame(BlockOn);
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        if let Some(timers) = self.0.made_timers() {
-            timers.close();
-        }
+        self.0.close_timers();
         self.0.deferred.take().into_iter().for_each(wake_guarded);
     }
 }

@@ -133,9 +133,7 @@ impl State {
             self.on_its_way = true;
             return Need::WakeOne;
         }
-        // At the runtime's end, closures that wait are cancelled, and bodies are not.
-        let is_wanted = !self.is_shut_down || !self.bodies.is_empty();
-        if self.threads < config.max_threads && is_wanted {
+        if self.threads < config.max_threads {
             self.on_its_way = true;
             self.threads += 1;
             return Need::StartOne;
@@ -435,14 +433,25 @@ impl Pool {
         (state, is_late)
     }
 
-    /// Cancels the closures that wait, and tells the threads to end when they are idle.
-    pub(crate) fn shut_down(&self) {
+    /// Refuses further closures, and tells the threads to end when nothing waits any more.
+    /// Closures that wait still run; they are cancelled only if there is no thread to be had.
+    pub(crate) fn shut_down(self: &Arc<Self>, handle: &Handle) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
+        let need = state.need_one(&self.config);
+        drop(state);
+        self.work.notify_all();
+        if self.meet(handle, need).is_ok() {
+            return;
+        }
+        let mut state = self.state.lock();
+        // Any thread that there is, a worker's as well, looks at the queue before it ends.
+        if state.threads > 0 {
+            return;
+        }
         let queued = std::mem::take(&mut state.queue);
         state.outstanding -= queued.len();
         drop(state);
-        self.work.notify_all();
         queued.drain(|task| task.cancel(&Nowhere));
     }
 

@@ -2,12 +2,12 @@
 
 use super::Id;
 use super::histogram::Histograms;
-use super::{Affinity, TaskCounters, blocking};
+use super::{Affinity, Counter, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::primitives::parker::Parker;
 use crate::reactor::{Reactor, Wakes};
 use crate::task::discard;
-use crate::time::Clock;
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,8 +22,14 @@ pub(crate) struct Common {
     pub(crate) has_time: bool,
     /// Where tasks wait for the system's events, if the runtime has I/O.
     pub(crate) reactor: Option<Reactor>,
+    /// The timers of threads that are in a `block_on` of the runtime and drive nothing.
+    pub(crate) block_on_timers: BlockOnTimers,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
+    /// The number of tasks that were woken there.
+    pub(crate) woken_elsewhere: CachePadded<Counter>,
+    /// How often a task's budget was used up.
+    pub(crate) forced_yields: Counter,
     /// The CPUs of the threads, if the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
     /// The histograms that the workers keep. Each task knows whether there are any.
@@ -44,6 +50,8 @@ pub(crate) struct Knobs {
     pub(crate) search_rounds: u32,
     /// Whether workers offer their states while they fork.
     pub(crate) hands_off_while_forking: bool,
+    /// Whether the task that was woken last goes to the LIFO slot.
+    pub(crate) has_lifo_slot: bool,
 }
 
 pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
@@ -115,11 +123,26 @@ impl Common {
         self.reactor.as_ref().map(Reactor::look).unwrap_or_default()
     }
 
+    /// # Panics
+    /// If this process is a fork of the one that has made the runtime, whose reactor it shares.
+    pub(crate) fn check_process(&self) {
+        if let Some(reactor) = &self.reactor
+            && let Err(error) = reactor.check_process()
+        {
+            panic!("{error}");
+        }
+    }
+
     /// All operations on sources fail from here on.
     pub(crate) fn shut_down_reactor(&self) {
         if let Some(reactor) = &self.reactor {
             reactor.shut_down();
         }
+    }
+
+    /// The number of tasks that were ever spawned or woken on threads without a worker state.
+    pub(crate) fn scheduled_elsewhere(&self) -> u64 {
+        self.tasks_elsewhere.spawned.get() + self.woken_elsewhere.get()
     }
 
     /// Pins the calling thread, which becomes that worker.

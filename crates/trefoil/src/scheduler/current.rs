@@ -2,7 +2,7 @@
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::{Common, Knobs, block_on};
+use super::{Common, Counter, Knobs, block_on};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     knobs: Knobs,
     /// Tasks that other threads have spawned and woken.
     inbox: Inbox<Runnable>,
+    /// How many tasks were ever taken out of the inbox.
+    taken: Counter,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     slot: Mutex<DriverSlot>,
@@ -57,6 +59,8 @@ pub(crate) struct Driver {
     polls_since_look: Cell<u32>,
     /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
+    /// The number of polls before the last sleep.
+    polls_before: Cell<u64>,
 }
 
 // SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
@@ -80,11 +84,13 @@ impl Shared {
                 tick: Cell::new(0),
                 polls_since_look: Cell::new(0),
                 awake_since: Cell::new(Instant::now()),
+                polls_before: Cell::new(0),
             };
             Self {
                 common,
                 knobs,
                 inbox: Inbox::new(),
+                taken: Counter::default(),
                 parker,
                 timers,
                 slot: Mutex::new(DriverSlot {
@@ -124,6 +130,14 @@ impl Shared {
         }
     }
 
+    /// Tasks that other threads have sent, and that the driver has not taken.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        // What was taken is read first, so that the difference is not negative. A task that is just
+        // being sent counts.
+        let taken = self.taken.get();
+        self.common.scheduled_elsewhere().saturating_sub(taken) as usize
+    }
+
     /// Tasks in the driver's queue, as far as this thread can know.
     pub(crate) fn queue_depth(&self) -> usize {
         context::with(|context| match context.current() {
@@ -154,7 +168,9 @@ impl Shared {
 
     /// Queues a task. Called on a thread that does not drive.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
-        let was_empty = self.inbox.push(task)?;
+        // What is refused is in the inbox no more than what was taken.
+        let refused = |_: &Runnable| self.taken.add_shared(1);
+        let was_empty = self.inbox.push(task).inspect_err(refused)?;
         if was_empty {
             self.parker.unpark();
         }
@@ -192,6 +208,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, this) => {
+                driver.counters.woken.add(1);
                 driver.queue.borrow_mut().push_back(task);
                 Ok(())
             }
@@ -213,6 +230,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.send(task)
 }
 
@@ -223,12 +241,14 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// From within asynchronous code, and with the future's own panics.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
+    shared.common.check_process();
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
     let mut future = pin!(future);
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
+            driver.counters.note_thread();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
@@ -395,6 +415,7 @@ impl Driver {
             match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
+                    self.counters.woken.add(1);
                     self.queue.borrow_mut().push_back(task);
                 }
             }
@@ -414,7 +435,9 @@ impl Driver {
 
     fn take_inbox(&self, shared: &Shared) {
         if !shared.inbox.is_empty() {
-            self.queue.borrow_mut().append(&mut shared.inbox.take());
+            let mut sent = shared.inbox.take();
+            shared.taken.add_shared(sent.len() as u64);
+            self.queue.borrow_mut().append(&mut sent);
         }
     }
 
@@ -438,6 +461,7 @@ impl Driver {
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
         let mut wakes = Wakes::default();
         if is_idle && !main.is_woken() {
+            shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
             wakes = self.park(shared);
@@ -504,6 +528,7 @@ pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     // closed.
     context::enter_current(None, || {
         let mut queued = shared.inbox.close();
+        shared.taken.add_shared(queued.len() as u64);
         queued.append(&mut driver.queue.borrow_mut());
         queued.drain(|task| task.cancel(&*driver));
         driver.wake_deferred();

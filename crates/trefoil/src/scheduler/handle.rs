@@ -20,8 +20,13 @@ pub struct Handle {
 
 /// Keeps a runtime the current one of its thread: see [`Handle::enter`].
 ///
-/// It cannot be sent to another thread:
+/// It cannot be sent to another thread. A reference to it can:
 ///
+/// ```
+/// fn is_sync(_: &impl Sync) {}
+/// let runtime = trefoil::runtime::Runtime::new().unwrap();
+/// is_sync(&runtime.enter());
+/// ```
 /// ```compile_fail,E0277
 /// fn is_send(_: impl Send) {}
 /// let runtime = trefoil::runtime::Runtime::new().unwrap();
@@ -37,6 +42,9 @@ pub struct EnterGuard<'a> {
     /// A guard belongs to its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
+
+// SAFETY: through a shared reference to a guard, one can do nothing but print its addresses.
+unsafe impl Sync for EnterGuard<'_> {}
 
 /// The thread is in no runtime: see [`Handle::try_current`].
 #[derive(Debug)]
@@ -405,7 +413,7 @@ impl Handle {
     pub(crate) fn global_queue_depth(&self) -> usize {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.global_queue_depth(),
-            Scheduler::Current(_) => 0,
+            Scheduler::Current(shared) => shared.inbox_depth(),
         }
     }
 

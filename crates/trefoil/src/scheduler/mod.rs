@@ -15,7 +15,7 @@ pub(crate) mod registry;
 
 pub(crate) use affinity::Affinity;
 pub(crate) use common::{Common, Hook, Hooks, Knobs};
-pub(crate) use counters::{TaskCounters, WorkerCounters};
+pub(crate) use counters::{Counter, TaskCounters, WorkerCounters};
 pub(crate) use handle::NO_RUNTIME;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub use id::Id;

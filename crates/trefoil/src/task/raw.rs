@@ -124,13 +124,16 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
     let cell = unsafe { cell::<F>(task) };
     cell.stage.with_mut(|stage| {
         let polled = catch_unwind(AssertUnwindSafe(|| {
+            let drop_in_panic = DropInPanic { stage };
             // SAFETY: 2: nobody else touches the stage.
             let Stage::Future(future) = (unsafe { &mut *stage }) else {
                 unreachable!("a task was polled without its future")
             };
             // SAFETY: the future lives in the task's allocation, is never moved
             // out of it, and is dropped in place (`replace_future`).
-            unsafe { Pin::new_unchecked(future) }.poll(cx)
+            let polled = unsafe { Pin::new_unchecked(future) }.poll(cx);
+            std::mem::forget(drop_in_panic);
+            polled
         }));
         let end = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
@@ -144,6 +147,24 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         }
         Poll::Ready(())
     })
+}
+
+/// Drops a future while its panic unwinds, so that its destructor can tell: a lock that it holds is
+/// poisoned, for example. A panic of the destructor ends here, and not the process.
+///
+/// Only `poll` makes one, with the exclusive access to `stage` that [`replace_future`] asks for.
+struct DropInPanic<F: Future> {
+    stage: *mut Stage<F>,
+}
+
+impl<F: Future> Drop for DropInPanic<F> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: the stage is `poll`'s, and its poll of the future has just been left.
+        if let Some(payload) = unsafe { replace_future(self.stage, Stage::Taken) } {
+            discard(payload);
+        }
+    }
 }
 
 /// # Safety

@@ -138,7 +138,7 @@ impl Shared {
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
-                shared.common.blocking.shut_down();
+                shared.common.blocking.shut_down(&handle(&shared));
                 // This thread leaves in the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
@@ -150,7 +150,8 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
+        let counters = Arc::clone(&self.remotes[index].counters);
+        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
     }
 
     pub(crate) fn common(&self) -> &Common {
@@ -458,7 +459,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(this)) {
-                Some(worker) => worker.schedule(task),
+                Some(worker) => worker.wake(task),
                 None => {
                     // SAFETY: the caller's promise.
                     unsafe { deliver_from_afar(this, task) }
@@ -478,6 +479,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.inject(task)
 }
 

@@ -79,8 +79,17 @@ impl WorkerThread {
         }
     }
 
+    /// The worker leaves, and sleeps no more.
+    pub(super) fn count_busy(&self) {
+        if let Some(state) = self.state() {
+            let since = state.awake_since.replace(Instant::now());
+            state.counters.busy_ns.add(since.elapsed().as_nanos() as u64);
+        }
+    }
+
     fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) -> Wakes {
         let Remote { counters, parker, .. } = self.remote(state);
+        counters.count_noop(&state.polls_before);
         counters.parks.add(1);
         let before = Instant::now();
         counters.busy_ns.add((before - state.awake_since.get()).as_nanos() as u64);

@@ -60,7 +60,7 @@ where
 {
     let addrs = task::spawn_blocking(move || name.to_socket_addrs().map(Iterator::collect));
     // It does not panic, so only the end of the runtime can be the reason.
-    addrs.await.unwrap_or_else(|_cancelled| Err(crate::reactor::shut_down_error()))
+    addrs.await.unwrap_or_else(|_cancelled| Err(crate::runtime::shutdown_error()))
 }
 
 macro_rules! known {

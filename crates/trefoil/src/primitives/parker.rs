@@ -92,6 +92,7 @@ impl Parker {
 
     /// Announces a wait elsewhere, until [`end_poll`](Self::end_poll). If there is a token, takes
     /// it, and returns false: there must be no wait.
+    #[cfg(feature = "net")]
     pub(crate) fn begin_poll(&self) -> bool {
         debug_assert!(self.interrupt.is_some(), "nothing would end the wait");
         self.announce(POLLING)
@@ -99,6 +100,7 @@ impl Parker {
 
     /// The wait elsewhere has ended, by the interrupt or by itself. Takes the token, if there is
     /// one.
+    #[cfg(feature = "net")]
     pub(crate) fn end_poll(&self) {
         // Acquire: pairs with `unpark`.
         self.word.swap(EMPTY, AcqRel);

@@ -3,10 +3,11 @@
 use super::lease::{Lease, sleep_with};
 use super::slot::Slot;
 use super::slots::{Known, Place, Refused, Slots, split};
-use super::{Interest, Ready, Wakes, shut_down_error};
+use super::{Interest, Ready, Wakes};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicU64, AtomicUsize, Relaxed, SeqCst};
 use crate::primitives::parker::{Interrupt, Parker};
+use crate::runtime::shutdown_error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -141,7 +142,7 @@ impl Reactor {
     ) -> io::Result<Place> {
         self.check_process()?;
         let place = self.0.slots.lock().occupy().map_err(|refused| match refused {
-            Refused::Over => shut_down_error(),
+            Refused::Over => shutdown_error(),
             Refused::Full => io::Error::other("the runtime has too many sources of events"),
         })?;
         // The count comes before the system's half, so that an event finds somebody who looks.

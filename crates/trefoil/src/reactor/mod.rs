@@ -26,8 +26,6 @@ mod source;
 #[cfg(feature = "net")]
 mod wakes;
 
-#[cfg(feature = "net")]
-pub(crate) use crate::runtime::shutdown_error as shut_down_error;
 #[cfg(not(feature = "net"))]
 pub(crate) use absent::{Reactor, Wakes};
 #[cfg(feature = "net")]

@@ -2,7 +2,8 @@
 
 use super::slot::{Direction, Event};
 use super::slots::Place;
-use super::{Interest, Reactor, Ready, shut_down_error};
+use super::{Interest, Reactor, Ready};
+use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
 use crate::task::coop;
 use std::future::{Future, poll_fn};
@@ -155,7 +156,7 @@ impl Drop for Registration {
 }
 
 fn unless_over(event: Event) -> io::Result<Event> {
-    if event.is_over { Err(shut_down_error()) } else { Ok(event) }
+    if event.is_over { Err(shutdown_error()) } else { Ok(event) }
 }
 
 /// A wait on the slot's list, which ends with the future.

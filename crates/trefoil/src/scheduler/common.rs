@@ -146,6 +146,16 @@ impl Common {
         self.reactor.as_ref().map(Reactor::look).unwrap_or_default()
     }
 
+    /// # Panics
+    /// If this process is a fork of the one that has made the runtime, whose reactor it shares.
+    pub(crate) fn check_process(&self) {
+        if let Some(reactor) = &self.reactor
+            && let Err(error) = reactor.check_process()
+        {
+            panic!("{error}");
+        }
+    }
+
     /// All operations on sources fail from here on.
     pub(crate) fn shut_down_reactor(&self) {
         if let Some(reactor) = &self.reactor {

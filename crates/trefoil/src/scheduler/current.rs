@@ -241,6 +241,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// From within asynchronous code, and with the future's own panics.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
+    shared.common.check_process();
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
     let seeds = shared.common.seeds.as_ref();

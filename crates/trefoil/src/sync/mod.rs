@@ -7,9 +7,9 @@
 mod barrier;
 pub mod broadcast;
 mod guard;
+pub mod mpmc;
 pub mod mpsc;
 mod mutex;
-pub mod mpmc;
 mod notify;
 mod once_cell;
 pub mod oneshot;

@@ -11,7 +11,7 @@
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
-//! | events of the system that nobody has looked for since the last look | wakes a sleeper to wait for them, or takes them itself |
+//! | the system's events, if nobody looks for them | wakes a sleeper for them, or takes them |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
 //!

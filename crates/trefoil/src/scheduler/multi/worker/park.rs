@@ -68,14 +68,6 @@ impl WorkerThread {
             || state.has_pinned()
     }
 
-    /// The worker leaves, and sleeps no more.
-    pub(super) fn count_busy(&self) {
-        if let Some(state) = self.state() {
-            let since = state.awake_since.replace(Instant::now());
-            state.counters.busy_ns.add(since.elapsed().as_nanos() as u64);
-        }
-    }
-
     /// Wakes what events were for. It is foreign code, and so not called before the worker counts
     /// as awake.
     pub(super) fn wake_all(&self, state: &WorkerState, wakes: Wakes) {
@@ -84,6 +76,14 @@ impl WorkerThread {
             state.batch.set(true);
             wakes.wake();
             state.batch.set(false);
+        }
+    }
+
+    /// The worker leaves, and sleeps no more.
+    pub(super) fn count_busy(&self) {
+        if let Some(state) = self.state() {
+            let since = state.awake_since.replace(Instant::now());
+            state.counters.busy_ns.add(since.elapsed().as_nanos() as u64);
         }
     }
 

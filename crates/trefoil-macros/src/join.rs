@@ -79,7 +79,7 @@ pub(crate) fn expand(input: TokenStream, is_try: bool) -> TokenStream {
     };
     // Each poll starts with the next future. Otherwise the same future would be last each time
     // that the budget runs out. Only what turns has to be kept.
-    let (first, turn) = if is_biased || count == 0 {
+    let (first, turn) = if is_biased || count < 2 {
         (TokenStream::new(), quote_spanned!(span=> let start = 0usize;))
     } else {
         let first = quote_spanned!(span=> let mut first = 0usize;);

@@ -228,3 +228,32 @@ fn futures_of_macros_are_no_larger_than_theirs() {
     let (ours, theirs) = (ours::sizes(), theirs::sizes());
     assert!(ours.iter().zip(&theirs).all(|(ours, theirs)| ours <= theirs), "{ours:?} {theirs:?}");
 }
+
+/// Each difference names a test that there is, as `file::function`. What is missing needs none.
+#[test]
+fn each_difference_names_its_test() {
+    let page = include_str!("../src/runtime/from_tokio.rs");
+    let (_, differences) = page.split_once("# Differences").unwrap();
+    let mut items: Vec<String> = Vec::new();
+    let mut is_missing = false;
+    for line in differences.lines().map(|line| line.trim_start_matches("//!").trim()) {
+        if line.starts_with("**") {
+            is_missing = line == "**What is missing**";
+        } else if line.starts_with("- ") && !is_missing {
+            items.push(line.to_owned());
+        } else if let Some(item) = items.last_mut().filter(|_| !is_missing) {
+            item.extend([" ", line]);
+        }
+    }
+    let untested: Vec<_> = items.iter().filter(|item| !item.split('`').any(is_test)).collect();
+    assert_eq!(untested, [""; 0]);
+    assert!(items.len() > 25, "{}", items.len());
+}
+
+/// Whether the word is `file::function` of these tests.
+fn is_test(word: &str) -> bool {
+    let Some((file, function)) = word.rsplit_once("::") else { return false };
+    let path = format!("{}/tests/{}.rs", env!("CARGO_MANIFEST_DIR"), file.replace("::", "/"));
+    let function = format!("fn {function}(");
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains(&function))
+}

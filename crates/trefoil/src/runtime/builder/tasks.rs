@@ -9,8 +9,8 @@ impl Builder {
     /// Calls `f` for each new task, before its first poll, on the thread that spawns it.
     ///
     /// Tasks of a [`LocalRuntime`](crate::runtime::LocalRuntime) count; closures of the blocking
-    /// pool and tasks of other [`LocalSet`](crate::task::LocalSet)s do not. This holds for all hooks
-    /// of tasks. Without any, a task costs nothing more.
+    /// pool and tasks of other [`LocalSet`](crate::task::LocalSet)s do not. This holds for all
+    /// hooks of tasks. Without any, a task costs nothing more.
     ///
     /// A hook runs in the context of the runtime that calls it. If it spawns, it is called for that
     /// task as well. If it panics, the panic is caught.

@@ -52,13 +52,20 @@
 
 mod addr;
 mod connection;
+mod datagrams;
 mod halves;
 mod lookup_host;
 pub mod tcp;
+mod udp;
+#[cfg(unix)]
+pub mod unix;
 
 pub use addr::ToSocketAddrs;
 pub use lookup_host::lookup_host;
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
+pub use udp::UdpSocket;
+#[cfg(unix)]
+pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 
 use std::io;
 

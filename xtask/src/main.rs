@@ -96,6 +96,10 @@ fn check(root: &Path) -> bool {
             ],
         );
     }
+    // The other targets have all features, by those that tests ask for.
+    let bare = ["clippy", "--quiet", "--locked", "--package", "trefoil", "--lib"];
+    let strict = ["--no-default-features", "--", "--deny", "warnings"];
+    ok &= run(root, "cargo", &[&bare[..], &strict[..]].concat());
     ok &= tidy::run(root);
     ok &= results::check(root);
     ok &= rustdoc(root);

@@ -11,7 +11,7 @@ pub(crate) enum Reactor {}
 
 /// No wakers.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes;
+pub(crate) struct Wakes(());
 
 impl Wakes {
     pub(crate) fn is_empty(&self) -> bool {

@@ -67,6 +67,8 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 #[derive(Debug)]
 pub struct TryLockError(pub(super) ());
 
+const NEVER_CLOSED: &str = "nobody closes the permit of a mutex";
+
 /// What a lock is reached by: a guard keeps it, and gives the permit back by it.
 trait HasPermit {
     fn permit(&self) -> &Permits;
@@ -136,7 +138,7 @@ impl<T: ?Sized> Mutex<T> {
     /// A future that is dropped loses its place in the queue, and nothing else: the lock goes to
     /// the next one.
     pub async fn lock(&self) -> MutexGuard<'_, T> {
-        self.acquire().await;
+        self.permit.acquire(1).await.expect(NEVER_CLOSED);
         MutexGuard { locked: Locked { lock: self } }
     }
 
@@ -145,15 +147,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # Cancellation safety
     /// That of [`Mutex::lock`].
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        self.acquire().await;
+        self.permit.acquire(1).await.expect(NEVER_CLOSED);
         OwnedMutexGuard { locked: Locked { lock: self } }
-    }
-
-    #[inline]
-    async fn acquire(&self) {
-        if self.permit.acquire(1).await.is_err() {
-            unreachable!("nobody closes the permit of a mutex");
-        }
     }
 
     /// Blocks the thread until it has the lock. It queues with those that wait asynchronously.

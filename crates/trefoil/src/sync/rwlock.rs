@@ -1,7 +1,7 @@
 //! `RwLock`: a value that many read at a time, or one writes.
 
 use super::TryLockError;
-use super::permits::Permits;
+use super::permits::{Acquiring, Permits};
 use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::scheduler::block_on;
@@ -62,25 +62,16 @@ struct Turns {
 }
 
 impl Turns {
-    async fn to_read(&self) {
-        self.take(1).await;
-    }
-
-    async fn to_write(&self) {
-        self.take(self.max_readers).await;
-    }
-
-    #[inline]
-    async fn take(&self, permits: u32) {
-        if self.permits.acquire(permits as usize).await.is_err() {
-            unreachable!("nobody closes the permits of a lock");
-        }
+    fn take(&self, permits: u32) -> Acquiring<'_> {
+        self.permits.acquire(permits as usize)
     }
 
     fn try_take(&self, permits: u32) -> Result<(), TryLockError> {
         self.permits.try_acquire(permits as usize).map_err(|_| TryLockError(()))
     }
 }
+
+const NEVER_CLOSED: &str = "nobody closes the permits of a lock";
 
 /// What a lock is reached by: a guard keeps it, and gives its turn back by it.
 trait HasTurns {
@@ -205,7 +196,7 @@ impl<T: ?Sized> RwLock<T> {
     /// A future that is dropped loses its place in the queue, and nothing else: its turn goes to
     /// the next one.
     pub async fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.turns.to_read().await;
+        self.turns.take(1).await.expect(NEVER_CLOSED);
         self.reader()
     }
 
@@ -214,7 +205,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Cancellation safety
     /// That of [`RwLock::read`].
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        self.turns.to_read().await;
+        self.turns.take(1).await.expect(NEVER_CLOSED);
         self.owned_reader()
     }
 
@@ -224,7 +215,7 @@ impl<T: ?Sized> RwLock<T> {
     /// A future that is dropped loses its place in the queue, and nothing else: its turn goes to
     /// the next one.
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.turns.to_write().await;
+        self.turns.take(self.turns.max_readers).await.expect(NEVER_CLOSED);
         self.writer()
     }
 
@@ -233,7 +224,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Cancellation safety
     /// That of [`RwLock::write`].
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        self.turns.to_write().await;
+        self.turns.take(self.turns.max_readers).await.expect(NEVER_CLOSED);
         self.owned_writer()
     }
 

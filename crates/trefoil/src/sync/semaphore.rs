@@ -123,7 +123,8 @@ impl Semaphore {
     /// A future that is dropped loses its place in the queue, and nothing else: a permit that it
     /// was given goes to the next one.
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.acquire_many(1).await
+        self.permits.acquire(1).await.map_err(|_| AcquireError(()))?;
+        Ok(SemaphorePermit { semaphore: self, permits: 1 })
     }
 
     /// Waits for `n` permits. They are gathered: others that come later get none meanwhile, however

@@ -41,7 +41,8 @@ impl Semaphore {
     /// # Cancellation safety
     /// That of [`Semaphore::acquire`].
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_many_owned(1).await
+        self.permits.acquire(1).await.map_err(|_| AcquireError(()))?;
+        Ok(OwnedSemaphorePermit { semaphore: self, permits: 1 })
     }
 
     /// Waits for `n` permits that own the semaphore.

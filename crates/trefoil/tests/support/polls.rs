@@ -1,4 +1,5 @@
 //! Futures polled by hand, and what they wake.
+#![allow(dead_code, reason = "no program of tests uses all of it")]
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,11 +24,14 @@ impl Wake for Wakes {
     }
 }
 
-pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-pub(crate) fn poll_with<F: Future>(future: Pin<&mut F>, wakes: &Arc<Wakes>) -> Poll<F::Output> {
+pub(crate) fn poll_with<F: Future + ?Sized>(
+    future: Pin<&mut F>,
+    wakes: &Arc<Wakes>,
+) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(wakes))))
 }
 

@@ -39,6 +39,8 @@ fn http_1_is_served_and_asked_for() {
         let client = trefoil::spawn(connection);
         for n in 0..3 {
             let body = n.to_string().repeat(100);
+            // The last answer may be here before its connection is ready for another request.
+            sender.ready().await.unwrap();
             let response = sender.send_request(request(&body)).await.unwrap();
             let answer = response.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(answer, body.repeat(2));

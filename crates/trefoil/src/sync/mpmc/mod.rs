@@ -43,7 +43,9 @@
 //! them: an item goes straight to the receiver that has waited the longest, and a place that
 //! becomes free to the sender that has. There is one exception: an item that was given to a future
 //! that is dropped before it has returned it goes to the receiver that has waited the longest by
-//! then, or else to the front of the channel, which may then hold more than its capacity.
+//! then, or else to the front of the channel, which may then hold more than its capacity. (If the
+//! channel was closed in between, those who waited were told so by then. The item is for the next
+//! call.)
 //!
 //! A future that was given an item, and is neither polled nor dropped, keeps it from others.
 //!

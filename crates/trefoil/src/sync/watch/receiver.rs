@@ -122,8 +122,7 @@ impl<T> Receiver<T> {
     ///         trefoil::task::yield_now().await;
     ///     }
     /// });
-    /// // Whoever waits sees the newest value when it runs, and not each one.
-    /// assert!(*receiver.wait_for(|n| *n > 16).await.unwrap() > 16);
+    /// assert!(*receiver.wait_for(|n| *n >= 17).await.unwrap() >= 17);
     /// # }
     /// ```
     pub async fn wait_for(

@@ -40,9 +40,8 @@ pub(super) fn burn() {
 pub(super) fn burn_unwaited() {
     let this_file = std::env::current_exe().expect("this file");
     // What is ignored in one program is ignored in the next.
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' CHLD; exec \"$0\" --burn-in-child"]).arg(this_file);
-    let _ = shell.status();
+    let mut env = Command::new("env");
+    let _ = env.arg("--ignore-signal=CHLD").arg(this_file).arg("--burn-in-child").status();
 }
 
 pub(super) fn burn_in_child() {

@@ -32,7 +32,7 @@ fn loom_broadcast_what_is_missed_is_counted() {
             }
         });
         let mut next = 0;
-        let mut count = |received| match received {
+        let mut count = |received: Result<Arc<u64>, RecvError>| match received {
             Ok(n) => {
                 assert_eq!(*n, next);
                 next += 1;

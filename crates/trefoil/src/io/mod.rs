@@ -40,6 +40,8 @@ mod memory;
 mod pipe;
 mod read_buf;
 mod trivial;
+#[cfg(all(feature = "net", unix))]
+pub mod unix;
 
 #[cfg(feature = "net")]
 pub use crate::reactor::{Interest, Ready};

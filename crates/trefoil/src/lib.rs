@@ -274,6 +274,8 @@ mod queue;
 mod reactor;
 pub mod runtime;
 mod scheduler;
+#[cfg(feature = "signal")]
+pub mod signal;
 pub mod sync;
 pub mod task;
 pub mod time;

@@ -42,6 +42,8 @@ mod pipe;
 mod read_buf;
 mod stdio;
 mod trivial;
+#[cfg(all(feature = "net", unix))]
+pub mod unix;
 
 #[cfg(feature = "net")]
 pub use crate::reactor::{Interest, Ready};

@@ -118,22 +118,39 @@ impl Sealed for (String, u16) {
     }
 }
 
-/// Tries all addresses of a name, and returns what comes of the first that works.
+/// Tries the addresses of a name, and returns what comes of the first that works.
 ///
 /// # Errors
 /// Those of the lookup, or of the last attempt; and if there is no address.
 pub(super) async fn first_that_works<T>(
     name: Name,
-    mut attempt: impl AsyncFnMut(SocketAddr) -> io::Result<T>,
+    mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut last = None;
+    let mut attempts = Attempts::default();
     for addr in resolve(name).await? {
-        match attempt(addr).await {
+        match attempt(addr) {
             Ok(value) => return Ok(value),
-            Err(error) => last = Some(error),
+            Err(error) => attempts.failed(error),
         }
     }
-    Err(last.unwrap_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "the name has no socket address")
-    }))
+    Err(attempts.error())
+}
+
+/// How attempts with several addresses have failed.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    last: Option<io::Error>,
+}
+
+impl Attempts {
+    pub(super) fn failed(&mut self, error: io::Error) {
+        self.last = Some(error);
+    }
+
+    /// The error of the last one, or that there was no address.
+    pub(super) fn error(self) -> io::Error {
+        self.last.unwrap_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the name has no socket address")
+        })
+    }
 }

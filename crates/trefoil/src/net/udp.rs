@@ -87,8 +87,7 @@ impl UdpSocket {
     /// # Cancellation safety
     /// There is no socket if the future is dropped.
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        first_that_works(addr.name(), async |addr| Self::of_mio(mio::net::UdpSocket::bind(addr)?))
-            .await
+        first_that_works(addr.name(), |addr| Self::of_mio(mio::net::UdpSocket::bind(addr)?)).await
     }
 
     #[track_caller]
@@ -119,7 +118,7 @@ impl UdpSocket {
     /// # Cancellation safety
     /// If the future is dropped, the socket is connected or not.
     pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
-        first_that_works(addr.name(), async |addr| self.io.connect(addr)).await
+        first_that_works(addr.name(), |addr| self.io.connect(addr)).await
     }
 
     /// Sends a datagram to an address. Of several addresses, the first is used.

@@ -47,8 +47,7 @@ impl TcpListener {
     /// # Cancellation safety
     /// Nothing listens if the future is dropped.
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        first_that_works(addr.name(), async |addr| Self::of_mio(mio::net::TcpListener::bind(addr)?))
-            .await
+        first_that_works(addr.name(), |addr| Self::of_mio(mio::net::TcpListener::bind(addr)?)).await
     }
 
     #[track_caller]

@@ -1,5 +1,5 @@
 use super::halves::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::net::addr::first_that_works;
+use crate::net::addr::{Attempts, resolve};
 use crate::net::connection::connection;
 use crate::net::{ToSocketAddrs, must_not_block};
 use crate::reactor::Source;
@@ -69,10 +69,18 @@ impl TcpStream {
     /// # Cancellation safety
     /// There is no connection if the future is dropped. The other side may have seen one.
     pub async fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        first_that_works(addr.name(), async |addr| {
-            Self::of_connecting(mio::net::TcpStream::connect(addr)?).await
-        })
-        .await
+        let mut attempts = Attempts::default();
+        for addr in resolve(addr.name()).await? {
+            let connected = match mio::net::TcpStream::connect(addr) {
+                Ok(stream) => Self::of_connecting(stream).await,
+                Err(error) => Err(error),
+            };
+            match connected {
+                Ok(stream) => return Ok(stream),
+                Err(error) => attempts.failed(error),
+            }
+        }
+        Err(attempts.error())
     }
 
     /// Waits until a connection is there.

@@ -10,7 +10,7 @@
 //! starts the command, and leaves it again, so that the command is in it from its first instruction
 //! on. (A step between that enters it and then becomes the command would add a program start to
 //! each contender's CPU time.) Whoever ends the command removes the group. A group without a lock
-//! has lost its Palio: the next one that starts anything kills what is in it ([`sweep`]). The lock
+//! has lost its Palio: the next one that starts anything kills what is in it (`sweep`). The lock
 //! and not a process id says so, because ids mean something else in another container.
 //!
 //! The hierarchy of v2 is taken where there is one, and of v1 what that does not have. One of v1

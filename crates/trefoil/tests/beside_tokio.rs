@@ -1,13 +1,13 @@
 //! What `runtime::from_tokio` says is the same as in tokio, and what it says is different, tested
 //! on both runtimes.
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 /// Stores whether the thread was panicking when it was dropped.
@@ -24,6 +24,14 @@ impl Future for Panics {
 impl Drop for Panics {
     fn drop(&mut self) {
         self.0.send(thread::panicking()).unwrap();
+    }
+}
+
+struct PanicsIfWoken;
+
+impl Wake for PanicsIfWoken {
+    fn wake(self: Arc<Self>) {
+        panic!("on purpose")
     }
 }
 
@@ -110,6 +118,169 @@ macro_rules! answers {
                 runtime.block_on(runtime.spawn(name)).unwrap()
             }
 
+            /// Whether a task that rests was dropped by the end of its runtime while the worker
+            /// that has polled it is in a poll, and all other workers have left.
+            pub(super) fn a_task_goes_before_the_poll_of_its_worker_ends() -> bool {
+                let (stops, has_stopped) = mpsc::channel();
+                let runtime = Builder::new_multi_thread()
+                    .worker_threads(2)
+                    .on_thread_stop(move || {
+                        let _ = stops.send(());
+                    })
+                    .build()
+                    .unwrap();
+                // One worker is held, so that the other one polls all that follows.
+                let (release, is_released) = mpsc::channel::<()>();
+                let (holds, is_held) = mpsc::channel();
+                runtime.spawn(async move {
+                    holds.send(()).unwrap();
+                    is_released.recv().unwrap_err();
+                });
+                is_held.recv().unwrap();
+                let (ends, has_ended) = mpsc::channel::<()>();
+                let (rests, is_at_rest) = mpsc::channel();
+                let (held, of_the_task) = mpsc::channel::<()>();
+                runtime.spawn(async move {
+                    let has_rested = Arc::new(AtomicUsize::new(0));
+                    let its = Arc::clone(&has_rested);
+                    task::spawn(async move {
+                        its.store(1, SeqCst);
+                        let _held = held;
+                        pending::<()>().await
+                    });
+                    while has_rested.load(SeqCst) == 0 {
+                        task::yield_now().await;
+                    }
+                    rests.send(()).unwrap();
+                    has_ended.recv().unwrap_err();
+                });
+                is_at_rest.recv().unwrap();
+                // The end has begun when the worker that was held goes on.
+                runtime.shutdown_background();
+                drop(release);
+                has_stopped.recv().unwrap();
+                let is_gone = of_the_task.try_recv() == Err(mpsc::TryRecvError::Disconnected);
+                drop(ends);
+                assert_eq!(of_the_task.recv(), Err(mpsc::RecvError));
+                is_gone
+            }
+
+            /// What a channel says to its receiver when it was closed, and a sender waits for more
+            /// room than there was.
+            pub(super) fn end_of_a_channel_with_a_waiting_sender() -> Poll<Option<u32>> {
+                let (sender, mut receiver) = $runtime::sync::mpsc::channel(2);
+                sender.try_send(1).unwrap();
+                let mut both = pin!(sender.reserve_many(2));
+                let cx = &mut Context::from_waker(Waker::noop());
+                assert!(both.as_mut().poll(cx).is_pending());
+                receiver.close();
+                assert_eq!(receiver.poll_recv(cx), Poll::Ready(Some(1)));
+                receiver.poll_recv(cx)
+            }
+
+            /// How many messages there are after their receiver was dropped, and a permit was used.
+            pub(super) fn messages_sent_to_nobody() -> usize {
+                let message = Arc::new(());
+                let (sender, receiver) = $runtime::sync::mpsc::channel(1);
+                let permit = sender.try_reserve().unwrap();
+                drop(receiver);
+                permit.send(Arc::clone(&message));
+                Arc::strong_count(&message) - 1
+            }
+
+            /// Whether the first in a queue is one who asked first, and had no budget then.
+            fn a_task_without_budget_keeps_its_place() -> bool {
+                let semaphore = $runtime::sync::Semaphore::new(0);
+                current().block_on(async {
+                    let mut early = pin!(semaphore.acquire());
+                    while task::coop::has_budget_remaining() {
+                        task::consume_budget().await;
+                    }
+                    poll_fn(|cx| Poll::Ready(assert!(early.as_mut().poll(cx).is_pending()))).await;
+                    let mut late = pin!(task::coop::unconstrained(semaphore.acquire()));
+                    poll_fn(|cx| Poll::Ready(assert!(late.as_mut().poll(cx).is_pending()))).await;
+                    semaphore.add_permits(1);
+                    poll_fn(|cx| Poll::Ready(late.as_mut().poll(cx).is_pending())).await
+                })
+            }
+
+            /// What is free of a closed semaphore of which one waiter wanted more than there was.
+            pub(super) fn permits_that_a_closed_semaphore_has() -> usize {
+                let semaphore = $runtime::sync::Semaphore::new(2);
+                let mut many = pin!(semaphore.acquire_many(3));
+                let cx = &mut Context::from_waker(Waker::noop());
+                assert!(many.as_mut().poll(cx).is_pending());
+                semaphore.close();
+                semaphore.available_permits()
+            }
+
+            /// The permits after an attempt to have more than the most, which panics.
+            pub(super) fn permits_after_too_many_were_added() -> usize {
+                use $runtime::sync::Semaphore;
+                let semaphore = Semaphore::new(1);
+                assert!(panics(|| semaphore.add_permits(Semaphore::MAX_PERMITS)));
+                semaphore.available_permits()
+            }
+
+            /// Whether a panic of a waker reaches the one who wakes.
+            pub(super) fn a_panic_of_a_waker_goes_on() -> bool {
+                let semaphore = $runtime::sync::Semaphore::new(0);
+                let mut waiting = pin!(semaphore.acquire());
+                let waker = Waker::from(Arc::new(PanicsIfWoken));
+                assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+                panics(|| semaphore.add_permits(1))
+            }
+
+            /// How often a task asks for what is always there before its sibling first runs, if
+            /// it asks a thousand times.
+            pub(super) fn asked_before_others_run() -> [usize; 2] {
+                use $runtime::sync::{Barrier, OnceCell};
+                fn ask<F: Future<Output = ()> + Send + 'static>(
+                    operation: impl Fn() -> F + Send + 'static,
+                ) -> usize {
+                    let count = Arc::new(AtomicUsize::new(0));
+                    let its = Arc::clone(&count);
+                    current().block_on(async {
+                        let asks = task::spawn(async move {
+                            for _ in 0..1000 {
+                                operation().await;
+                                its.fetch_add(1, SeqCst);
+                            }
+                        });
+                        let seen = task::spawn(async move { count.load(SeqCst) }).await.unwrap();
+                        asks.await.unwrap();
+                        seen
+                    })
+                }
+                let cell = Arc::new(OnceCell::new_with(Some(1)));
+                let barrier = Arc::new(Barrier::new(1));
+                [
+                    ask(move || {
+                        let cell = Arc::clone(&cell);
+                        async move {
+                            cell.get_or_init(|| async { 2 }).await;
+                        }
+                    }),
+                    ask(move || {
+                        let barrier = Arc::clone(&barrier);
+                        async move {
+                            barrier.wait().await;
+                        }
+                    }),
+                ]
+            }
+
+            /// What is left of a string when the read of a line behind it is dropped.
+            pub(super) fn what_a_dropped_read_leaves_of_a_string() -> String {
+                use $runtime::io::{AsyncBufReadExt, BufReader, duplex};
+                let (_other, reader) = duplex(8);
+                let mut text = String::from("kept");
+                let mut reader = BufReader::new(reader);
+                let cx = &mut Context::from_waker(Waker::noop());
+                assert!(pin!(reader.read_line(&mut text)).poll(cx).is_pending());
+                text
+            }
+
             /// The sizes of the futures of macros.
             pub(super) fn sizes() -> Vec<usize> {
                 use std::future::ready;
@@ -188,6 +359,7 @@ macro_rules! answers {
                 // Guards may be shared between threads.
                 fn is_sync(_: &impl Sync) {}
                 is_sync(&current().enter());
+                assert!(a_task_without_budget_keeps_its_place());
                 // Outside of a runtime, neither can spawn.
                 assert!(panics(|| drop(task::spawn(async {}))));
                 assert!(panics(|| drop(task::spawn_local(async {}))));
@@ -215,6 +387,42 @@ fn what_is_different() {
 
     let names = (theirs::thread_name(), ours::thread_name());
     assert_eq!(names, ("tokio-rt-worker".into(), "trefoil-worker".into()));
+}
+
+#[test]
+fn tasks_at_rest_go_with_the_worker_that_polled_them() {
+    assert!(theirs::a_task_goes_before_the_poll_of_its_worker_ends());
+    assert!(!ours::a_task_goes_before_the_poll_of_its_worker_ends());
+}
+
+#[test]
+fn what_is_different_of_channels() {
+    assert_eq!(theirs::end_of_a_channel_with_a_waiting_sender(), Poll::Pending);
+    assert_eq!(ours::end_of_a_channel_with_a_waiting_sender(), Poll::Ready(None));
+
+    assert_eq!(theirs::messages_sent_to_nobody(), 1);
+    assert_eq!(ours::messages_sent_to_nobody(), 0);
+}
+
+#[test]
+fn what_is_different_of_permits() {
+    assert_eq!(theirs::permits_that_a_closed_semaphore_has(), 0);
+    assert_eq!(ours::permits_that_a_closed_semaphore_has(), 2);
+
+    assert_ne!(theirs::permits_after_too_many_were_added(), 1);
+    assert_eq!(ours::permits_after_too_many_were_added(), 1);
+
+    assert!(theirs::a_panic_of_a_waker_goes_on());
+    assert!(!ours::a_panic_of_a_waker_goes_on());
+
+    assert_eq!(theirs::asked_before_others_run(), [1000, 1000]);
+    assert!(ours::asked_before_others_run().into_iter().all(|count| count < 1000));
+}
+
+#[test]
+fn a_dropped_read_leaves_the_string_as_it_was() {
+    assert_eq!(theirs::what_a_dropped_read_leaves_of_a_string(), "");
+    assert_eq!(ours::what_a_dropped_read_leaves_of_a_string(), "kept");
 }
 
 #[test]

@@ -382,6 +382,37 @@ fn queues_are_as_deep_as_what_waits_in_them() {
     assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
 }
 
+/// A worker's own queue grows to 65,536 tasks, and what it holds runs in order. Further tasks go to
+/// the shared queue.
+#[test]
+fn a_queue_grows_and_stays_in_order() {
+    const HELD: usize = 65_536;
+    let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let its = Arc::clone(&order);
+    let spawns = async move {
+        let metrics = trefoil::runtime::Handle::current().metrics();
+        let spawn = |n| {
+            let order = Arc::clone(&its);
+            trefoil::spawn(async move { order.lock().push(n) })
+        };
+        // The last one is in the LIFO slot.
+        let mut tasks: Vec<_> = (0..=HELD).map(spawn).collect();
+        assert_eq!(metrics.worker_overflow_count(0), 0);
+        assert_eq!((metrics.worker_local_queue_depth(0), metrics.global_queue_depth()), (HELD, 0));
+        tasks.extend((HELD + 1..HELD + 5).map(spawn));
+        assert_eq!(metrics.worker_overflow_count(0), 4);
+        assert_eq!((metrics.worker_local_queue_depth(0), metrics.global_queue_depth()), (HELD, 4));
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    runtime.block_on(runtime.spawn(spawns)).unwrap();
+    let order = order.lock();
+    assert_eq!(order.len(), HELD + 5);
+    assert!(order.iter().filter(|&&n| n < HELD).is_sorted(), "what was in the queue");
+}
+
 #[test]
 fn what_is_taken_from_a_worker_is_counted() {
     let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
@@ -459,17 +490,38 @@ fn nobody_wakes_in_an_idle_runtime() {
     panic!("an idle runtime goes on waking its threads: {before:?}");
 }
 
+/// The metrics of a runtime with that histogram.
+fn buckets(log: LogHistogram) -> RuntimeMetrics {
+    Builder::new_current_thread()
+        .enable_metrics_poll_time_histogram()
+        .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(log))
+        .build()
+        .unwrap()
+        .metrics()
+}
+
+/// A bound of the error has the scale of a precision, and that is the coarsest one that keeps the
+/// bound, down to one bit.
+#[test]
+fn the_coarsest_scale_keeps_the_bound() {
+    let ms = Duration::from_millis;
+    for (max_error, bits) in [(0.6, 1), (0.5, 1), (0.49, 2), (0.25, 2), (0.24, 3), (0.01, 7)] {
+        let builder = LogHistogram::builder().min_value(ms(1)).max_value(ms(1000));
+        let bounded = buckets(builder.max_error(max_error).build());
+        let builder = LogHistogram::builder().min_value(ms(1)).max_value(ms(1000));
+        let exact = buckets(builder.precision_exact(bits).build());
+        let count = exact.poll_time_histogram_num_buckets();
+        assert_eq!(bounded.poll_time_histogram_num_buckets(), count, "{max_error}");
+        for bucket in 0..count {
+            let range = exact.poll_time_histogram_bucket_range(bucket);
+            assert_eq!(bounded.poll_time_histogram_bucket_range(bucket), range, "{max_error}");
+        }
+    }
+}
+
 /// The numbers are those of tokio's scales with the same settings.
 #[test]
 fn log_histograms_have_tokios_buckets() {
-    fn buckets(log: LogHistogram) -> RuntimeMetrics {
-        Builder::new_current_thread()
-            .enable_metrics_poll_time_histogram()
-            .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(log))
-            .build()
-            .unwrap()
-            .metrics()
-    }
     let ns = Duration::from_nanos;
     let default = buckets(LogHistogram::default());
     assert_eq!(default.poll_time_histogram_num_buckets(), 119);

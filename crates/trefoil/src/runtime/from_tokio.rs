@@ -1,7 +1,7 @@
 //! Coming from tokio: what is the same, and all that is different.
 //!
-//! Names, signatures and documented semantics are tokio's, so most programs that need no I/O are
-//! ported by changing the name of the crate. The list of [differences](self#differences) is meant
+//! Names, signatures and documented semantics are tokio's, so most programs are ported by changing
+//! the name of the crate. The list of [differences](self#differences) is meant
 //! to be complete; it is of tokio 1.54. Each difference names the test that shows it, by its file
 //! and its function; `beside_tokio` asks both crates.
 //!
@@ -46,6 +46,7 @@
 //!   `Runtime::block_on` does.
 //! - A poll has a budget of 128, and `unconstrained` lifts it.
 //! - 512 blocking threads at most, each kept for ten seconds.
+//! - A task that asks for a permit and has spent its budget takes its place before it yields.
 //! - Panics name the line of the program that made the mistake.
 //! - Futures of `select!`, `join!` and `try_join!` are no larger.
 //!
@@ -58,8 +59,9 @@
 //!
 //! **What is missing**
 //!
-//! - Of `runtime::Builder`: `enable_alt_timer`, `enable_eager_driver_handoff` and
-//!   `enable_sharded_blocking_queue`, which choose among implementations of tokio's;
+//! - Of `runtime::Builder`: `enable_alt_timer`, `enable_eager_driver_handoff`,
+//!   `enable_sharded_blocking_queue` and `enable_io_uring`, which choose among implementations of
+//!   tokio's; `max_io_events_per_tick` and `max_io_events_per_busy_tick`;
 //!   `track_task_schedule_latency`, and with it `TaskMeta::schedule_latency`.
 //! - What tokio has deprecated: `metrics_poll_count_histogram_*`, `poll_count_histogram_*`,
 //!   `active_tasks_count`, `injection_queue_depth`.
@@ -114,12 +116,12 @@
 //!   their budget, whether they needed more or not.
 //!   `counters::a_poll_that_has_to_yield_counts_once`
 //! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
-//!   bound; tokio's is never coarser than a quarter. `metrics::log_histograms_have_tokios_buckets`
+//!   bound; tokio's is never coarser than a quarter. `metrics::the_coarsest_scale_keeps_the_bound`
 //!
 //! **Budget**
 //!
-//! - tokio's channels and locks spend no budget here. A task that receives from a channel of
-//!   tokio's that is never empty keeps its worker, unless it calls
+//! - Channels and locks of tokio's work here, but spend no budget. A task that receives from such
+//!   a channel that is never empty keeps its worker, unless it calls
 //!   [`consume_budget`](crate::task::consume_budget), or wraps the future in
 //!   [`cooperative`](crate::task::coop::cooperative()). `beside_tokio::what_is_different`
 //!
@@ -138,7 +140,7 @@
 //!   `progress::busy_worker::the_task_in_its_lifo_slot`
 //! - A worker's own queue grows to 65,536 tasks and stays in order; further tasks go to the shared
 //!   one. tokio's queue holds 256 tasks, and its older half goes to the shared one.
-//!   `metrics::queues_are_as_deep_as_what_waits_in_them`
+//!   `metrics::a_queue_grows_and_stays_in_order`
 //! - [`block_in_place`](crate::task::block_in_place) starts or wakes another thread only if there
 //!   is work for it, then or later.
 //!   `progress::blocking::blocking_starts_no_more_threads_than_block`
@@ -148,7 +150,7 @@
 //! - With tokio, any worker drops the tasks at rest when the runtime ends. Here each worker drops
 //!   its own, and others do so only when it blocks in place or forks. So the drop of the runtime
 //!   waits for ever for a poll that blocks its thread otherwise until such a task is dropped.
-//!   `shutdown::a_thread_that_blocks_until_a_task_goes_lets_the_runtime_end`
+//!   `beside_tokio::tasks_at_rest_go_with_the_worker_that_polled_them`
 //!
 //! **Timers**
 //!
@@ -184,13 +186,69 @@
 //!
 //! ## Channels and locks
 //!
-//! **What is missing**
+//! **Permits** (of semaphores, and so of locks and bounded channels)
 //!
-//! - Everything but `oneshot` and `Notify`. The types of `tokio::sync` work here, because all they
-//!   need is wakers; but see *Budget*.
+//! - `close` gives back at once what the first waiter had gathered of what it wanted. With tokio,
+//!   its future does when it is polled or dropped. `beside_tokio::what_is_different_of_permits`
+//! - `add_permits` has changed nothing when it panics because there would be too many. With tokio,
+//!   it has. `beside_tokio::what_is_different_of_permits`
+//!
+//! **Wakers and budget**
+//!
+//! - The panic of a waker is caught. With tokio, it goes on in whoever wakes.
+//!   `beside_tokio::what_is_different_of_permits`
+//! - A `OnceCell` that has its value, and a `Barrier` that opens at once, spend budget. With tokio,
+//!   a task that uses nothing else keeps its worker. `beside_tokio::what_is_different_of_permits`
+//!
+//! **Channels**
+//!
+//! - After `close` of an `mpsc` receiver, `recv` returns `None` although a `reserve_many` still
+//!   waits that had gathered some of its permits. With tokio, it waits for that future to be polled
+//!   or dropped. `beside_tokio::what_is_different_of_channels`
+//! - If a permit of an `mpsc` channel is used after the receiver was dropped, the message is
+//!   dropped at once. With tokio, it is kept for as long as there is a sender.
+//!   `beside_tokio::what_is_different_of_channels`
+//! - The receivers of a `watch` channel are woken in the order in which they began to wait; with
+//!   tokio, in groups. `sync_watch::receivers_are_woken_in_order`
+//!
+//! **More than tokio has**
+//!
+//! - [`mpmc`](crate::sync::mpmc): channels of many senders and many receivers, also without room,
+//!   where both sides meet. `sync_mpmc::at_a_rendezvous_both_sides_have_to_be_there`
+//! - [`mpmc::select!`](crate::sync::mpmc::select!), which does exactly one of several operations on
+//!   channels. `sync_mpmc_select::two_arms_never_both_happen`
 //!
 //! ## I/O
 //!
 //! **What is missing**
 //!
-//! - `net`, `io`, `fs`, `process` and `signal`, and so `enable_io`, and metrics of the driver.
+//! - `process`.
+//! - `signal` on Windows, and the named pipes of Windows.
+//! - `net::unix::pipe`, and `io::bsd`.
+//! - Metrics of the driver (`io_driver_*`).
+//!
+//! **Sockets and signals**
+//!
+//! - An event is seen although all workers are in long polls: by the monitor, within 4 ms. With
+//!   tokio, it waits for a worker. `progress::events::beside_long_polls_of_all_workers`
+//! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
+//!   it is a panic in builds with debug assertions, and else a socket that blocks its worker.
+//!   `net_tcp::to_the_standard_library_and_back`
+//! - A read that ends at the mark of urgent data is not taken for the end of what there is. tokio
+//!   takes every short read for that, and what is behind the mark waits for the next event.
+//!   `net_tcp::urgent_data_hides_nothing_behind_it`
+//! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
+//!   has shut down. With tokio, it goes on as long as any runtime listens.
+//!   `signal::two_runtimes_listen`
+//!
+//! **Readers and writers**
+//!
+//! - A `read_line` or `read_to_string` that is dropped leaves the string as it was. With tokio, the
+//!   string may be empty afterwards. `beside_tokio::a_dropped_read_leaves_the_string_as_it_was`
+//! - Every method notices a reader that exchanges the buffer it was given, and panics; with tokio,
+//!   some do. `io_hostile::a_reader_that_exchanges_the_buffer_is_noticed_by_every_caller`
+//!
+//! **More than tokio has**
+//!
+//! - Adapters to the traits of other crates, tokio's among them: `compat`.
+//!   `compat_tokio::a_type_of_this_crate_works_with_the_methods_of_tokio`

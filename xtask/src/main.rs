@@ -180,8 +180,8 @@ fn stress(root: &Path, options: &[String]) -> bool {
 }
 
 fn rustdoc(root: &Path) -> bool {
-    let args =
-        ["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--document-private-items"];
+    let flags = ["--workspace", "--all-features", "--no-deps", "--document-private-items"];
+    let args = [&["doc", "--quiet", "--locked"], &flags[..]].concat();
     eprintln!("+ RUSTDOCFLAGS=-Dwarnings cargo {}", args.join(" "));
     let status = Command::new("cargo")
         .args(args)

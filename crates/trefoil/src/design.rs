@@ -19,3 +19,12 @@ pub mod time {}
 
 #[doc = include_str!("fork_join/README.md")]
 pub mod fork_join {}
+
+#[doc = include_str!("sync/README.md")]
+pub mod sync {
+    #[doc = include_str!("sync/mpsc/README.md")]
+    pub mod mpsc {}
+
+    #[doc = include_str!("sync/permits/README.md")]
+    pub mod permits {}
+}

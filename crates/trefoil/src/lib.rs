@@ -1,14 +1,11 @@
 //! Trefoil is a concurrency runtime: asynchronous tasks and fork-join on one set of worker threads,
-//! with timers and a pool of threads for calls that block.
+//! with timers, sockets, files, channels and locks, and a pool of threads for calls that block.
 //!
-//! **What it cannot do yet.** There is no I/O: no network, no files, no processes and no signals.
-//! Of channels and locks there are only [`oneshot`](sync::oneshot) and [`Notify`](sync::Notify);
-//! those of other crates [work here](self#talking-to-each-other).
+//! Names and signatures follow tokio's and rayon's, so most programs are ported by changing the
+//! name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for users of
+//! rayon](fork_join::from_rayon) list all differences. There is no counterpart of `tokio::process`.
 //!
-//! Names and signatures follow tokio's and rayon's, so most programs that need no I/O are ported by
-//! changing the name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for
-//! users of rayon](fork_join::from_rayon) list all differences. This page is a tour; each stop is a
-//! program that runs.
+//! This page is a tour; each stop is a program that runs.
 //!
 //! # A first program
 //!
@@ -111,30 +108,137 @@
 //!
 //! # Talking to each other
 //!
-//! [`sync`] has a channel for one value, [`oneshot`](sync::oneshot), and a signal,
-//! [`Notify`](sync::Notify). Channels, locks and semaphores of other crates work here, such as
-//! those of `tokio::sync` and `async-channel`: all they need of a runtime is wakers.
+//! [`sync`] has channels, locks, a semaphore, a barrier and cells that are written once.
+//!
+//! | channel | from | to | keeps |
+//! |---|---|---|---|
+//! | [`oneshot`](sync::oneshot) | one | one | a single value |
+//! | [`mpsc`](sync::mpsc) | many | one | what was not received, up to a bound or without |
+//! | [`mpmc`](sync::mpmc) | many | one of many | the same, or nothing at all: both sides meet |
+//! | [`broadcast`](sync::broadcast) | many | all of many | the latest values, up to a bound |
+//! | [`watch`](sync::watch) | many | all of many | the latest value |
 //!
 //! ```
 //! # #[trefoil::main]
 //! # async fn main() {
-//! use trefoil::sync::oneshot;
+//! use trefoil::sync::{mpsc, oneshot};
 //!
-//! let (sender, receiver) = oneshot::channel();
-//! trefoil::spawn(async move { sender.send("hello") });
-//! assert_eq!(receiver.await.unwrap(), "hello");
-//!
-//! let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
+//! // A task that owns the state of a service, and answers those who ask for it.
+//! let (requests, mut inbox) = mpsc::channel::<(u64, oneshot::Sender<u64>)>(8);
 //! trefoil::spawn(async move {
-//!     for n in 0..100 {
-//!         sender.send(n).await.unwrap();
+//!     let mut sum = 0;
+//!     while let Some((n, answer)) = inbox.recv().await {
+//!         sum += n;
+//!         // Whoever asked may have gone.
+//!         let _ = answer.send(sum);
 //!     }
 //! });
-//! let mut sum = 0;
-//! while let Some(n) = receiver.recv().await {
-//!     sum += n;
+//!
+//! for (n, expected) in [(1, 1), (2, 3), (3, 6)] {
+//!     let (answer, answered) = oneshot::channel();
+//!     requests.send((n, answer)).await.unwrap();
+//!     assert_eq!(answered.await, Ok(expected));
 //! }
-//! assert_eq!(sum, 4950);
+//! # }
+//! ```
+//!
+//! [`mpmc::select!`](sync::mpmc::select!) waits at several channels at once, to send and to
+//! receive, and does exactly one of the operations. Nothing that was sent is lost with the others.
+//!
+//! ```
+//! # #[trefoil::main]
+//! # async fn main() {
+//! use trefoil::sync::mpmc;
+//!
+//! let (numbers, some) = mpmc::bounded(4);
+//! let (stop, stopped) = mpmc::bounded::<()>(0);
+//! let summing = trefoil::spawn(async move {
+//!     let mut sum = 0;
+//!     loop {
+//!         mpmc::select! {
+//!             recv(some) -> n => sum += n.unwrap(),
+//!             recv(stopped) -> _ => return sum,
+//!         }
+//!     }
+//! });
+//! for n in 1..=100 {
+//!     numbers.send(n).await.unwrap();
+//! }
+//! while !numbers.is_empty() {
+//!     trefoil::task::yield_now().await;
+//! }
+//! stop.send(()).await.unwrap();
+//! assert_eq!(summing.await.unwrap(), 5050);
+//! # }
+//! ```
+//!
+//! Channels and locks of other crates work here as well: all they need of a runtime is wakers. Ours
+//! spend the budget of their task (see [`task::coop`]), so that a channel that is never empty does
+//! not keep other tasks from running.
+//!
+//! # Talking to others
+//!
+//! [`net`] has the sockets of TCP, UDP and Unix, and [`io`] the traits and methods to read and
+//! write them: buffers, lines, copies, pipes in memory. They need the feature `net`.
+//!
+//! ```
+//! use trefoil::io::{self, AsyncReadExt, AsyncWriteExt};
+//! use trefoil::net::{TcpListener, TcpStream};
+//!
+//! async fn echo(listener: TcpListener) -> io::Result<()> {
+//!     loop {
+//!         let (mut stream, _peer) = listener.accept().await?;
+//!         trefoil::spawn(async move {
+//!             let (mut reader, mut writer) = stream.split();
+//!             io::copy(&mut reader, &mut writer).await
+//!         });
+//!     }
+//! }
+//!
+//! #[trefoil::main]
+//! async fn main() -> io::Result<()> {
+//!     let listener = TcpListener::bind("127.0.0.1:0").await?;
+//!     let address = listener.local_addr()?;
+//!     let server = trefoil::spawn(echo(listener));
+//!
+//!     let mut stream = TcpStream::connect(address).await?;
+//!     stream.write_all(b"hello").await?;
+//!     stream.shutdown().await?;
+//!     let mut text = String::new();
+//!     stream.read_to_string(&mut text).await?;
+//!     assert_eq!(text, "hello");
+//!
+//!     server.abort();
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Traits of other crates, such as those of `hyper`, are in [`compat`]. With the feature `signal`,
+//! [`signal`] waits for Ctrl-C and other signals of Unix.
+//!
+//! # Files
+//!
+//! The calls of [`fs`] run on the pool of threads that block, because the system has no other way
+//! for files that works everywhere.
+//!
+//! ```
+//! use trefoil::fs::{self, File};
+//! use trefoil::io::{self, AsyncBufReadExt, AsyncWriteExt, BufReader};
+//!
+//! # #[trefoil::main]
+//! # async fn main() -> io::Result<()> {
+//! # let path = std::env::temp_dir().join(format!("trefoil-tour-{}", std::process::id()));
+//! let mut file = File::create(&path).await?;
+//! file.write_all(b"one\ntwo\n").await?;
+//! // Returns when the system has all of it.
+//! file.flush().await?;
+//!
+//! let mut lines = BufReader::new(File::open(&path).await?).lines();
+//! assert_eq!(lines.next_line().await?.as_deref(), Some("one"));
+//! assert_eq!(lines.next_line().await?.as_deref(), Some("two"));
+//! assert_eq!(lines.next_line().await?, None);
+//! fs::remove_file(&path).await?;
+//! # Ok(())
 //! # }
 //! ```
 //!
@@ -253,7 +357,23 @@
 //! | feature | on by default | what |
 //! |---|---|---|
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
+//! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
+//! | `signal` | no | [`signal`], on Unix; turns on `net` |
+//! | `full` | no | the three above |
+//! | `tokio` | no | [`compat`]: adapters to tokio's traits |
+//! | `futures-io` | no | [`compat`]: adapters to those of `futures::io` |
+//! | `hyper` | no | [`compat`]: adapters to those of `hyper::rt` |
 //! | `test-util` | no | paused time: `time::pause` and the like |
+//!
+//! All the rest is always there: tasks, fork-join, timers, [`sync`], [`io`], [`fs`].
+
+#![cfg_attr(
+    not(all(feature = "signal", feature = "tokio")),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "some links lead to what a feature brings; they are checked with all of them"
+    )
+)]
 
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
 pub mod compat;

@@ -1,9 +1,9 @@
 //! Files and directories, by the blocking pool.
 //!
 //! The systems' calls on files block, so each of them runs on a thread of the pool that
-//! [`spawn_blocking`](crate::task::spawn_blocking) uses. That costs some microseconds a call: read
-//! and write much at once, with [`read`] and [`write`](fn@write), or with
-//! [`BufReader`](crate::io::BufReader) and [`BufWriter`](crate::io::BufWriter) around a [`File`].
+//! [`spawn_blocking`] uses. That costs some microseconds a call: read and write much at once, with
+//! [`read`] and [`write`](fn@write), or with [`BufReader`](crate::io::BufReader) and
+//! [`BufWriter`](crate::io::BufWriter) around a [`File`].
 //!
 //! # Cancellation safety
 //! A call that a thread has begun is not undone when its future is dropped: it runs to its end, and

@@ -1,8 +1,17 @@
-//! Asynchronous input and output: traits, and readers and writers in memory.
+//! Asynchronous input and output: traits, readers and writers in memory, and the process's own.
 //!
-//! Names and semantics are tokio's. [`AsyncRead`], [`AsyncWrite`], [`AsyncSeek`] and
-//! [`AsyncBufRead`] are what types implement; the methods that return futures are those of
-//! [`AsyncReadExt`], [`AsyncWriteExt`], [`AsyncSeekExt`] and [`AsyncBufReadExt`].
+//! Names and semantics are tokio's. Sockets are in `net`, files in [`fs`](crate::fs), and adapters
+//! to the traits of other crates in `compat`; a descriptor of any other kind becomes asynchronous
+//! by `io::unix::AsyncFd`. (`net` and `AsyncFd` need the feature `net`.)
+//!
+//! [`stdin`], [`stdout`] and [`stderr`] are the process's, by the blocking pool. [`duplex`] and
+//! [`simplex`] are pipes in memory; [`BufReader`] and [`BufWriter`] save calls to the system;
+//! [`copy`](fn@copy) and [`copy_bidirectional`] move all that there is. [`split`] divides a stream
+//! into its two directions.
+//!
+//! [`AsyncRead`], [`AsyncWrite`], [`AsyncSeek`] and [`AsyncBufRead`] are what types implement; the
+//! methods that return futures are those of [`AsyncReadExt`], [`AsyncWriteExt`], [`AsyncSeekExt`]
+//! and [`AsyncBufReadExt`].
 //!
 //! ```
 //! use trefoil::io::{self, AsyncReadExt, AsyncWriteExt};

@@ -1,8 +1,37 @@
-//! Synchronisation between tasks: a channel for one value, a signal, locks, a semaphore, a barrier
-//! and cells that are written once.
+//! Synchronisation between tasks: channels, locks, a semaphore, a barrier, a signal, and cells that
+//! are written once.
 //!
-//! There are no other channels yet. Those of other crates work in tasks, because all they need of a
-//! runtime is wakers.
+//! Names and semantics are tokio's; [`mpmc`] is an addition.
+//!
+//! | to | there is |
+//! |---|---|
+//! | pass one value | [`oneshot`] |
+//! | pass messages to one task | [`mpsc`] |
+//! | pass messages to one of many tasks, or wait at many channels | [`mpmc`] |
+//! | tell all tasks every value | [`broadcast`] |
+//! | show all tasks the latest value | [`watch`] |
+//! | wake tasks without a value | [`Notify`] |
+//! | let one task at a time have a value, or many read it | [`Mutex`], [`RwLock`] |
+//! | let a number of tasks in | [`Semaphore`] |
+//! | let tasks wait for each other | [`Barrier`] |
+//! | make a value once | [`OnceCell`], [`SetOnce`] |
+//!
+//! # Fairness
+//! Whoever waits for a permit, a lock, room in a channel or a message is served in the order in
+//! which they began to wait, and nobody who comes later overtakes them. What was given to a future
+//! that is dropped before it has returned it goes on to the next one.
+//!
+//! # Budget
+//! What is always ready spends a unit of the task's [budget](crate::task::coop) each time.
+//!
+//! # Outside of a runtime
+//! All that these types need of a runtime is wakers, so they work in tasks of any executor, and
+//! those of other crates work here. The functions whose names begin with `blocking_` are for code
+//! that is not asynchronous. They panic in asynchronous code.
+//!
+//! # Wakers
+//! Wakers are called outside of all locks. One that panics harms nobody: its panic is caught, and
+//! all others are woken.
 
 mod barrier;
 pub mod broadcast;

@@ -35,7 +35,7 @@ impl<T> Sender<T> {
     /// # Cancellation safety
     /// If the future is dropped while it waits, it loses its place. The item is dropped with it, or
     /// was received by then: receivers take it from those who wait. Whoever must know uses
-    /// [`select!`](super::select), or [`try_send`](Self::try_send).
+    /// [`select!`](super::select!), or [`try_send`](Self::try_send).
     pub async fn send(&self, item: T) -> Result<(), SendError<T>> {
         Operation::new(SendArm::new(&self.channel, item)).await
     }

@@ -25,6 +25,6 @@ fn main() -> ExitCode {
         runtime: "trefoil",
         threads_max: usize::MAX,
         workloads: &rows(),
-        knobs: trefoil_adapter::KNOBS,
+        knobs: trefoil_adapter::KNOBS_WITH_FORKS,
     }
 }

@@ -142,7 +142,7 @@ impl Condvar {
 pub(crate) mod thread {
     use super::{Condvar, Mutex};
     pub(crate) use crate::primitives::spawn_detached as spawn;
-    pub(crate) use std::thread::{panicking, yield_now};
+    pub(crate) use std::thread::{ThreadId, panicking, yield_now};
 
     use std::sync::Arc;
     use std::time::Duration;
@@ -176,6 +176,10 @@ pub(crate) mod thread {
             *self.0.has_token.lock() = true;
             self.0.came.notify_one();
         }
+    }
+
+    pub(crate) fn own_id() -> ThreadId {
+        std::thread::current().id()
     }
 
     /// Waits until the thread is unparked. It may also return spuriously.

@@ -88,15 +88,15 @@ impl Registration {
         direction: Direction,
         mut call: impl FnMut(Event) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        let unit = ready!(coop::poll_proceed(cx));
         loop {
+            let unit = ready!(coop::poll_proceed(cx));
             let event = ready!(self.poll_side(cx, direction))?;
-            match call(event) {
+            let result = call(event);
+            // Also for a call that would block: what is ready for good makes this loop endless.
+            unit.made_progress();
+            match result {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.clear(event),
-                result => {
-                    unit.made_progress();
-                    return Poll::Ready(result);
-                }
+                result => return Poll::Ready(result),
             }
         }
     }
@@ -134,12 +134,12 @@ impl Registration {
         loop {
             let event = self.wait(interest.mask() | Ready::ERROR).await?;
             let unit = poll_fn(coop::poll_proceed).await;
-            match call() {
+            let result = call();
+            // As in `poll_io_with`.
+            unit.made_progress();
+            match result {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.clear(event),
-                result => {
-                    unit.made_progress();
-                    return result;
-                }
+                result => return result,
             }
         }
     }

@@ -1,16 +1,18 @@
 //! A TCP proxy: what comes to one address is passed on to another, and back.
 //!
-//! `cargo run --release -p trefoil --features net --example tcp_proxy -- LISTEN_ADDRESS TARGET`
+//! `cargo run --release -p trefoil --features signal --example tcp_proxy -- LISTEN_ADDRESS TARGET`
 //!
 //! Each connection is one task, which copies in both directions. When one side writes no more, the
-//! other is told so, and the connection ends when both have.
+//! other is told so, and the connection ends when both have. Ctrl-c ends them all.
 
+use std::convert::Infallible;
 use std::env;
 use std::io;
 use std::time::Duration;
 use trefoil::io::copy_bidirectional;
 use trefoil::net::{TcpListener, TcpStream};
 use trefoil::time::sleep;
+use trefoil::{select, signal};
 
 #[trefoil::main]
 async fn main() -> io::Result<()> {
@@ -21,6 +23,13 @@ async fn main() -> io::Result<()> {
     };
     let listener = TcpListener::bind(&from).await?;
     println!("{} -> {to}", listener.local_addr()?);
+    select! {
+        never = accept(listener, to) => match never {},
+        interrupted = signal::ctrl_c() => interrupted,
+    }
+}
+
+async fn accept(listener: TcpListener, to: String) -> Infallible {
     loop {
         match listener.accept().await {
             Ok((client, peer)) => {

@@ -1,8 +1,8 @@
 //! A UDP server that sends back what it receives.
 //!
-//! `cargo run --release -p trefoil --features net --example udp_echo -- 127.0.0.1:8080`
+//! `cargo run --release -p trefoil --features signal --example udp_echo -- 127.0.0.1:8080`
 //!
-//! There is a task for each worker, and all of them share the socket.
+//! There is a task for each worker, and all of them share the socket. Ctrl-c ends them.
 
 use std::env;
 use std::io;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use trefoil::net::UdpSocket;
 use trefoil::runtime::Handle;
 use trefoil::task::JoinSet;
+use trefoil::{select, signal};
 
 #[trefoil::main]
 async fn main() -> io::Result<()> {
@@ -20,10 +21,11 @@ async fn main() -> io::Result<()> {
     for _ in 0..Handle::current().metrics().num_workers() {
         tasks.spawn(echo(Arc::clone(&socket)));
     }
-    while let Some(ended) = tasks.join_next().await {
-        ended.map_err(io::Error::other)??;
+    select! {
+        // One that ends has failed.
+        Some(ended) = tasks.join_next() => ended.map_err(io::Error::other)?,
+        interrupted = signal::ctrl_c() => interrupted,
     }
-    Ok(())
 }
 
 async fn echo(socket: Arc<UdpSocket>) -> io::Result<()> {

@@ -55,7 +55,7 @@ pub(crate) use random::{random, random_for_select, seed_random};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
-use crate::primitives::thread;
+use crate::primitives::thread::{self, ThreadId};
 use crate::scheduler::{Handle, Id, WorkerCounters, current, multi};
 use crate::task::coop::Budget;
 use crate::task::{Header, LocalShared, wake_guarded};
@@ -77,6 +77,8 @@ pub(crate) struct Context {
     pub(crate) budget: Cell<Budget>,
     /// A poll has panicked since somebody last cleared this.
     pub(crate) panicked: Cell<bool>,
+    /// What `thread_id` has found.
+    thread_id: Cell<Option<ThreadId>>,
     /// The runtimes that were entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
@@ -115,6 +117,7 @@ impl Context {
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
             panicked: Cell::new(false),
+            thread_id: Cell::new(None),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),
@@ -383,6 +386,15 @@ impl Context {
     pub(crate) fn entered(&self) -> Entered {
         self.entered.get()
     }
+}
+
+/// The thread's id. `std` takes two RMWs to find it; this takes them once.
+pub(crate) fn thread_id() -> ThreadId {
+    with(|context| {
+        let id = context.thread_id.get().unwrap_or_else(thread::own_id);
+        context.thread_id.set(Some(id));
+        id
+    })
 }
 
 /// The innermost runtime's handle, by value.

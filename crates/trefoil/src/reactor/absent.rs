@@ -9,28 +9,34 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) enum Reactor {}
 
-/// No wakers.
-#[derive(Debug, Default)]
-pub(crate) struct Wakes(());
+/// No value of this exists either.
+#[derive(Debug)]
+pub(crate) enum Wakes {}
 
 impl Wakes {
     pub(crate) fn is_empty(&self) -> bool {
-        true
+        match *self {}
     }
 
-    pub(crate) fn wake(self) {}
+    pub(crate) fn wake(self) {
+        match self {}
+    }
 }
 
 impl Reactor {
+    pub(crate) fn has_sources(&self) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn interrupt(&self) -> Arc<dyn Interrupt> {
         match *self {}
     }
 
-    pub(crate) fn park(&self, _parker: &Parker, _timeout: Option<Duration>) -> Wakes {
+    pub(crate) fn park(&self, _parker: &Parker, _timeout: Option<Duration>) -> Option<Wakes> {
         match *self {}
     }
 
-    pub(crate) fn look(&self) -> Wakes {
+    pub(crate) fn look(&self) -> Option<Wakes> {
         match *self {}
     }
 

@@ -81,7 +81,8 @@ impl Reactor {
         Arc::clone(&self.0.interrupt) as Arc<dyn Interrupt>
     }
 
-    fn has_sources(&self) -> bool {
+    #[inline]
+    pub(crate) fn has_sources(&self) -> bool {
         // SeqCst: the sleeper's half of the pattern with `register` (`README.md`).
         self.0.sources.load(SeqCst) > 0
     }
@@ -90,28 +91,36 @@ impl Reactor {
     /// there are sources and no other thread is there, and in the parker otherwise.
     ///
     /// The wakers of what has become ready are for the caller to wake, when it counts as awake.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Wakes {
-        let mut wakes = Wakes::default();
-        let poll = |core: &mut Core| self.turn(core, timeout, &mut wakes);
-        if !(self.has_sources() && sleep_with(&self.0.lease, parker, poll)) {
-            match timeout {
-                None => parker.park(),
-                Some(timeout) => parker.park_timeout(timeout),
+    /// There are none if it has slept in its parker.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Option<Wakes> {
+        if self.has_sources() {
+            let mut wakes = Wakes::default();
+            let poll = |core: &mut Core| self.turn(core, timeout, &mut wakes);
+            if sleep_with(&self.0.lease, parker, poll) {
+                return Some(wakes);
             }
         }
-        wakes
+        match timeout {
+            None => parker.park(),
+            Some(timeout) => parker.park_timeout(timeout),
+        }
+        None
     }
 
     /// Takes what events there are, without waiting, unless another thread is at it.
-    pub(crate) fn look(&self) -> Wakes {
-        let mut wakes = Wakes::default();
-        if self.has_sources()
-            && !self.0.lease.seems_taken()
-            && let Some(mut leased) = self.0.lease.take()
-        {
-            leased.with(|core| self.turn(core, Some(Duration::ZERO), &mut wakes));
+    #[inline]
+    pub(crate) fn look(&self) -> Option<Wakes> {
+        if self.has_sources() { self.look_closely() } else { None }
+    }
+
+    fn look_closely(&self) -> Option<Wakes> {
+        if self.0.lease.seems_taken() {
+            return None;
         }
-        wakes
+        let mut leased = self.0.lease.take()?;
+        let mut wakes = Wakes::default();
+        leased.with(|core| self.turn(core, Some(Duration::ZERO), &mut wakes));
+        Some(wakes)
     }
 
     /// Whether there are sources, nobody has the lease, and nobody has looked since `seen`, which

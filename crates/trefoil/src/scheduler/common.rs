@@ -130,26 +130,30 @@ impl Common {
     }
 
     /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
-    /// it are for the caller to wake, when it counts as awake.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Wakes {
+    /// it, if any, are for the caller to wake, when it counts as awake.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Option<Wakes> {
         match (&self.reactor, timeout) {
             (Some(reactor), _) => return reactor.park(parker, timeout),
             (None, None) => parker.park(),
             (None, Some(timeout)) => parker.park_timeout(timeout),
         }
-        Wakes::default()
+        None
     }
 
     /// Looks for events without waiting.
     #[inline]
-    pub(crate) fn look_at_events(&self) -> Wakes {
-        self.reactor.as_ref().map(Reactor::look).unwrap_or_default()
+    pub(crate) fn look_at_events(&self) -> Option<Wakes> {
+        self.reactor.as_ref().and_then(Reactor::look)
     }
 
+    /// Without sources, nobody polls, and a fork does its parent no harm: only `register` asks then.
+    ///
     /// # Panics
-    /// If this process is a fork of the one that has made the runtime, whose reactor it shares.
+    /// If there are sources, and this process is a fork of the one that has made the runtime, whose
+    /// events it would take.
     pub(crate) fn check_process(&self) {
         if let Some(reactor) = &self.reactor
+            && reactor.has_sources()
             && let Err(error) = reactor.check_process()
         {
             panic!("{error}");

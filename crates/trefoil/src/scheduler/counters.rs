@@ -1,9 +1,10 @@
 //! The counters of schedulers. One thread writes each of them, and all may read them.
 
 use super::histogram::TaskTimes;
+use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicU64, Relaxed};
-use crate::primitives::thread::{ThreadId, own_id};
+use crate::primitives::thread::ThreadId;
 use std::cell::Cell;
 
 /// A number that one thread writes and all may read.
@@ -70,7 +71,7 @@ pub(crate) struct WorkerCounters {
 impl WorkerCounters {
     /// The calling thread is the worker from now on.
     pub(crate) fn note_thread(&self) {
-        *self.thread.lock() = Some(own_id());
+        *self.thread.lock() = Some(context::thread_id());
     }
 
     /// The worker goes to sleep, or ends. `before` is what it polled up to the last call of this.

@@ -7,6 +7,7 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
+use crate::primitives::thread::ThreadId;
 use crate::queue::{Fifo, Inbox};
 use crate::reactor::Wakes;
 use crate::scheduler::Handle;
@@ -57,6 +58,8 @@ pub(crate) struct Driver {
     tick: Cell<u32>,
     /// Polls of tasks and of the future in `block_on` since events were last looked for.
     polls_since_look: Cell<u32>,
+    /// The thread that drives, or was the last to: the parker is that thread's.
+    thread: Cell<Option<ThreadId>>,
     /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
     /// The number of polls before the last sleep.
@@ -83,6 +86,7 @@ impl Shared {
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
                 polls_since_look: Cell::new(0),
+                thread: Cell::new(None),
                 awake_since: Cell::new(Instant::now()),
                 polls_before: Cell::new(0),
             };
@@ -179,7 +183,12 @@ impl Shared {
 
     fn take_driver(&self) -> Option<Box<Driver>> {
         let driver = self.slot.lock().driver.take()?;
-        self.parker.adopt();
+        let this = Some(context::thread_id());
+        // Mostly, the same thread drives again.
+        if driver.thread.replace(this) != this {
+            self.parker.adopt();
+            driver.counters.note_thread();
+        }
         Some(driver)
     }
 
@@ -250,7 +259,6 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
-            driver.counters.note_thread();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
@@ -404,7 +412,7 @@ impl Driver {
 
     /// Runs tasks for a while. False if there are no more.
     fn run_some(&self, shared: &Shared) -> bool {
-        let mut polls = 0;
+        let (mut polls, mut woken) = (0, 0);
         let any_left = loop {
             if polls == shared.knobs.event_interval {
                 break true;
@@ -424,12 +432,13 @@ impl Driver {
             match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
-                    self.counters.woken.add(1);
+                    woken += 1;
                     self.queue.borrow_mut().push_back(task);
                 }
             }
         };
         shared.counters.polls.add(u64::from(polls));
+        shared.counters.woken.add(woken);
         self.polls_since_look.set(self.polls_since_look.get() + polls);
         any_left
     }
@@ -452,7 +461,9 @@ impl Driver {
     fn look_in_turn(&self, shared: &Shared) {
         if self.polls_since_look.get() >= shared.knobs.event_interval {
             self.polls_since_look.set(0);
-            shared.common.look_at_events().wake();
+            if let Some(wakes) = shared.common.look_at_events() {
+                wakes.wake();
+            }
         }
     }
 
@@ -482,7 +493,7 @@ impl Driver {
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
-        let mut wakes = Wakes::default();
+        let mut wakes = None;
         if is_idle && !main.is_woken() {
             shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
@@ -492,14 +503,16 @@ impl Driver {
             shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
-        wakes.wake();
+        if let Some(wakes) = wakes {
+            wakes.wake();
+        }
     }
 
     fn count_busy(&self) {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared) -> Wakes {
+    fn park(&self, shared: &Shared) -> Option<Wakes> {
         self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
@@ -507,7 +520,7 @@ impl Driver {
             Some(timeout) if can_jump => {
                 // Tasks that other threads have sent, and events, come before the next timer.
                 let wakes = shared.common.park(&shared.parker, Some(Duration::ZERO));
-                if shared.inbox.is_empty() && wakes.is_empty() {
+                if shared.inbox.is_empty() && wakes.as_ref().is_none_or(Wakes::is_empty) {
                     shared.common.clock.jump(timeout);
                 }
                 wakes

@@ -403,7 +403,9 @@ impl Shared {
         if !reactor.is_unattended(seen) || self.have_reactor_attended() {
             return;
         }
-        reactor.look().wake();
+        if let Some(wakes) = reactor.look() {
+            wakes.wake();
+        }
         // A worker that was turned down meanwhile may have gone to sleep elsewhere.
         self.have_reactor_attended();
     }

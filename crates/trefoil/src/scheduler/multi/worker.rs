@@ -477,7 +477,7 @@ impl WorkerThread {
         } else if yielded || !state.turns.has_slot_for_itself() {
             self.push_quietly(state, task);
         } else {
-            let queued = self.schedule(task);
+            let queued = self.schedule_here(state, task);
             debug_assert!(queued.is_ok());
         }
     }

@@ -70,8 +70,10 @@ impl WorkerThread {
 
     /// Wakes what events were for. It is foreign code, and so not called before the worker counts
     /// as awake.
-    pub(super) fn wake_all(&self, state: &WorkerState, wakes: Wakes) {
-        if !wakes.is_empty() {
+    pub(super) fn wake_all(&self, state: &WorkerState, wakes: Option<Wakes>) {
+        if let Some(wakes) = wakes
+            && !wakes.is_empty()
+        {
             self.end_search();
             state.batch.set(true);
             wakes.wake();
@@ -87,7 +89,7 @@ impl WorkerThread {
         }
     }
 
-    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) -> Wakes {
+    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) -> Option<Wakes> {
         let Remote { counters, parker, .. } = self.remote(state);
         counters.count_noop(&state.polls_before);
         counters.parks.add(1);

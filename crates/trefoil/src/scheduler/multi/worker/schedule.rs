@@ -6,17 +6,28 @@ impl WorkerThread {
     /// Queues a task that this thread has woken.
     #[inline]
     pub(in crate::scheduler::multi) fn wake(&self, task: Runnable) -> Result<(), Runnable> {
-        match self.state() {
-            Some(state) => state.counters.woken.add(1),
-            None => self.shared.common.woken_elsewhere.add_shared(1),
-        }
-        self.schedule(task)
+        let Some(state) = self.state_after_fork() else {
+            self.shared.common.woken_elsewhere.add_shared(1);
+            return self.shared.inject(task);
+        };
+        state.counters.woken.add(1);
+        self.schedule_here(state, task)
     }
 
-    /// Queues a task that this thread has woken or spawned.
+    /// Queues a task that this thread has spawned.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
         let Some(state) = self.state_after_fork() else { return self.shared.inject(task) };
+        self.schedule_here(state, task)
+    }
+
+    /// Queues a task that this worker has woken or spawned.
+    #[inline(always)]
+    pub(super) fn schedule_here(
+        &self,
+        state: &WorkerState,
+        task: Runnable,
+    ) -> Result<(), Runnable> {
         if let Some(worker) = task.pinned_to() {
             if worker != state.index {
                 return self.shared.send(worker, task);

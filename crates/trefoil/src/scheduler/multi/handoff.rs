@@ -10,9 +10,11 @@
 //! |---|---|---|
 //! | while it forks | a busy worker | the monitor, if something waits for the worker for a period |
 //! | while it blocks | a sleeping worker | whoever has work for a sleeper, at once |
+//! | while it polls the future of its `block_on` | a busy worker | as from a fork |
 //!
 //! A worker that forks computes, so one more thread would be one too many. A worker that blocks
-//! leaves its CPU to other threads.
+//! leaves its CPU to other threads. The last row is about threads that stand in for a worker
+//! (`worker/stand_in.rs`).
 
 use super::worker::WorkerState;
 use crate::primitives::UnsafeCell;
@@ -47,12 +49,25 @@ const AVAILABLE: u64 = 1;
 const HAS_PINNED: u64 = 2;
 /// The thread that offers the state blocks.
 const BLOCKS: u64 = 4;
-const NUMBER: u64 = 8;
+/// The thread polls the future of its `block_on`.
+const IN_ROOT: u64 = 8;
+const NUMBER: u64 = 16;
 
 // SAFETY: whoever takes the pointer out owns the state, and a state is `Send`.
 unsafe impl Send for Handoff {}
 // SAFETY: the right to the cell passes from one thread to the other with `AVAILABLE`.
 unsafe impl Sync for Handoff {}
+
+/// Why a state is on offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The thread forks.
+    Forks,
+    /// It blocks.
+    Blocks,
+    /// It polls the future of its `block_on`.
+    InRoot,
+}
 
 /// One offer, which is needed to take the state out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +81,11 @@ impl Offer {
     /// Whether the thread blocks, and does not compute.
     pub(super) fn blocks(self) -> bool {
         self.0 & BLOCKS != 0
+    }
+
+    /// Whether the thread polls the future of its `block_on`.
+    pub(super) fn is_in_root(self) -> bool {
+        self.0 & IN_ROOT != 0
     }
 }
 
@@ -87,7 +107,7 @@ impl Handoff {
         &self,
         state: *mut WorkerState,
         has_pinned: bool,
-        blocks: bool,
+        kind: Kind,
     ) -> Offer {
         self.state.with_mut(|cell| {
             // SAFETY: the caller owns the state, so the slot is empty, and nobody else accesses the
@@ -99,7 +119,11 @@ impl Handoff {
         let word = number
             | AVAILABLE
             | if has_pinned { HAS_PINNED } else { 0 }
-            | if blocks { BLOCKS } else { 0 };
+            | match kind {
+                Kind::Forks => 0,
+                Kind::Blocks => BLOCKS,
+                Kind::InRoot => IN_ROOT,
+            };
         // Release: pairs with `take`. Acquire: for the fence.
         self.word.swap(word, AcqRel);
         fence_after_rmw();
@@ -183,7 +207,7 @@ mod loom_tests {
                 is_used.store(false, Relaxed);
             };
             // SAFETY: the state is new, and this is its only owner.
-            let first = unsafe { handoff.offer(state, false, true) };
+            let first = unsafe { handoff.offer(state, false, Kind::Blocks) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
                 loom::thread::spawn(move || {
@@ -191,7 +215,7 @@ mod loom_tests {
                     let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
                     // SAFETY: the state was just taken, and this is its only owner.
-                    let second = unsafe { handoff.offer(state, false, false) };
+                    let second = unsafe { handoff.offer(state, false, Kind::Forks) };
                     assert_ne!(first, second);
                     let state = handoff.take(second).expect("nobody else knows this offer");
                     use_it(&is_used);
@@ -228,7 +252,7 @@ mod loom_tests {
             };
             // As in `begin_blocking`.
             // SAFETY: a state that does not exist has no other owner.
-            let offer = unsafe { handoff.offer(ptr::null_mut(), false, true) };
+            let offer = unsafe { handoff.offer(ptr::null_mut(), false, Kind::Blocks) };
             let is_ours = inbox.load(Relaxed) && handoff.take(offer).is_some();
             let is_theirs = sender.join().unwrap();
             assert!(is_ours != is_theirs, "{is_ours} {is_theirs}");
@@ -286,7 +310,7 @@ mod loom_tests {
             let mut offer = None;
             let asleep = model.idle.sleep(0, false, || {
                 // SAFETY: a state that does not exist has no other owner.
-                offer = Some(unsafe { model.handoff.offer(ptr::null_mut(), false, true) });
+                offer = Some(unsafe { model.handoff.offer(ptr::null_mut(), false, Kind::Blocks) });
             });
             let mut is_owner = false;
             if asleep == Asleep::LookAgain {

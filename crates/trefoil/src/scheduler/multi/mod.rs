@@ -3,11 +3,12 @@
 mod deferred;
 mod handoff;
 mod lifo;
+mod loan;
 mod monitor;
 mod shutdown;
 mod worker;
 
-pub(crate) use worker::{Begun, WorkerThread, work_here};
+pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;
 use super::blocking::Body;
@@ -25,8 +26,9 @@ use crate::scheduler::Handle;
 use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
-use handoff::{Handoff, Offer};
+use handoff::{Handoff, Kind, Offer};
 use lifo::LifoSlot;
+use loan::Loan;
 use monitor::Monitor;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -77,6 +79,8 @@ struct Remote {
     deferred: Deferred,
     /// The worker state, while the worker forks or blocks.
     handoff: Handoff,
+    /// The worker state, while the worker sleeps, in a runtime that serves tasks in `block_on`.
+    loan: Loan<Box<WorkerState>>,
     /// The worker counts as asleep although it is not parked: its thread blocks. Which
     /// time that is (`WorkerState::blocked`), or 0. Set before its state is on offer,
     /// cleared by whoever counts it as awake.
@@ -111,6 +115,7 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
+                    loan: Loan::new(),
                     counts_asleep: AtomicU64::new(0),
                     counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
@@ -177,8 +182,17 @@ impl Shared {
         self.remotes[worker].ring.len()
     }
 
+    /// The queue for timers of a thread that fires none.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
-        &self.remotes[0].timers
+        let root = context::with(|context| {
+            context.worker().filter(|worker| worker.is_of(self)).and_then(WorkerThread::root_place)
+        });
+        &self.remotes[root.unwrap_or(0) as usize].timers
+    }
+
+    /// Whether the calling thread, which is in `block_on`, may serve tasks.
+    pub(crate) fn may_stand_in(&self) -> bool {
+        self.knobs.serves_in_block_on && context::is_free()
     }
 
     /// Queues a new task. If the runtime has shut down, cancels it.
@@ -292,6 +306,11 @@ impl Shared {
 
     /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
     fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
+        let loan = &self.remotes[worker as usize].loan;
+        if self.knobs.serves_in_block_on && loan.has_owner() {
+            // The worker's own thread sleeps beside the one that has the state.
+            return take().map(|state| loan.hand(state)).is_some();
+        }
         // The caller has work for this scheduler, or is one of its threads, and so
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };

@@ -11,6 +11,7 @@
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
+//! | the same, if a thread polls the future of its `block_on` in the worker's place | the same |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
 //!
@@ -29,7 +30,8 @@
 //! has slept until then, or that looks at its timers, which it does every few polls. So a runtime
 //! that is over sooner has no thread more than its workers. The monitor sleeps when all workers
 //! have slept for `QUIET_LOOKS` looks. With one worker, no other could serve what waits; the
-//! monitor then exists only if that worker blocks in place.
+//! monitor then exists only if that worker blocks in place, or if a thread in `block_on` serves in
+//! its place.
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
@@ -107,6 +109,15 @@ impl Monitor {
         if shared.workers() > 1 && !self.is_early(shared) {
             // There was a fence when this worker came out of its sleep
             // (`worker_woke`), and it has not slept since.
+            self.ensure(shared);
+        }
+    }
+
+    /// For a thread that polls the future of its `block_on` in a worker's place. With one worker,
+    /// too: as long as that poll takes, there is nobody else.
+    pub(super) fn ensure_for_root(&self, shared: &Arc<Shared>) {
+        if !self.is_early(shared) {
+            // There was a fence in `Handoff::offer`.
             self.ensure(shared);
         }
     }
@@ -319,6 +330,8 @@ impl Shared {
         }
         // Another worker serves what all workers see, if one is free.
         let is_seen = !remote.ring.is_empty() || !self.injector.is_empty();
+        // With one worker, nobody empties the slot.
+        let is_seen = is_seen || offer.is_in_root() && !remote.lifo.is_empty();
         !is_served && self.is_all_busy() && is_seen
     }
 
@@ -330,6 +343,12 @@ impl Shared {
     /// still on offer and one more thread is allowed.
     pub(super) fn retake_from_fork(&self, worker: u32, offer: Offer) {
         let remote = &self.remotes[worker as usize];
+        if offer.is_in_root() {
+            // That thread is not the scheduler's, and computes beside the workers from here on, as
+            // any thread in `block_on`.
+            self.replace(worker, offer);
+            return;
+        }
         let retaken = &self.monitor.retaken;
         // Relaxed: bounds on threads, which order nothing.
         let more = |retaken: usize| (retaken < self.workers()).then(|| retaken + 1);
@@ -430,6 +449,7 @@ mod loom_tests {
     use super::*;
     use crate::primitives::Mutex;
     use crate::primitives::atomic::AtomicBool;
+    use crate::scheduler::multi::Kind;
     use std::ptr;
 
     /// The store-buffering pattern of `ensure` and `rest`: `make` makes something visible with a
@@ -465,7 +485,7 @@ mod loom_tests {
     fn loom_an_offer_is_not_slept_through() {
         let offer = |handoff: &Handoff| {
             // SAFETY: a state that does not exist has no other owner.
-            let _ = unsafe { handoff.offer(ptr::null_mut(), false, false) };
+            let _ = unsafe { handoff.offer(ptr::null_mut(), false, Kind::Forks) };
         };
         one_sees_the_other(offer, |handoff| handoff.available().is_some());
     }

@@ -55,13 +55,14 @@ impl WorkerThread {
     }
 
     /// Whether anything is queued at this worker.
-    fn has_own_work(&self, state: &WorkerState) -> bool {
+    pub(super) fn has_own_work(&self, state: &WorkerState) -> bool {
         let remote = self.remote(state);
         !remote.ring.is_empty()
             || !remote.lifo.is_empty()
             || !remote.deferred.is_empty()
             || !remote.inbox.is_empty()
             || state.has_pinned()
+            || self.has_woken_root()
     }
 
     fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) {

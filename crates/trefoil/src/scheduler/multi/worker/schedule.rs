@@ -6,7 +6,9 @@ impl WorkerThread {
     /// Queues a task that this thread has woken or spawned.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
-        let Some(state) = self.state_after_fork() else { return self.shared.inject(task) };
+        let Some(state) = self.state_after_fork() else {
+            return self.schedule_without_state(task);
+        };
         if let Some(worker) = task.pinned_to() {
             if worker != state.index {
                 return self.shared.send(worker, task);

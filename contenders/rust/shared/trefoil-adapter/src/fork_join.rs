@@ -10,9 +10,6 @@ use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 
 use crate::{MultiThread, Scheduler, Trefoil, start};
 
-/// What `--set` accepts beside the parameters, in the rows that fork.
-pub const KNOBS: &[(&str, &str)] = &[("async", "on"), ("caller", "works")];
-
 /// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the
 /// rows twice, and two copies of the same loop differ by where they lie.
 static SERVES_TASKS: OnceLock<bool> = OnceLock::new();
@@ -68,7 +65,7 @@ impl ForkJoin for Trefoil<MultiThread> {
     }
 }
 
-/// The rows of [`fork_join_workloads`], each of which reads the [`KNOBS`].
+/// The rows of [`fork_join_workloads`], each of which reads its [`KNOBS`](crate::KNOBS).
 pub fn rows_that_fork() -> impl Iterator<Item = (&'static str, Prepare)> {
     fork_join_workloads::rows::<Trefoil<MultiThread>>()
         .into_iter()

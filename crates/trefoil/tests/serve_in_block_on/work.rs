@@ -147,6 +147,27 @@ fn what_a_root_wakes_runs_although_the_root_does_not_come_out_of_its_poll() {
     });
 }
 
+/// For each task, the root has the worker's state for a moment. It does not have it whenever the
+/// monitor looks.
+#[test]
+fn a_root_that_spawns_without_end_in_one_poll_is_left_behind() {
+    each(async |handle| {
+        for pinned in [false, true] {
+            stand_in().await;
+            let (happens, start) = (Event::default(), Instant::now());
+            while !happens.has_happened() {
+                assert!(start.elapsed() < WATCHDOG, "the worker does not get its state");
+                let its = happens.clone();
+                let task = async move { its.happens() };
+                drop(if pinned { spawn_pinned(0, task) } else { spawn(task) });
+                if handle.metrics().spawned_tasks_count() % 64 == 0 {
+                    thread::yield_now();
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_root_that_blocks_in_place_gives_its_place_away_at_once() {
     each(async |handle| {

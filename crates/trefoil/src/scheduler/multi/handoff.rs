@@ -41,6 +41,11 @@ pub(super) struct Handoff {
     /// A thread from outside forks in the place of the state's worker, which sleeps: see
     /// `worker/guest.rs`. It counts as one of the `forkers`, too.
     has_guest: AtomicBool,
+    /// Odd while a thread that stands in for the state's worker polls the future of its `block_on`.
+    /// Each such poll has another number. Written by whoever has the state.
+    root_poll: AtomicU64,
+    /// The number of the last of these polls that the monitor wants to go on without the state.
+    wanted_of: AtomicU64,
 }
 
 /// The state can be taken.
@@ -96,7 +101,40 @@ impl Handoff {
             state: UnsafeCell::new(ptr::null_mut()),
             forkers: AtomicU32::new(0),
             has_guest: AtomicBool::new(false),
+            root_poll: AtomicU64::new(0),
+            wanted_of: AtomicU64::new(0),
         }
+    }
+
+    /// A poll of a root begins, on the thread that has the state.
+    pub(super) fn begin_root_poll(&self) {
+        // Relaxed: policy, which orders nothing. Whoever has the state is the only writer.
+        self.root_poll.store(self.root_poll.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// It has ended, or goes on without the state, which the caller has. There may have been none.
+    pub(super) fn end_root_poll(&self) {
+        // Relaxed: as above.
+        self.root_poll.store(self.root_poll.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+
+    /// The number of the poll of a root that goes on.
+    pub(super) fn root_poll(&self) -> Option<u64> {
+        // Relaxed: as above.
+        Some(self.root_poll.load(Relaxed)).filter(|poll| !poll.is_multiple_of(2))
+    }
+
+    /// That poll is to go on without the state. Its thread offers the state, and now and then takes
+    /// it back for a moment: if the state was not there just now, the thread hands it over.
+    pub(super) fn want_from_root(&self, poll: u64) {
+        // Relaxed: as above.
+        self.wanted_of.store(poll, Relaxed);
+    }
+
+    /// Whether the poll that goes on is to do so without the state.
+    pub(super) fn is_wanted_from_root(&self) -> bool {
+        // Relaxed: as above.
+        self.root_poll() == Some(self.wanted_of.load(Relaxed))
     }
 
     /// Offers a state. This is a full fence.

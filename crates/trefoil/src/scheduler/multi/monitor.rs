@@ -227,6 +227,7 @@ impl Monitor {
 struct Seen {
     polls: u64,
     offer: Option<Offer>,
+    root_poll: Option<u64>,
     has_guest: bool,
 }
 
@@ -253,6 +254,7 @@ fn monitor(shared: &Arc<Shared>) {
         }
         for (worker, seen) in seen.iter_mut().enumerate() {
             shared.look_at_offer(worker as u32, seen, is_served);
+            shared.look_at_root(worker as u32, seen, is_served);
             shared.look_at_poll(worker, seen);
             timeout = timeout.min(shared.look_at_timers(worker));
         }
@@ -314,24 +316,43 @@ impl Shared {
     fn look_at_offer(&self, worker: u32, seen: &mut Seen, is_served: bool) {
         let remote = &self.remotes[worker as usize];
         // A worker that blocks is replaced by whoever needs it.
-        let offer = remote.handoff.available().filter(|offer| !offer.blocks());
+        let forks = |offer: &Offer| !offer.blocks() && !offer.is_in_root();
+        let offer = remote.handoff.available().filter(forks);
         let before = std::mem::replace(&mut seen.offer, offer);
         if let Some(offer) = offer.filter(|_| before == offer)
-            && self.is_needed(remote, offer, is_served)
+            && self.is_needed(remote, offer.has_pinned(), is_served)
         {
             self.retake_from_fork(worker, offer);
         }
     }
 
+    /// The same if a thread polls the future of its `block_on` in the worker's place. It takes the
+    /// state back for a moment each time that it wakes or spawns something; so it is not by the
+    /// offer that a long poll is known.
+    fn look_at_root(&self, worker: u32, seen: &mut Seen, is_served: bool) {
+        let remote = &self.remotes[worker as usize];
+        let poll = remote.handoff.root_poll();
+        let before = std::mem::replace(&mut seen.root_poll, poll);
+        let Some(poll) = poll.filter(|_| before == poll) else { return };
+        let offer = remote.handoff.available().filter(|offer| offer.is_in_root());
+        let has_pinned = offer.is_some_and(Offer::has_pinned);
+        // With one worker, nobody else empties the slot.
+        let is_slot_full = self.workers() == 1 && !remote.lifo.is_empty();
+        if is_slot_full || self.is_needed(remote, has_pinned, is_served) {
+            remote.handoff.want_from_root(poll);
+            if let Some(offer) = offer {
+                self.replace(worker, offer);
+            }
+        }
+    }
+
     /// Whether something waits that only the worker of the state on offer will serve.
-    fn is_needed(&self, remote: &Remote, offer: Offer, is_served: bool) -> bool {
-        if offer.has_pinned() || !remote.inbox.is_empty() {
+    fn is_needed(&self, remote: &Remote, has_pinned: bool, is_served: bool) -> bool {
+        if has_pinned || !remote.inbox.is_empty() {
             return true;
         }
         // Another worker serves what all workers see, if one is free.
         let is_seen = !remote.ring.is_empty() || !self.injector.is_empty();
-        // With one worker, nobody empties the slot.
-        let is_seen = is_seen || offer.is_in_root() && !remote.lifo.is_empty();
         !is_served && self.is_all_busy() && is_seen
     }
 

@@ -78,6 +78,8 @@ impl WorkerThread {
             // As a thread that takes an offer: it may have been made to block.
             Back::Handed => {
                 state.forked.set(false);
+                // If it was handed over by a root's poll, that goes on elsewhere.
+                remote.handoff.end_root_poll();
                 self.wake_up();
             }
         }

@@ -239,6 +239,7 @@ impl StandIn<'_> {
         }
         worker.notify_pending(state);
         worker.in_root.set(true);
+        self.remote().handoff.begin_root_poll();
         worker.offer_in_root();
         let has_ended = context::enter_root(self.frame, poll);
         worker.in_root.set(false);
@@ -249,10 +250,15 @@ impl StandIn<'_> {
                 state.forked.set(false);
                 // A token that this thread has given itself, with a timer of the root's.
                 let remote = worker.remote(state);
+                remote.handoff.end_root_poll();
                 remote.parker.drop_token();
                 deferred.into_iter().for_each(|waker| remote.deferred.push(waker));
             }
-            _ => deferred.into_iter().for_each(task::wake_guarded),
+            Some(_) => {
+                self.remote().handoff.end_root_poll();
+                deferred.into_iter().for_each(task::wake_guarded);
+            }
+            None => deferred.into_iter().for_each(task::wake_guarded),
         }
         has_ended
     }
@@ -282,7 +288,7 @@ impl WorkerThread {
         let offer = unsafe { remote.handoff.offer(state, has_pinned, Kind::InRoot) };
         self.offered.set(Some((index, offer)));
         // Behind the fence in `offer`: as in `offer_to_fork`.
-        if self.shared.is_shut_down() {
+        if self.shared.is_shut_down() || remote.handoff.is_wanted_from_root() {
             self.shared.retake_from_fork(index, offer);
         }
         self.shared.monitor.ensure_for_root(&self.shared);

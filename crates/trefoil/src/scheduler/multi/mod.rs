@@ -43,6 +43,9 @@ pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
     remotes: Box<[CachePadded<Remote>]>,
+    /// The states of workers that sleep, in a runtime that serves tasks in `block_on`. (Not in the
+    /// remotes: they would be no power of two in size, for all runtimes.)
+    loans: Box<[Loan<Box<WorkerState>>]>,
     this: Weak<Self>,
     /// The deques, with the jobs that the workers have forked.
     deques: Deques,
@@ -79,8 +82,6 @@ struct Remote {
     deferred: Deferred,
     /// The worker state, while the worker forks or blocks.
     handoff: Handoff,
-    /// The worker state, while the worker sleeps, in a runtime that serves tasks in `block_on`.
-    loan: Loan<Box<WorkerState>>,
     /// The worker counts as asleep although it is not parked: its thread blocks. Which
     /// time that is (`WorkerState::blocked`), or 0. Set before its state is on offer,
     /// cleared by whoever counts it as awake.
@@ -115,7 +116,6 @@ impl Shared {
                     lifo: LifoSlot::new(workers == 1),
                     deferred: Deferred::default(),
                     handoff: Handoff::new(),
-                    loan: Loan::new(),
                     counts_asleep: AtomicU64::new(0),
                     counters: Arc::new(CachePadded(WorkerCounters::new(common.histograms.start()))),
                 })
@@ -125,6 +125,7 @@ impl Shared {
             common,
             knobs,
             remotes,
+            loans: (0..workers).map(|_| Loan::new()).collect(),
             this: Weak::clone(this),
             deques: Deques::new(workers),
             depot: Arc::default(),
@@ -306,7 +307,7 @@ impl Shared {
 
     /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
     fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
-        let loan = &self.remotes[worker as usize].loan;
+        let loan = &self.loans[worker as usize];
         if self.knobs.serves_in_block_on && loan.has_owner() {
             // The worker's own thread sleeps beside the one that has the state.
             return take().map(|state| loan.hand(state)).is_some();

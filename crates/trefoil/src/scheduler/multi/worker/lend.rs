@@ -60,14 +60,14 @@ impl WorkerThread {
         let timeout = self.own_timers(state).until_next().into_iter().chain(limit).min();
         self.falls_asleep(state);
         let Some(state) = self.take_state() else { return };
-        let remote = &shared.remotes[index as usize];
+        let loan = &shared.loans[index as usize];
         let place = shared.place(index);
-        if remote.loan.lend(place, searched, state) == Asleep::LookAgain {
+        if loan.lend(place, searched, state) == Asleep::LookAgain {
             shared.look_again(index);
         }
         // Some worker has to start the monitor when the runtime is old enough.
         let late = || shared.monitor.worker_woke(&self.shared);
-        let (state, back) = remote.loan.wait(place, timeout, late);
+        let (state, back) = loan.wait(place, timeout, late);
         self.state.set(Box::into_raw(state));
         let Some(state) = self.state() else { return };
         match back {
@@ -79,7 +79,7 @@ impl WorkerThread {
             Back::Handed => {
                 state.forked.set(false);
                 // If it was handed over by a root's poll, that goes on elsewhere.
-                remote.handoff.end_root_poll();
+                self.remote(state).handoff.end_root_poll();
                 self.wake_up();
             }
         }

@@ -28,7 +28,7 @@ use super::*;
 use crate::context::BlockOn;
 use crate::primitives::parker::{Parker, ParkerGuard};
 use crate::scheduler::block_on::Frame;
-use crate::scheduler::multi::loan::Place;
+use crate::scheduler::multi::loan::{Loan, Place};
 use crate::task::coop::{Budget, with_budget};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
@@ -117,7 +117,7 @@ impl Shared {
         if self.is_shut_down() {
             return None;
         }
-        self.idle.wake_any(|worker| self.remotes[worker as usize].loan.borrow())
+        self.idle.wake_any(|worker| self.loans[worker as usize].borrow())
     }
 }
 
@@ -330,14 +330,14 @@ impl WorkerThread {
         if is_busy {
             self.end_search();
             if let Some(state) = self.take_state() {
-                remote_of(shared, &state).loan.hand(state);
+                loan_of(shared, &state).hand(state);
             }
             return;
         }
         self.falls_asleep(state);
         let (index, searched) = (state.index, state.searching.replace(false));
         if let Some(state) = self.take_state()
-            && remote_of(shared, &state).loan.give_back(shared.place(index), searched, state)
+            && loan_of(shared, &state).give_back(shared.place(index), searched, state)
                 == Asleep::LookAgain
         {
             shared.look_again(index);
@@ -345,6 +345,6 @@ impl WorkerThread {
     }
 }
 
-fn remote_of<'a>(shared: &'a Shared, state: &WorkerState) -> &'a Remote {
-    &shared.remotes[state.index as usize]
+fn loan_of<'a>(shared: &'a Shared, state: &WorkerState) -> &'a Loan<Box<WorkerState>> {
+    &shared.loans[state.index as usize]
 }

@@ -96,6 +96,10 @@ fn check(root: &Path) -> bool {
             ],
         );
     }
+    // The other targets have all features, by those that tests ask for.
+    let bare = ["clippy", "--quiet", "--locked", "--package", "trefoil", "--lib"];
+    let strict = ["--no-default-features", "--", "--deny", "warnings"];
+    ok &= run(root, "cargo", &[&bare[..], &strict[..]].concat());
     ok &= tidy::run(root);
     ok &= results::check(root);
     ok &= rustdoc(root);
@@ -122,6 +126,8 @@ fn loom(root: &Path, name: &str) -> bool {
         "--package",
         "trefoil",
         "--lib",
+        "--features",
+        "net",
     ];
     eprintln!("+ RUSTFLAGS=--cfg=loom cargo {} {filter}", args.join(" "));
     let command = || {

@@ -28,6 +28,10 @@ const RESERVED: [&str; 1] = ["latest"];
 const NAME_BYTES_MAX: usize = 200;
 /// The longest name under which a contender races: its release and its knobs are part of it.
 const LABEL_BYTES_MAX: usize = 2_000;
+/// The longest title of a workload or name of a contender.
+const TITLE_BYTES_MAX: usize = 300;
+/// The longest text of any other kind: flags, notes, a fact of a machine, the end of an output.
+const TEXT_BYTES_MAX: usize = 20_000;
 /// The most that `--blocks`, `--blocks-max` and `--repeats-max` take.
 const BLOCKS_MAX: u32 = 10_000;
 /// Without `--blocks-max`, a race may take so many times its blocks.
@@ -81,6 +85,22 @@ fn label(place: &str, text: &str, most: usize) -> Checked {
     let plain = |c: char| !c.is_whitespace();
     check(text.chars().all(plain) && printable(text) == text, place, || {
         format!("\"{}\" has blanks or control characters", shown(text))
+    })
+}
+
+/// A text in which nothing is counted on, of which there is some.
+fn text(place: &str, text: &str, most: usize) -> Checked {
+    check(!text.trim().is_empty(), place, || "it is empty".to_owned())?;
+    check(text.len() <= most, place, || {
+        format!("it has {} bytes, and such a text has at most {most}", text.len())
+    })
+}
+
+/// As [`text`], where `null` says that nothing is known.
+fn known<'t>(place: &str, of: impl IntoIterator<Item = &'t String>) -> Checked {
+    of.into_iter().try_for_each(|known| {
+        text(place, known, TEXT_BYTES_MAX)?;
+        check(known != "-", place, || "\"-\": `null` is what could not be read".to_owned())
     })
 }
 
@@ -160,11 +180,13 @@ impl<'a> Audit<'a> {
             cells,
             blocks_max: blocks_max(self.header),
             raced: None,
+            salts: BTreeSet::new(),
         })
     }
 
     fn check_race(&self, race: &RaceRecord) -> Checked {
         label("workload", &race.workload, NAME_BYTES_MAX)?;
+        text("title", &race.title, TITLE_BYTES_MAX)?;
         range("threads", race.threads, (1, THREADS_MAX))?;
         label("answer", &race.answer, LABEL_BYTES_MAX)?;
         check(race.ops > 0, "ops", || "0: an iteration has one unit of work at least".to_owned())?;
@@ -371,6 +393,21 @@ fn check_header(header: &Header) -> Checked {
         check(!zero, field, || "0: `null` is what could not be read".to_owned())
             .map_err(|fault| fault.within("machine"))?;
     }
+    let facts = [
+        ("cpu_model", &machine.cpu_model),
+        ("governor", &machine.governor),
+        ("turbo", &machine.turbo),
+        ("kernel", &machine.kernel),
+        ("libc", &machine.libc),
+        ("os", &machine.os),
+        ("virtualisation", &machine.virtualisation),
+        ("cpu_quota", &machine.cpu_quota),
+        ("control_groups", &machine.control_groups),
+    ];
+    for (field, fact) in facts {
+        known(field, fact).map_err(|fault| fault.within("machine"))?;
+    }
+    known("caches", &machine.caches).map_err(|fault| fault.within("machine"))?;
     header.thinned.map_or(Ok(()), |most| range("thinned", most, (thin::MOST_MIN, u32::MAX)))
 }
 
@@ -398,7 +435,24 @@ fn check_forks(race: &RaceRecord, cell: &CellRecord) -> Checked {
 fn check_contender(contender: &ContenderRecord) -> Checked {
     label("id", &contender.id, LABEL_BYTES_MAX)?;
     label("base", &contender.base, NAME_BYTES_MAX)?;
-    check(!contender.name.is_empty(), "name", || "it is empty".to_owned())?;
+    text("name", &contender.name, TITLE_BYTES_MAX)?;
+    for (field, told) in [
+        ("version", &contender.version),
+        ("runtime", &contender.runtime),
+        ("toolchain", &contender.toolchain),
+        ("flags", &contender.flags),
+        ("notes", &contender.notes),
+        ("absent", &contender.absent),
+    ] {
+        told.iter().try_for_each(|told| text(field, told, TEXT_BYTES_MAX))?;
+    }
+    let is_hash = |text: &String| {
+        text.len() == 64
+            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    check(contender.program.as_ref().is_none_or(is_hash), "program", || {
+        "it is no SHA-256 in 64 small hexadecimal digits".to_owned()
+    })?;
     check(contender.absent.is_none() || contender.version.is_none(), "absent", || {
         "it was not there, and has a version all the same".to_owned()
     })
@@ -426,9 +480,21 @@ pub struct RaceAudit<'a> {
     blocks_max: u32,
     /// How many blocks a cell that is ok has raced.
     raced: Option<u32>,
+    /// Of all processes so far.
+    salts: BTreeSet<u64>,
 }
 
 impl<'a> RaceAudit<'a> {
+    /// Each process has a salt of its own, or it would know the answer of another one.
+    ///
+    /// # Errors
+    /// Another process of the race had this one.
+    pub fn salt(&mut self, salt: Option<u64>) -> Checked {
+        check(salt.is_none_or(|salt| self.salts.insert(salt)), "salt", || {
+            "another process of the race had the same".to_owned()
+        })
+    }
+
     /// Goes on with a cell, whose invocations follow one by one.
     pub fn cell(&self, cell: &'a CellRecord) -> CellAudit<'a> {
         CellAudit {
@@ -548,7 +614,7 @@ impl<'a> CellAudit<'a> {
                 "more samples did not count their work than there were".to_owned()
             })?;
         }
-        Ok(InvocationAudit::new(self.race, self.cell, invocation))
+        Ok(InvocationAudit::new(self.header, self.race, self.cell, invocation))
     }
 }
 

@@ -22,8 +22,9 @@ pub fn cores() -> u32 {
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// Reads the machine. `libc` comes from outside, since it takes a process to ask for it.
-pub fn inspect(libc: Option<String>) -> Machine {
+/// Reads the machine. `libc` and `control_groups` come from outside, since it takes processes to
+/// learn of them.
+pub fn inspect(libc: Option<String>, control_groups: Option<String>) -> Machine {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         cpuinfo.lines().find_map(|line| {
@@ -50,6 +51,7 @@ pub fn inspect(libc: Option<String>) -> Machine {
         os: os(),
         virtualisation: virtualisation(&cpuinfo),
         cpu_quota: cpu_quota(),
+        control_groups,
     };
     machine.fingerprint = fingerprint(&machine);
     machine
@@ -336,7 +338,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_fingerprint_and_cores() {
-        let machine = inspect(None);
+        let machine = inspect(None, None);
         assert_eq!(machine.fingerprint.len(), 12);
         assert!(machine.cores.unwrap() >= 1);
     }

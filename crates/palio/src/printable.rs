@@ -1,8 +1,8 @@
 //! Text of unknown origin, made safe to show. Pure.
 
 /// Text of unknown origin made safe to show: without the escape sequences that would colour a
-/// terminal or move its cursor, and without control characters or those that turn the direction of
-/// reading.
+/// terminal or move its cursor, and without control characters and invisible ones, which turn the
+/// direction of reading or make two different names look alike.
 #[must_use]
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,12 +21,23 @@ pub(crate) fn printable(text: &str) -> String {
             '\n' | '\t' => out.push(c),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => out.push('\n'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
+            c if c.is_control() || is_invisible(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Whether a character that is no control has no shape of its own: marks of direction, joiners,
+/// separators of lines, fillers, and tags.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -38,5 +49,9 @@ mod tests {
         assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\r\nnext\u{7}"), "red\nnext\u{fffd}");
         assert_eq!(printable("50%\r100%"), "50%\n100%");
         assert_eq!(printable("a\u{202e}b"), "a\u{fffd}b");
+        for invisible in ['\u{200b}', '\u{2028}', '\u{feff}', '\u{e0041}', '\u{ad}', '\u{200f}'] {
+            assert_eq!(printable(&format!("go{invisible}")), "go\u{fffd}", "{invisible:?}");
+        }
+        assert_eq!(printable("µs · 2⁶⁴ ≥ ü 中 é"), "µs · 2⁶⁴ ≥ ü 中 é");
     }
 }

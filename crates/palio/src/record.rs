@@ -77,6 +77,9 @@ pub struct Machine {
     pub virtualisation: Option<String>,
     /// CPU limit of the control group that the run was in, such as `200000/100000` or `none`.
     pub cpu_quota: Option<String>,
+    /// What control groups of their own were there for contenders, or why there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_groups: Option<String>,
 }
 
 /// What one invocation may take.

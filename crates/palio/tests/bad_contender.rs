@@ -419,6 +419,28 @@ fn a_contender_that_vanishes_between_two_blocks() {
 }
 
 #[test]
+fn what_a_build_or_a_contender_says_cannot_drive_a_terminal() {
+    // In octal, for any shell's printf: a colour, a bell, a turned direction, a space of no width.
+    let evil = r"a\033[31mb\007\342\200\256c\342\200\213d";
+    let script = format!("printf '{evil}' >&2; exit 4");
+    let built = format!("[build]\ncommands = [[\"sh\", \"-c\", '''{script}''']]\n");
+    let project = Project::good_and(Fake::new("bad").toml(&built));
+    let raced = Project::good_and(Fake::new("bad").fault("says-evil").fault("exit-7"));
+    for project in [project, raced] {
+        let finished = project.race().set("--reference", "good").run().exits(0);
+        let stored = project.stored().to_string();
+        let terminal = project.palio(&["report"]).run().exits(0).stdout;
+        for text in [&finished.stderr, &finished.stdout, &stored, &terminal] {
+            // As they are, or as JSON escapes them.
+            for c in ["\u{1b}", "\\u001b", "\u{7}", "\\u0007", "\u{202e}", "\u{200b}"] {
+                assert!(!text.contains(c), "{c:?} in {text}");
+            }
+        }
+        assert_has(&terminal, &["ab\u{fffd}\u{fffd}c\u{fffd}d"]);
+    }
+}
+
+#[test]
 fn a_build_that_fails_shows_its_end() {
     let bad = Fake::new("bad")
         .toml("[build]\ncommands = [[\"sh\", \"-c\", \"echo no such header >&2; exit 4\"]]\n");

@@ -4,37 +4,45 @@
 
 mod support;
 
+use std::fs;
+use std::path::PathBuf;
+
 use nix::sys::signal::Signal;
 use support::{Fake, Project, assert_has, entry};
 
-/// Kills Palio when the contender `bad` comes to the meeting, and checks that what came there ends,
-/// and that the run goes on without a loss.
+/// With control groups, and without them: wardens are enough.
+const GROUPS: [&str; 2] = ["", "none"];
+
+/// Kills Palio when a contender comes to the meeting whose faults `faulty` gives it, and checks
+/// that what came there ends.
 #[track_caller]
-fn kill_palio(bad: Fake) {
-    let project = Project::good_and(bad);
-    let meeting = project.meeting("bad");
-    let palio = project.race().start();
-    let guest = meeting.guest();
-    palio.signal(Signal::SIGKILL);
-    palio.finish().dies_of(Signal::SIGKILL);
-    guest.must_end();
+fn kill_palio(faulty: impl Fn(Fake) -> Fake) {
+    for groups in GROUPS {
+        let project = Project::good_and(faulty(Fake::new("bad")));
+        let meeting = project.meeting("bad");
+        let palio = project.race().env("PALIO_CONTROL_GROUPS", groups).start();
+        let guest = meeting.guest();
+        palio.signal(Signal::SIGKILL);
+        palio.finish().dies_of(Signal::SIGKILL);
+        guest.must_end();
+    }
 }
 
 #[test]
 fn a_contender_ends_with_palio() {
-    kill_palio(Fake::new("bad").fault("meet"));
-    kill_palio(Fake::new("bad").fault("meet:3").from(2));
+    kill_palio(|bad| bad.fault("meet"));
+    kill_palio(|bad| bad.fault("meet:3").from(2));
 }
 
 #[test]
 fn a_contender_that_describes_itself_ends_with_palio() {
-    kill_palio(Fake::new("bad").fault("describe-hang"));
+    kill_palio(|bad| bad.fault("describe-hang"));
 }
 
 #[test]
 fn what_a_contender_has_started_ends_with_palio() {
     for kind in ["grandchild", "grandchild:escaped", "grandchild:daemon"] {
-        kill_palio(Fake::new("bad").fault(kind));
+        kill_palio(|bad| bad.fault(kind));
     }
 }
 
@@ -69,7 +77,8 @@ fn daemons_end_with_their_contender_and_are_told() {
         let bad = entry(&report, "bad");
         assert_eq!(bad["outcome"], "ok");
         assert_has(&bad["doubts"].to_string(), &["left 1 process behind", "killed"]);
-        assert_eq!(entry(&report, "good")["doubts"].as_array().unwrap().len(), 0);
+        let others = entry(&report, "good")["doubts"].to_string();
+        assert!(!others.contains("behind"), "{others}");
     }
 }
 
@@ -95,4 +104,122 @@ fn a_contender_that_kills_what_watches_it_ends_all_the_same() {
     let bad = entry(&report, "bad");
     assert_eq!(bad["outcome"], "crashed");
     assert_has(bad["detail"].as_str().unwrap(), &["signal 9"]);
+}
+
+/// What `doctor` says of control groups; `None` where there are none, so that there is nothing to
+/// test. `PALIO_REQUIRE_CONTROL_GROUPS` says that there must be some.
+fn groups(project: &Project) -> Option<String> {
+    let doctor = project.palio(&["doctor", "--json"]).run().exits(0).json();
+    let said = doctor["machine"]["control_groups"].as_str().unwrap().to_owned();
+    if said.starts_with("none: ") {
+        let required = std::env::var_os("PALIO_REQUIRE_CONTROL_GROUPS").is_some();
+        assert!(!required, "{said}");
+        eprintln!("skipped, there are no control groups here: {said}");
+        return None;
+    }
+    Some(said)
+}
+
+/// The groups of commands that are there now and whose Palio was `id`, as any hierarchy has them.
+fn groups_of(id: u32) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let name = entry.file_name().into_string().unwrap();
+            if name.starts_with(&format!("palio-command-{id}-")) {
+                found.push(entry.path());
+            }
+            folders.push(entry.path());
+        }
+    }
+    found
+}
+
+#[test]
+fn what_has_lost_its_warden_and_its_palio_ends_when_the_next_one_starts() {
+    let project = Project::good_and(Fake::new("bad").fault("kill-all").from(2));
+    if groups(&project).is_none() {
+        return;
+    }
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let first = palio.id();
+    let guest = meeting.guest();
+    palio.finish().dies_of(Signal::SIGKILL);
+    // Of any project: that of another test may have started by now.
+    project.palio(&["doctor"]).run().exits(0);
+    guest.must_end();
+    assert!(groups_of(first).is_empty());
+}
+
+#[test]
+fn a_run_leaves_no_control_group_behind() {
+    let project = Project::good_and(Fake::new("bad").fault("meet"));
+    if groups(&project).is_none() {
+        return;
+    }
+    let meeting = project.meeting("bad");
+    let palio = project.race().start();
+    let id = palio.id();
+    let guest = meeting.guest();
+    assert!(!groups_of(id).is_empty(), "the contender has no group");
+    drop(guest);
+    palio.finish().exits(0);
+    assert!(groups_of(id).is_empty());
+}
+
+/// The largest of a number of the resources of `bad`, in all that is stored of it.
+fn most(project: &Project, of: impl Fn(&serde_json::Value) -> u64) -> u64 {
+    let stored = project.stored();
+    let bad = support::cells(&stored).into_iter().filter(|cell| cell["contender"] == "bad");
+    let invocations = bad.flat_map(|cell| cell["invocations"].as_array().unwrap());
+    invocations.map(|invocation| of(&invocation["resources"])).max().unwrap()
+}
+
+#[test]
+fn cpu_time_that_nobody_waited_for_counts() {
+    let project = Project::good_and(Fake::new("bad").fault("unwaited").from(2));
+    if !groups(&project).is_some_and(|said| said.contains("CPU time")) {
+        return;
+    }
+    project.race().set("--reference", "good").run().exits(0);
+    let cpu_us = most(&project, |taken| {
+        taken["user_us"].as_u64().unwrap() + taken["sys_us"].as_u64().unwrap()
+    });
+    assert!(cpu_us >= 200_000, "{cpu_us}");
+}
+
+#[test]
+fn memory_that_was_there_for_a_moment_counts() {
+    let project = Project::good_and(Fake::new("bad").fault("spike").from(2));
+    if !groups(&project).is_some_and(|said| said.contains("memory")) {
+        return;
+    }
+    project.race().set("--reference", "good").run().exits(0);
+    let kib = most(&project, |taken| taken["max_rss_kib"].as_u64().unwrap());
+    // A look may have seen a part of it, and what is not much more than that is not believed.
+    assert!(kib >= 32 * 1024, "{kib}");
+}
+
+#[test]
+fn groups_that_are_turned_off_are_told_and_change_nothing_else() {
+    let project = Project::good_and(Fake::new("other"));
+    let race = || project.race().set("--reference", "good");
+    for (groups, is_off) in [("none", true), ("", false)] {
+        let report = race().env("PALIO_CONTROL_GROUPS", groups).run().exits(0).json();
+        let said = report["run"]["machine"]["control_groups"].as_str().unwrap();
+        assert!(said == "none: PALIO_CONTROL_GROUPS says so" || !is_off, "{said}");
+        assert_eq!(entry(&report, "other")["outcome"], "ok");
+        let doctor = project.palio(&["doctor"]).env("PALIO_CONTROL_GROUPS", groups);
+        let doctor = doctor.run().exits(0).stdout;
+        assert_has(&doctor, &["control groups"]);
+        for format in ["markdown", "html"] {
+            let text = project.palio(&["report", "latest", "--format", format]).run().exits(0);
+            assert_has(&text.stdout, &["Control groups", said]);
+        }
+    }
 }

@@ -55,6 +55,19 @@ fn doubled(run: &Value, list: &'static str, index: usize) -> Edits {
     vec![(list, all.into())]
 }
 
+/// A slow sample that is called a warm-up, so consistently that nothing else contradicts.
+fn warmer() -> Edits {
+    vec![
+        ("/races/0/cells/0/schedule/samples", 4.into()),
+        ("/races/0/cells/1/schedule/samples", 4.into()),
+        ("/races/0/cells/2/schedule/samples", 4.into()),
+        ("/races/0/cells/1/invocations/1/samples/1/warm_up", true.into()),
+        ("/races/0/cells/1/invocations/1/spans/0/samples", 2.into()),
+        ("/races/0/cells/1/invocations/1/spans/0/wall_ns", 100_000_000.into()),
+        ("/races/0/cells/1/invocations/1/spans/1/samples", 4.into()),
+    ]
+}
+
 fn without(run: &Value, list: &'static str, index: usize) -> Edits {
     let mut all = run.pointer(list).unwrap().as_array().unwrap().clone();
     all.remove(index);
@@ -111,9 +124,21 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         ),
         (one("/header/machine/cores", 0), "header.machine.cores: 0"),
         (one("/header/machine/fingerprint", ""), "header.machine.fingerprint: it is empty"),
+        (one("/header/machine/kernel", ""), "header.machine.kernel: it is empty"),
+        (
+            one("/header/machine/control_groups", "-"),
+            "header.machine.control_groups: \"-\": `null`",
+        ),
+        (one("/header/machine/caches", json!([""])), "header.machine.caches: it is empty"),
+        (one("/header/suite", "qui\u{200b}ck"), "header.suite: \"qui\\u{200b}ck\" has blanks or"),
         (doubled(run, "/contenders", 1), "contenders[2].id: good is there twice"),
         (one("/contenders/1/id", &*letters), "contenders[1].id: it has 5000 bytes"),
         (one("/contenders/1/absent", "gone"), "contenders[1].absent"),
+        (one("/contenders/1/program", ""), "contenders[1].program: it is no SHA-256"),
+        (one("/contenders/1/program", "0".repeat(63) + "G"), "contenders[1].program: it is no"),
+        (one("/contenders/1/name", " "), "contenders[1].name: it is empty"),
+        (one("/contenders/1/flags", "f".repeat(20_001)), "contenders[1].flags: it has 20001 bytes"),
+        (one("/contenders/1/version", ""), "contenders[1].version: it is empty"),
         (
             one("/contenders/1/version", Value::Null),
             "cells[1].outcome: ok, and good was not there or has no version",
@@ -123,6 +148,8 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
     let race: Vec<(Edits, &str)> = vec![
         (doubled(run, "/races", 0), "races[1].workload: the race of echo on 1 thread(s) is there"),
         (one("/races/0/workload", ""), "races[0].workload: it is empty"),
+        (one("/races/0/title", "4".repeat(400)), "races[0].title: it has 400 bytes"),
+        (one("/races/0/title", ""), "races[0].title: it is empty"),
         (one("/races/0/threads", 0), "races[0].threads: 0 is out of range: 1 to 4096"),
         (one("/races/0/threads", 1_000_000), "races[0].threads: 1000000"),
         (one("/races/0/answer", ""), "races[0].answer: it is empty"),
@@ -185,6 +212,14 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         ),
         (one("/races/0/cells/1/invocations/1/position", 3), "invocations[1].position: 3: the race"),
         (one("/races/0/cells/1/invocations/1/started_at", "now"), "invocations[1].started_at"),
+        (
+            one(
+                "/races/0/cells/2/invocations/0/salt",
+                run["races"][0]["cells"][1]["invocations"][1]["salt"].clone(),
+            ),
+            "races[0].cells[2].invocations[0].salt: another process of the race had the same",
+        ),
+        (warmer(), "cells[1].invocations[1].samples: 2 are warm-ups, and the schedule says 1"),
         (one("/races/0/cells/1/invocations/1/disturbed", true), "races[0].blocks: block 0 was not"),
         (
             one("/races/0/cells/1/invocations/1/outcome", "crashed"),
@@ -364,7 +399,7 @@ fn blocks_are_those_that_the_rule_of_the_run_gives() {
 
 #[test]
 fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
-    const EVIL: &str = "\u{1b}[2Jx\u{202e}";
+    const EVIL: &str = "\u{1b}[2Jx\u{202e}\u{200b}";
     let (project, run) = raced();
     let of = |place: &'static str, value: Value| forge(&run, &one(place, value));
     let evil = [
@@ -390,7 +425,7 @@ fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
             let finished = project.palio(&args).run().exits(0);
             for text in [&finished.stdout, &finished.stderr] {
                 assert!(
-                    !text.contains("\u{1b}[2J") && !text.contains('\u{202e}'),
+                    !text.contains("\u{1b}[2J") && !text.contains(['\u{202e}', '\u{200b}']),
                     "{how:?}: {text}"
                 );
             }
@@ -400,7 +435,8 @@ fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
         [("/races/0/reference", "reference: "), ("/contenders/1/id", "contenders[1].id")]
     {
         let refused = import(&project, &bundle(&of(place, EVIL.into()))).fails_with(&[said]);
-        assert!(!refused.stderr.contains(['\u{1b}', '\u{202e}']), "{}", refused.stderr);
+        let evil = ['\u{1b}', '\u{202e}', '\u{200b}'];
+        assert!(!refused.stderr.contains(evil), "{}", refused.stderr);
     }
 }
 

@@ -13,6 +13,7 @@ struct Options {
     worker_threads: Option<(usize, Span)>,
     start_paused: Option<(bool, Span)>,
     name: Option<String>,
+    unhandled_panic: Option<(String, Span)>,
     krate: Path,
 }
 
@@ -47,8 +48,31 @@ fn try_expand(
     if !is_test && function.sig.ident == "main" && !function.sig.inputs.is_empty() {
         return Err(Error::new(function.sig.inputs.span(), "`main` takes no arguments"));
     }
-    let Options { is_multi, is_local, worker_threads, start_paused, name, krate } =
-        parse(options, is_test)?;
+    let options = parse(options, is_test)?;
+    let Options { is_multi, is_local, worker_threads, start_paused, name, .. } = options;
+    let krate = options.krate;
+    let unhandled_panic = match options.unhandled_panic {
+        None => None,
+        Some((text, span)) => {
+            let behavior = match text.as_str() {
+                "ignore" => quote!(Ignore),
+                "shutdown_runtime" if !is_multi => quote!(ShutdownRuntime),
+                "shutdown_runtime" => {
+                    return Err(Error::new(
+                        span,
+                        "`shutdown_runtime` needs `flavor = \"current_thread\"` or `\"local\"`",
+                    ));
+                }
+                _ => {
+                    return Err(Error::new(
+                        span,
+                        "`unhandled_panic` is `\"ignore\"` or `\"shutdown_runtime\"`",
+                    ));
+                }
+            };
+            Some(quote!(.unhandled_panic(#krate::runtime::UnhandledPanic::#behavior)))
+        }
+    };
 
     let constructor = if is_multi { quote!(new_multi_thread) } else { quote!(new_current_thread) };
     let build = if is_local {
@@ -69,6 +93,7 @@ fn try_expand(
             #workers
             #paused
             #name
+            #unhandled_panic
             .enable_all()
             .#build
             .expect("the runtime of this function could not be built")
@@ -91,6 +116,7 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
     let mut worker_threads = None;
     let mut start_paused = None;
     let mut runtime_name = None;
+    let mut unhandled_panic = None;
     let mut krate = syn::parse_str::<Path>("::trefoil")?;
     for pair in pairs {
         let name = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
@@ -105,15 +131,19 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
             }
             ("start_paused", Lit::Bool(paused)) => start_paused = Some((paused.value, span)),
             ("name", Lit::Str(text)) => runtime_name = Some(text.value()),
+            ("unhandled_panic", Lit::Str(text)) => unhandled_panic = Some((text.value(), span)),
             ("crate", Lit::Str(path)) => krate = path.parse()?,
-            ("flavor" | "worker_threads" | "start_paused" | "name" | "crate", _) => {
+            (
+                "flavor" | "worker_threads" | "start_paused" | "name" | "unhandled_panic" | "crate",
+                _,
+            ) => {
                 return Err(Error::new(span, format!("`{name}` takes a value of another type")));
             }
             _ => {
                 return Err(Error::new(
                     pair.path.span(),
                     "no such option; there are `flavor`, `worker_threads`, `start_paused`, \
-                     `name` and `crate`",
+                     `name`, `unhandled_panic` and `crate`",
                 ));
             }
         }
@@ -147,5 +177,6 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
             "`start_paused` needs `flavor = \"current_thread\"` or `\"local\"`",
         ));
     }
-    Ok(Options { is_multi, is_local, worker_threads, start_paused, name: runtime_name, krate })
+    let name = runtime_name;
+    Ok(Options { is_multi, is_local, worker_threads, start_paused, name, unhandled_panic, krate })
 }

@@ -1,7 +1,7 @@
 //! `join!` and `try_join!`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{format_ident, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, Token};
@@ -55,13 +55,16 @@ pub(crate) fn expand(input: TokenStream, is_try: bool) -> TokenStream {
     let names: Vec<_> = (0..count).map(|n| format_ident!("future{n}", span = span)).collect();
     let indices = 0..count;
     let support = quote_spanned!(span=> #krate::macros::support);
-    let check: Vec<_> = names
+    let futures_of = Chain { support: &support, span };
+    let chain = futures_of.of(names.iter().map(|name| quote!(#support::maybe_done(#name))));
+    let nth: Vec<_> = (0..count).map(|n| futures_of.nth(n)).collect();
+    let check: Vec<_> = nth
         .iter()
-        .map(|name| {
+        .map(|nth| {
             if is_try {
                 quote_spanned! {span=>
-                    else if #name.as_mut().failed() {
-                        return #support::Poll::Ready(#support::Err(#name.as_mut().take_error()));
+                    else if #nth.failed() {
+                        return #support::Poll::Ready(#support::Err(#nth.take_error()));
                     }
                 }
             } else {
@@ -70,39 +73,71 @@ pub(crate) fn expand(input: TokenStream, is_try: bool) -> TokenStream {
         })
         .collect();
     let done = if is_try {
-        quote_spanned!(span=> #support::Ok((#(#names.as_mut().take_ok(),)*)))
+        quote_spanned!(span=> #support::Ok((#(#nth.take_ok(),)*)))
     } else {
-        quote_spanned!(span=> (#(#names.as_mut().take(),)*))
+        quote_spanned!(span=> (#(#nth.take(),)*))
     };
-    let step = usize::from(!is_biased);
+    // Each poll starts with the next future. Otherwise the same future would be last each time
+    // that the budget runs out. Only what turns has to be kept.
+    let (first, turn) = if is_biased || count < 2 {
+        (TokenStream::new(), quote_spanned!(span=> let start = 0usize;))
+    } else {
+        let first = quote_spanned!(span=> let mut first = 0usize;);
+        let turn = quote_spanned! {span=>
+            let start = first;
+            first = (first + 1) % #count;
+        };
+        (first, turn)
+    };
     quote_spanned! {span=> {
         // A separate `let` keeps the temporaries of `&mut temporary()` alive.
         #(let #names = #futures;)*
-        #(let mut #names = #support::pin!(#support::maybe_done(#names));)*
-        // Each poll starts with the next future. Otherwise the same future would be last each time
-        // that the budget runs out.
-        let mut first = 0usize;
+        // In one place, so that the future that awaits them keeps one pointer to all of them.
+        #[allow(unused_mut)]
+        let mut futures = #support::pin!(#chain);
+        #first
         #support::poll_fn(move |cx| {
             let mut is_pending = false;
             let count: usize = #count;
-            let start = first;
-            if count > 0 {
-                first = (first + #step) % count;
-            }
+            #turn
             for offset in 0..count {
                 let turn = start + offset;
                 match if turn < count { turn } else { turn - count } {
                     #(#indices => {
-                        if #support::Future::poll(#names.as_mut(), cx).is_pending() {
+                        if #support::Future::poll(#nth, cx).is_pending() {
                             is_pending = true;
                         } #check
                     })*
                     _ => {}
                 }
             }
-            let _ = &cx;
+            let _ = (&cx, &mut futures);
             if is_pending { #support::Poll::Pending } else { #support::Poll::Ready(#done) }
         })
         .await
     }}
+}
+
+/// Futures that are pinned together, one behind the other.
+pub(crate) struct Chain<'a> {
+    /// The path to what the expansion refers to.
+    pub(crate) support: &'a TokenStream,
+    pub(crate) span: Span,
+}
+
+impl Chain<'_> {
+    /// The expression of the chain.
+    pub(crate) fn of(&self, futures: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
+        let Self { support, span } = self;
+        futures.rev().fold(
+            quote_spanned!(*span=> ()),
+            |rest, first| quote_spanned!(*span=> #support::Chain::new(#first, #rest)),
+        )
+    }
+
+    /// The `n`th future of a chain that is pinned in the variable `futures`.
+    pub(crate) fn nth(&self, n: usize) -> TokenStream {
+        let rest = std::iter::repeat_n(quote_spanned!(self.span=> .rest()), n);
+        quote_spanned!(self.span=> futures.as_mut() #(#rest)* .first())
+    }
 }

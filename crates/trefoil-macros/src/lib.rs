@@ -16,6 +16,7 @@ use proc_macro::TokenStream;
 /// | `worker_threads = N` | the number of workers of a multi-thread runtime |
 /// | `start_paused = true` | starts with paused time; needs `test-util`; not with several workers |
 /// | `name = "…"` | the runtime's name |
+/// | `unhandled_panic = "shutdown_runtime"` | a panic of a task ends it; not with several workers |
 /// | `crate = "path"` | the path to `trefoil`, if the dependency is renamed |
 ///
 /// The function may return whatever a `main` may return, a `Result` for example.

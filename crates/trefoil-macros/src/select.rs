@@ -1,6 +1,6 @@
 //! `select!`.
 
-use crate::join::{Input, parse_biased};
+use crate::join::{Chain, Input, parse_biased};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser};
@@ -95,6 +95,10 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         (0..count).map(|n| format_ident!("Branch{n}", span = span)).collect();
     let types: Vec<Ident> = (0..count).map(|n| format_ident!("T{n}", span = span)).collect();
     let futures = branches.iter().map(|branch| &branch.future);
+    let futures_of = Chain { support: &support, span };
+    let chain =
+        futures_of.of(names.iter().map(|name| quote!(#support::IntoFuture::into_future(#name))));
+    let nth: Vec<_> = (0..count).map(|n| futures_of.nth(n)).collect();
     let conditions = branches.iter().map(|branch| match &branch.condition {
         Some(condition) => quote!(#condition),
         None => quote!(true),
@@ -131,8 +135,11 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             // The futures of disabled branches are made, too. All of them are dropped before a
             // handler runs. A separate `let` keeps the temporaries of `&mut temporary()` alive.
             #(let #names = #futures;)*
-            #(let mut #names = #support::pin!(#support::IntoFuture::into_future(#names));)*
-            #support::poll_fn(|cx| {
+            // In one place, so that the future that awaits them keeps one pointer to all of them.
+            #[allow(unused_mut)]
+            let mut futures = #support::pin!(#chain);
+            #support::poll_fn(move |cx| {
+                let _ = &mut futures;
                 if #support::poll_budget(cx).is_pending() {
                     return #support::Poll::Pending;
                 }
@@ -145,7 +152,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
                             if disabled & #bits != 0 {
                                 continue;
                             }
-                            let output = match #support::Future::poll(#names.as_mut(), cx) {
+                            let output = match #support::Future::poll(#nth, cx) {
                                 #support::Poll::Ready(output) => output,
                                 #support::Poll::Pending => {
                                     is_pending = true;

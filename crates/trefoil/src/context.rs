@@ -34,6 +34,8 @@
 //! - `budget`, by `poll_proceed`; restored by `RestoreOnPending` (public). Only a
 //!   number. A guard that outlives its poll changes the budget of a later one, but
 //!   never that of code without a budget.
+//! - `seeded_rng`. Set by `block_on` and workers of runtimes that have a seed; restored by
+//!   `RandomGuard`. For frames; only a number.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
 //!   function. For frames; the restored value belongs to a frame below.
@@ -46,7 +48,10 @@
 //! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
+mod random;
 mod stack;
+
+pub(crate) use random::{random, random_for_select, seed_random};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
@@ -70,6 +75,8 @@ pub(crate) struct Context {
     /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
+    /// A poll has panicked since somebody last cleared this.
+    pub(crate) panicked: Cell<bool>,
     /// The runtimes that were entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
@@ -86,6 +93,8 @@ pub(crate) struct Context {
     /// A set of local tasks is being dropped, and drops its tasks.
     local_drops: Cell<bool>,
     rng: Cell<u32>,
+    /// The same for `select!`, where the runtime has a seed; or else 0.
+    seeded_rng: Cell<u32>,
 }
 
 /// Whether this thread may block to drive a future.
@@ -105,6 +114,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
+            panicked: Cell::new(false),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),
@@ -114,6 +124,7 @@ impl Context {
             locals: Stack::new(),
             local_drops: Cell::new(false),
             rng: Cell::new(0),
+            seeded_rng: Cell::new(0),
         }
     }
 }
@@ -139,8 +150,9 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 pub(crate) struct BlockOn {
     /// The parker of this `block_on` alone.
     parker: Arc<Parker>,
-    /// The timers, which are made when the first timer is registered.
-    timers: OnceCell<Arc<TimerQueue>>,
+    /// The timers, which are made when the first timer is registered, and the runtime that knows
+    /// them.
+    timers: OnceCell<(Arc<TimerQueue>, Handle)>,
     pub(crate) deferred: RefCell<Vec<Waker>>,
 }
 
@@ -161,7 +173,15 @@ impl BlockOn {
 
     /// The timers, if any were ever registered.
     pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
-        self.timers.get()
+        self.timers.get().map(|(timers, _)| timers)
+    }
+
+    /// This `block_on` ends, and fires timers no more.
+    pub(crate) fn close_timers(&self) {
+        if let Some((timers, handle)) = self.timers.get() {
+            handle.common().block_on_timers.leave(timers);
+            timers.close();
+        }
     }
 }
 
@@ -271,6 +291,14 @@ impl Context {
         unsafe { self.current.get().as_ref() }
     }
 
+    /// Which worker of its runtime this thread is.
+    pub(crate) fn worker_index(&self) -> Option<usize> {
+        match self.worker() {
+            Some(worker) => worker.worker_index(),
+            None => self.current().map(|_| 0),
+        }
+    }
+
     /// The counters of the worker that this thread is, if it has the worker's state.
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         match self.worker() {
@@ -337,9 +365,14 @@ impl Context {
             return None;
         }
         let (frame, handle) = (self.block_on()?, self.handle()?);
-        let parker = Arc::clone(&frame.parker);
-        let make = || Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
-        Some(frame.timers.get_or_init(make))
+        if frame.made_timers().is_none() {
+            let parker = Arc::clone(&frame.parker);
+            let timers = Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
+            handle.common().block_on_timers.enter(&timers);
+            let made = frame.timers.set((timers, handle.clone()));
+            debug_assert!(made.is_ok(), "nothing else makes them meanwhile");
+        }
+        frame.made_timers()
     }
 
     pub(crate) fn block_on(&self) -> Option<&BlockOn> {
@@ -349,20 +382,6 @@ impl Context {
 
     pub(crate) fn entered(&self) -> Entered {
         self.entered.get()
-    }
-
-    /// A small pseudo-random number below `n` (xorshift32, Marsaglia 2003).
-    pub(crate) fn random(&self, n: u32) -> u32 {
-        let mut x = self.rng.get();
-        if x == 0 {
-            // The address of a thread-local differs between threads.
-            x = (std::ptr::from_ref(self).addr() >> 6) as u32 | 1;
-        }
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        self.rng.set(x);
-        ((u64::from(x) * u64::from(n)) >> 32) as u32
     }
 }
 
@@ -378,11 +397,6 @@ pub(crate) fn runtime_with_time() -> Option<Id> {
         let common = context.handle()?.common();
         common.has_time.then_some(common.id)
     })
-}
-
-/// A random number below `n`, for the fairness of `select!`.
-pub(crate) fn random(n: u32) -> u32 {
-    with(|context| context.random(n))
 }
 
 /// Makes a runtime the thread's innermost one until the guard is dropped.

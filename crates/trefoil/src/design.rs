@@ -11,6 +11,9 @@ pub mod idle {}
 #[doc = include_str!("task/README.md")]
 pub mod task {}
 
+#[doc = include_str!("reactor/README.md")]
+pub mod reactor {}
+
 #[doc = include_str!("time/README.md")]
 pub mod time {}
 

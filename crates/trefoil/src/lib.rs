@@ -255,18 +255,27 @@
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `test-util` | no | paused time: `time::pause` and the like |
 
+#[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
+pub mod compat;
 mod context;
 pub mod design;
 pub mod fork_join;
+pub mod fs;
 mod idle;
+pub mod io;
 #[doc(hidden)]
 pub mod macros;
+#[cfg(feature = "net")]
+pub mod net;
 mod primitives;
 #[doc = include_str!("progress.md")]
 pub mod progress {}
 mod queue;
+mod reactor;
 pub mod runtime;
 mod scheduler;
+#[cfg(feature = "signal")]
+pub mod signal;
 pub mod sync;
 pub mod task;
 pub mod time;

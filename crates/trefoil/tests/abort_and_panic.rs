@@ -290,3 +290,53 @@ fn wakers_and_hooks_may_panic_with_a_chain() {
         assert!(payloads.load(SeqCst) > 2 * workers);
     }
 }
+
+/// A future that panics in its first poll, and whose destructor may panic as well.
+struct Panics {
+    told: std::sync::mpsc::Sender<bool>,
+    twice: bool,
+}
+
+impl Future for Panics {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        panic!("in the poll, on purpose")
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        self.told.send(std::thread::panicking()).unwrap();
+        assert!(!self.twice, "in the drop, on purpose");
+    }
+}
+
+#[test]
+fn a_future_that_panics_is_dropped_in_its_panic() {
+    for runtime in runtimes() {
+        for twice in [false, true] {
+            let (told, is_panicking) = std::sync::mpsc::channel();
+            let error = runtime.block_on(runtime.spawn(Panics { told, twice })).unwrap_err();
+            let payload = error.into_panic();
+            assert_eq!(payload.downcast_ref(), Some(&"in the poll, on purpose"));
+            assert_eq!(is_panicking.iter().collect::<Vec<_>>(), [true]);
+        }
+    }
+}
+
+/// An aborted future is dropped without a panic.
+#[test]
+fn a_future_that_is_aborted_is_not_dropped_in_a_panic() {
+    for runtime in runtimes() {
+        let (told, is_panicking) = std::sync::mpsc::channel();
+        let guard = Panics { told, twice: false };
+        let task = runtime.spawn(async move {
+            let _guard = guard;
+            pending::<()>().await;
+        });
+        task.abort();
+        assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+        assert!(!is_panicking.recv().unwrap());
+    }
+}

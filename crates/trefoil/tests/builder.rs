@@ -127,3 +127,61 @@ fn the_blocking_pool_is_counted() {
     }
     assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (1, 0));
 }
+
+#[test]
+fn a_blank_name_is_refused() {
+    for name in ["", " ", "\t\n"] {
+        let name = move || Builder::new_multi_thread().name(name).build().is_ok();
+        assert!(std::panic::catch_unwind(name).is_err());
+    }
+    let runtime = Builder::new_current_thread().name(" mill ").build().unwrap();
+    assert_eq!(runtime.handle().name(), Some(" mill "));
+}
+
+/// In which order the tasks run that one task spawns.
+fn order(builder: &mut Builder) -> Vec<usize> {
+    let runtime = builder.worker_threads(1).build().unwrap();
+    let spawned = runtime.spawn(async {
+        let (sender, order) = std::sync::mpsc::channel();
+        for n in 0..4 {
+            let sender = sender.clone();
+            trefoil::spawn(async move { sender.send(n).unwrap() });
+        }
+        drop(sender);
+        task::yield_now().await;
+        order.into_iter().collect()
+    });
+    runtime.block_on(spawned).unwrap()
+}
+
+#[test]
+fn without_the_lifo_slot_the_last_task_is_not_first() {
+    assert_eq!(order(&mut Builder::new_multi_thread()), [3, 0, 1, 2]);
+    assert_eq!(order(Builder::new_multi_thread().disable_lifo_slot()), [0, 1, 2, 3]);
+}
+
+/// The same after the worker's state has been away.
+#[test]
+fn a_fork_and_a_blocking_call_bring_no_lifo_slot_back() {
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).disable_lifo_slot().build().unwrap();
+    let spawned = runtime.spawn(async {
+        let mut orders = Vec::new();
+        for _ in 0..3 {
+            task::block_in_place(|| ());
+            trefoil::fork_join::join(|| (), || ());
+            let (sender, order) = std::sync::mpsc::channel();
+            for n in 0..3 {
+                let sender = sender.clone();
+                trefoil::spawn(async move { sender.send(n).unwrap() });
+            }
+            drop(sender);
+            task::yield_now().await;
+            orders.push(order.into_iter().collect::<Vec<_>>());
+        }
+        orders
+    });
+    for order in runtime.block_on(spawned).unwrap() {
+        assert_eq!(order, [0, 1, 2]);
+    }
+}

@@ -458,3 +458,37 @@ fn nobody_wakes_in_an_idle_runtime() {
     }
     panic!("an idle runtime goes on waking its threads: {before:?}");
 }
+
+/// The numbers are those of tokio's scales with the same settings.
+#[test]
+fn log_histograms_have_tokios_buckets() {
+    fn buckets(log: LogHistogram) -> RuntimeMetrics {
+        Builder::new_current_thread()
+            .enable_metrics_poll_time_histogram()
+            .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(log))
+            .build()
+            .unwrap()
+            .metrics()
+    }
+    let ns = Duration::from_nanos;
+    let default = buckets(LogHistogram::default());
+    assert_eq!(default.poll_time_histogram_num_buckets(), 119);
+    assert_eq!(default.poll_time_histogram_bucket_range(0), ns(0)..ns(96));
+    assert_eq!(default.poll_time_histogram_bucket_range(1), ns(96)..ns(112));
+    assert_eq!(default.poll_time_histogram_bucket_range(118), ns(7 << 33)..ns(u64::MAX));
+
+    let builder = LogHistogram::builder()
+        .max_value(Duration::from_millis(4))
+        .min_value(Duration::from_micros(20))
+        .precision_exact(0);
+    let coarse = buckets(builder.build());
+    assert_eq!(coarse.poll_time_histogram_num_buckets(), 10);
+    for bucket in 1..9 {
+        let range = coarse.poll_time_histogram_bucket_range(bucket);
+        assert_eq!(range.end - range.start, ns((1 << (bucket - 1)) * 16384));
+    }
+    // A greatest duration at which a bucket starts is the start of the last one.
+    let exact = buckets(builder.max_value(ns(1 << 22)).build());
+    assert_eq!(exact.poll_time_histogram_bucket_range(9).start, ns(1 << 22));
+    assert_eq!(exact.poll_time_histogram_num_buckets(), 10);
+}

@@ -288,3 +288,38 @@ fn a_thread_that_blocks_until_a_task_goes_lets_the_runtime_end() {
         }
     }
 }
+
+/// Closures that wait for a thread when the shutdown begins run. What is spawned later is
+/// cancelled: by that the first closure, which has the only thread, sees that the shutdown has
+/// begun.
+#[test]
+fn blocking_tasks_that_wait_for_a_thread_run() {
+    fn shut_down(runtime: Runtime, way: usize) {
+        match way {
+            0 => drop(runtime),
+            1 => runtime.shutdown_timeout(Duration::from_secs(3600)),
+            _ => runtime.shutdown_background(),
+        }
+    }
+    for way in 0..3 {
+        let builders = [Builder::new_current_thread(), Builder::new_multi_thread()];
+        for mut builder in builders {
+            let runtime =
+                builder.worker_threads(1).max_blocking_threads(1).enable_all().build().unwrap();
+            let handle = runtime.handle().clone();
+            let first = runtime.spawn_blocking(move || {
+                while !handle.spawn_blocking(|| ()).is_finished() {
+                    std::thread::yield_now();
+                }
+            });
+            let waiting: Vec<_> = (0..20).map(|n| runtime.spawn_blocking(move || n)).collect();
+            shut_down(runtime, way);
+            futures::executor::block_on(async {
+                first.await.unwrap();
+                for (n, waiting) in waiting.into_iter().enumerate() {
+                    assert_eq!(waiting.await.unwrap(), n);
+                }
+            });
+        }
+    }
+}

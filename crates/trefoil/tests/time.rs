@@ -604,3 +604,24 @@ fn an_interval_of_centuries_survives_a_missed_tick() {
         });
     }
 }
+
+#[test]
+fn an_error_of_timers_says_what_it_is() {
+    use time::error::Error;
+    let is = |error: &Error| (error.is_shutdown(), error.is_at_capacity(), error.is_invalid());
+    let all = [Error::shutdown(), Error::at_capacity(), Error::invalid()];
+    let expected = [(true, false, false), (false, true, false), (false, false, true)];
+    assert_eq!(all.each_ref().map(is), expected);
+    let texts: std::collections::HashSet<_> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 3);
+}
+
+#[trefoil::test(start_paused = true)]
+async fn deadlines_are_rounded_up_to_a_quarter_of_a_millisecond() {
+    let us = Duration::from_micros;
+    for (asked, expected) in [(1, 250), (250, 250), (251, 500), (999, 1000), (1000, 1000)] {
+        let start = Instant::now();
+        sleep(us(asked)).await;
+        assert_eq!(start.elapsed(), us(expected));
+    }
+}

@@ -86,3 +86,12 @@ fn a_timer_leaves_the_block_on_it_was_first_polled_in() {
     });
     is_done.recv_timeout(Duration::from_secs(20)).expect("both wait for ever");
 }
+
+#[test]
+fn a_timer_fires_although_nobody_drives() {
+    let runtime = trefoil::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    handle.block_on(async { trefoil::time::sleep(ms(2)).await });
+    let late = async { trefoil::time::timeout(ms(2), std::future::pending::<()>()).await };
+    assert!(handle.block_on(late).is_err());
+}

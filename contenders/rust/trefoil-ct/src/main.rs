@@ -8,5 +8,6 @@ fn main() -> ExitCode {
         runtime: "trefoil",
         threads_max: 1,
         workloads: &trefoil_adapter::rows::<trefoil_adapter::CurrentThread>(),
+        knobs: trefoil_adapter::KNOBS,
     }
 }

@@ -6,7 +6,7 @@ use palio_protocol::distribution::Distribution;
 use super::{Checked, Fault, check, range};
 use crate::clock;
 use crate::record::{
-    CellRecord, InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord,
+    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord,
 };
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
@@ -65,6 +65,7 @@ fn missing_events(statistic: Statistic, unit: &str, sample: &SampleRecord) -> Op
 /// Holds the samples of one invocation against the rules, one after the other.
 #[derive(Debug)]
 pub struct InvocationAudit<'a> {
+    header: &'a Header,
     race: &'a RaceRecord,
     schedule: Option<Schedule>,
     invocation: &'a InvocationRecord,
@@ -90,6 +91,7 @@ struct Spans<'a> {
 
 impl<'a> InvocationAudit<'a> {
     pub(super) fn new(
+        header: &'a Header,
         race: &'a RaceRecord,
         cell: &CellRecord,
         invocation: &'a InvocationRecord,
@@ -101,7 +103,18 @@ impl<'a> InvocationAudit<'a> {
         let spans = Spans { all: &invocation.spans, at: 0, samples: 0, claimed_ns: 0 };
         let (warm_ups, measured, claimed_ns) = (0, 0, 0);
         let wrong = None;
-        Self { race, schedule, invocation, warm_ups, measured, claimed_ns, wrong, spans, miscounts }
+        Self {
+            header,
+            race,
+            schedule,
+            invocation,
+            warm_ups,
+            measured,
+            claimed_ns,
+            wrong,
+            spans,
+            miscounts,
+        }
     }
 
     /// Goes on with sample number `index`.
@@ -176,6 +189,12 @@ impl<'a> InvocationAudit<'a> {
             };
             check(measured == u64::from(schedule.samples), "samples", || {
                 format!("{measured} are measured, and the schedule says {}", schedule.samples)
+            })?;
+            // What ends a warm-up is the clock, and where it has no time, nothing is added.
+            let (least, is_all) =
+                (u64::from(schedule.warm_ups), self.header.limits.warm_up_ms == 0);
+            check(warm_ups == least || warm_ups > least && !is_all, "samples", || {
+                format!("{warm_ups} are warm-ups, and the schedule says {least}")
             })?;
             let iterations = dropped.map(|dropped| (dropped.samples, dropped.iterations));
             check(

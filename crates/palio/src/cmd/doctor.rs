@@ -12,7 +12,7 @@ use crate::machine;
 use crate::plan::takes_part_by_default;
 use crate::report::listing;
 use crate::runner::build::{Prober, is_left_out, missing_text};
-use crate::runner::libc_version;
+use crate::runner::{cgroup, libc_version};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -24,7 +24,7 @@ pub(super) struct Options {
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
     let mut prober = Prober::default();
-    let machine = machine::inspect(libc_version());
+    let machine = machine::inspect(libc_version(), cgroup::description());
     let warnings = machine::standing_warnings(&machine);
     let checked: Vec<_> =
         project.contenders.iter().map(|contender| (contender, prober.missing(contender))).collect();
@@ -47,24 +47,24 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let aligned = |rows: &[(String, String)]| listing::aligned(rows, columns());
     let or_unknown =
         |value: &Option<String>| value.clone().unwrap_or_else(|| "could not be read".to_owned());
+    let headed = |text: &str| format!("\n{}", listing::wrapped(text, columns()));
     say("Machine")?;
     let facts = [
         ("CPU", format!("{} with {} core(s)", or_unknown(&machine.cpu_model), machine::cores())),
         ("system", format!("{}, kernel {}", or_unknown(&machine.os), or_unknown(&machine.kernel))),
         ("virtualisation", or_unknown(&machine.virtualisation)),
         ("CPU governor", or_unknown(&machine.governor)),
+        ("control groups", or_unknown(&machine.control_groups)),
         ("database", database(places)?.display().to_string()),
     ];
     say(&aligned(&facts.map(|(name, fact)| (name.to_owned(), fact))))?;
     if warnings.is_empty() {
-        say("\nNothing here is known to make timing unreliable.")?;
+        say(&headed("Nothing here is known to make timing unreliable."))?;
     } else {
-        say("\nWhat makes timing here unreliable")?;
-        let list: Vec<_> =
-            warnings.iter().map(|warning| ("-".to_owned(), warning.clone())).collect();
-        say(&aligned(&list))?;
+        say(&headed("What makes timing here unreliable"))?;
+        say(&listing::points(&warnings, columns()))?;
     }
-    say("\nContenders that can be built and raced here")?;
+    say(&headed("Contenders that can be built and raced here"))?;
     let here = checked.iter().filter(|(_, missing)| missing.is_empty());
     let here: Vec<_> =
         here.map(|(contender, _)| (contender.id.clone(), contender.name.clone())).collect();
@@ -73,7 +73,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if absent.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    say("\nContenders that lack something")?;
+    say(&headed("Contenders that lack something"))?;
     let mut packages = BTreeSet::new();
     let mut lacking: Vec<(String, String)> = Vec::new();
     for (contender, missing) in absent {
@@ -92,7 +92,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     say(&aligned(&lacking))?;
     if !packages.is_empty() {
         let packages: Vec<String> = packages.into_iter().collect();
-        say(&format!("\n`palio setup` installs: {}", packages.join(" ")))?;
+        say(&headed(&format!("`palio setup` installs: {}", packages.join(" "))))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,8 @@ mod whole_file;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -116,6 +118,10 @@ pub fn main() -> ExitCode {
     if let Some(code) = warden::take_part() {
         return code;
     }
+    // Beyond a limit of the size of files a write fails, and is told; unheard, its signal would end
+    // Palio without a word, and its file half-written.
+    let is_beyond = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, is_beyond);
     let cli = Cli::parse();
     match dispatch(cli) {
         Ok(code) => code,

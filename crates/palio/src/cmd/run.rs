@@ -21,7 +21,7 @@ use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRec
 use crate::report::summary::shell_line;
 use crate::report::{html, json, summary, terminal};
 use crate::runner::race::{self, Course, End, timestamp};
-use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
+use crate::runner::{cgroup, children_cpu_s, libc_version, own_cpu_s};
 use crate::stats::{FloorGoal, MIN_FLOOR};
 use crate::store::{Lease, Store};
 use crate::workload::{Preset, Workload};
@@ -335,7 +335,7 @@ impl<'a> Selection<'a> {
                 .map_or(0, |now| (now.as_nanos() % 1_000_000_007) as u64)
         });
         let started_at = timestamp();
-        let machine = machine::inspect(libc_version());
+        let machine = machine::inspect(libc_version(), cgroup::description());
         let limits = Limits {
             budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
             warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
@@ -457,7 +457,7 @@ fn check_unchanged(
         // It was killed between its last sample and its last word.
         return Ok(Stalls::new(Vec::new(), interrupted));
     }
-    let here = machine::inspect(None).fingerprint;
+    let here = machine::inspect(None, None).fingerprint;
     if here != run.header.machine.fingerprint {
         bail!("the run {id} was started on another machine: it can only be resumed there");
     }

@@ -1,6 +1,6 @@
 //! Lists as text: one element a row, in columns. Pure.
 
-use super::paper::{Ink, Paper};
+use super::paper::{Ink, Paper, wrap};
 use super::units;
 use crate::store::RunSummary;
 
@@ -49,6 +49,21 @@ pub fn aligned(rows: &[(String, String)], width: usize) -> String {
         }
     }
     out
+}
+
+/// Points of a list, one below the other.
+#[must_use]
+pub fn points(texts: &[String], width: usize) -> String {
+    let paper = Paper { width: width.max(20), color: false };
+    let mut out = String::new();
+    texts.iter().for_each(|text| paper.hanging(&mut out, "  -  ", Ink::Plain, text));
+    out
+}
+
+/// A text in lines, without the end of the last one.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> String {
+    wrap(text, width.max(20)).join("\n")
 }
 
 /// Every run: when, what, by whom, whole or partial. Two lines each where one does not fit.

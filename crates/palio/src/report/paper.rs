@@ -20,6 +20,9 @@ pub(super) struct Paper {
     pub(super) color: bool,
 }
 
+/// What a text has for itself at least beside what leads it; narrower, and it is a column of words.
+const INDENTED_MIN: usize = 10;
+
 impl Paper {
     pub(super) fn bare() -> Self {
         Self { width: usize::MAX, color: false }
@@ -48,7 +51,8 @@ impl Paper {
     /// Text broken at spaces, all lines indented by the painted `lead` of the first.
     pub(super) fn hanging(self, out: &mut String, lead: &str, ink: Ink, text: &str) {
         let indent = lead.chars().count();
-        for (i, line) in wrap(text, self.width - indent).iter().enumerate() {
+        let width = self.width.saturating_sub(indent).max(INDENTED_MIN);
+        for (i, line) in wrap(text, width).iter().enumerate() {
             let lead = if i == 0 { self.paint(ink, lead) } else { " ".repeat(indent) };
             let _ = writeln!(out, "{lead}{line}");
         }

@@ -40,7 +40,10 @@ impl Race {
     /// That column where there is no head: `94.3 µs a fork`, or the distribution with its names.
     pub(super) fn detail_phrase(&self, text: &str) -> String {
         match self.statistic {
-            None => format!("{text} a {}", self.unit),
+            None => {
+                let article = if self.unit.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+                format!("{text} {article} {}", self.unit)
+            }
             Some(_) => format!("{} {text}", self.detail_head()),
         }
     }

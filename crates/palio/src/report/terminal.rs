@@ -29,13 +29,16 @@ impl Default for Options {
     }
 }
 
+/// On a narrower terminal what does not fit beside each other stands below each other.
+const TABLE_MIN: usize = 72;
+
 /// Lines of a contender's standard error that are shown; the other formats show all that was kept.
 const STDERR_LINES: usize = 4;
 
 /// The whole report.
 #[must_use]
 pub fn render(report: &Report, options: Options) -> String {
-    let paper = Paper { width: options.width.clamp(72, 240), color: options.color };
+    let paper = Paper { width: options.width.clamp(20, 240), color: options.color };
     let view = View::new(report);
     let mut out = String::new();
     title(&mut out, paper, report);
@@ -89,8 +92,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
 }
 
 fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
-    let label = race.label();
-    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &label));
+    for line in wrap(&race.label(), paper.width) {
+        let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &line));
+    }
     paper.prose(out, "", &race.title);
     paper.prose(out, "", &format!("noise floor {}", race.noise_text()));
     if let Some(statistic) = race.statistic_text() {
@@ -224,6 +228,18 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
             row.memory
         ));
     }
+    // What does not fit by a word of its head fits without it; below that, nothing is a table.
+    if table.width() > paper.width && paper.width < TABLE_MIN {
+        for (row, note) in rows.iter().zip(&notes) {
+            let (word, ink) = row.verdict();
+            paper.prose(out, "", &format!("{} {}", row.rank.trim(), row.contender));
+            let numbers = format!("{} {} · {}", row.ratio, row.limits, row.median);
+            paper.hanging(out, "    ", Ink::Plain, &numbers);
+            let _ = writeln!(out, "    {}", paper.paint(ink, word));
+            paper.hanging(out, "    ", Ink::Plain, note);
+        }
+        return;
+    }
     if table.width() > paper.width {
         *table.heads.last_mut().expect("there are heads") = "verdict";
     }
@@ -277,7 +293,7 @@ fn failures(out: &mut String, paper: Paper, report: &Report, race: &Race) {
         let stderr = printable(stderr.unwrap_or_default());
         let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(STDERR_LINES)..] {
-            let line: String = line.chars().take(paper.width - 18).collect();
+            let line: String = line.chars().take(paper.width.saturating_sub(18).max(10)).collect();
             let _ = writeln!(
                 out,
                 "              {} {}",
@@ -311,7 +327,16 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
                 Cell::plain(&format!("{}/{}", total.completed, total.of)),
             ]);
         }
-        table.write(out, paper);
+        if table.width() <= paper.width || paper.width >= TABLE_MIN {
+            table.write(out, paper);
+        } else {
+            for row in &table.rows {
+                paper.prose(out, "", &row[0].text);
+                for (head, cell) in table.heads.iter().zip(row).skip(1) {
+                    paper.hanging(out, "    ", Ink::Plain, &format!("{head} {}", cell.text));
+                }
+            }
+        }
         out.push('\n');
     }
     if let Some(told_apart) = &report.told_apart {

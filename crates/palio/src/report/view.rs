@@ -467,6 +467,7 @@ pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
         ("System", machine.os.clone()),
         ("Virtualisation", machine.virtualisation.clone()),
         ("CPU quota", machine.cpu_quota.clone()),
+        ("Control groups", machine.control_groups.clone()),
     ];
     facts.into_iter().filter_map(|(name, text)| Some((name, printable(&text?)))).collect()
 }

@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 use crate::allocator;
 use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
+use crate::runner::cgroup::Group;
 use crate::runner::excerpt::{self, Excerpt};
 use crate::runner::warden::{self, Manner};
 use crate::runner::{cargo_copy, cmake_prefix};
@@ -201,7 +202,8 @@ pub(super) fn converse(
 ) -> Result<Spoken, String> {
     let name = command.join(" ");
     let manner = Manner { grace: Duration::ZERO, accounts: false };
-    let mut child = warden::command(command, manner)
+    let mut control_group = Group::make(None);
+    let mut child = warden::command(command, manner, &control_group)
         .envs(variables)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -238,6 +240,7 @@ pub(super) fn converse(
     if status.is_none_or(|status| status.code().is_none()) {
         warden::clear();
     }
+    control_group.remove();
     let [stdout, stderr] = [stdout, stderr].map(|pipe| {
         let mut text = Vec::new();
         while let Some(Ok(piece)) = pipe.as_ref().map(|pieces| pieces.recv_timeout(PIPE_GRACE)) {
@@ -326,7 +329,8 @@ fn run_logged(
     // As a terminal would: a build that is asked to end leaves no half-written file behind, a
     // killed one may.
     let manner = Manner { grace: BUILD_GRACE, accounts: false };
-    let mut child = warden::command(command, manner)
+    let mut group = Group::make(None);
+    let mut child = warden::command(command, manner, &group)
         .envs(&contender.build_variables)
         .current_dir(directory)
         // Palio itself may be run by cargo, whose settings must not reach a contender's build.
@@ -353,21 +357,24 @@ fn run_logged(
         }
         std::thread::sleep(BUILD_WATCH_INTERVAL);
     };
-    if status.success() {
-        return Ok(());
-    }
     if status.code().is_none() {
         warden::clear();
+    }
+    group.remove();
+    if status.success() {
+        return Ok(());
     }
     let length = file.metadata().map_err(log)?.len();
     let mut tail = Vec::new();
     file = fs::File::open(log_path).map_err(log)?;
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_SHOWN_BYTES))).map_err(log)?;
     file.read_to_end(&mut tail).map_err(log)?;
+    let mut end = Excerpt::default();
+    end.push(tail.trim_ascii());
     Err(format!(
         "`{name}` failed ({status}); all of its output is in {}, the end of it:\n{}",
         log_path.display(),
-        String::from_utf8_lossy(&tail).trim()
+        end.text()
     ))
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::printable::{is_invisible, printable};
+
 /// How much is kept of each end: a panic's message comes first, a sanitizer's summary last.
 const SIDE_BYTES: usize = 4 * 1024;
 
@@ -51,9 +53,7 @@ impl Excerpt {
             format!("{head}\n[… {} bytes left out …]\n{tail}", self.left_out_bytes)
         };
         let plain = console::strip_ansi_codes(text.trim_end());
-        let plain: String =
-            plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-        without_repeats(&plain)
+        without_repeats(&printable(&plain))
     }
 }
 
@@ -90,9 +90,22 @@ pub(super) fn escaped(line: &str) -> String {
 }
 
 fn escaped_char(c: char) -> impl Iterator<Item = char> {
-    let (plain, escape) =
-        if c.is_control() { (None, Some(c.escape_debug())) } else { (Some(c), None) };
+    let (plain, escape) = if c.is_control() || is_invisible(c) {
+        (None, Some(escape_of(c)))
+    } else {
+        (Some(c), None)
+    };
     plain.into_iter().chain(escape.into_iter().flatten())
+}
+
+/// `\n` and `\u{202e}`.
+fn escape_of(c: char) -> impl Iterator<Item = char> {
+    let (short, long) = if c.is_control() {
+        (Some(c.escape_debug()), None)
+    } else {
+        (None, Some(c.escape_unicode()))
+    };
+    short.into_iter().flatten().chain(long.into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -127,8 +140,10 @@ mod tests {
 
     #[test]
     fn terminals_are_safe() {
-        assert_eq!(excerpt(&[b"\x1b[31mred\x1b[0m\x07\x00 \xff\tend"]).text(), "red \u{fffd}\tend");
-        assert_eq!(shown("a\u{1b}[2J"), "a\\u{1b}[2J");
+        let hidden = "\u{202e}\u{200b}!".as_bytes();
+        let text = excerpt(&[b"\x1b[31mred\x1b[0m\x07 \xff\tend", hidden]).text();
+        assert_eq!(text, "red\u{fffd} \u{fffd}\tend\u{fffd}\u{fffd}!");
+        assert_eq!(shown("a\u{1b}[2J\u{200b}"), "a\\u{1b}[2J\\u{200b}");
         assert_eq!(shown(&"9".repeat(100)), "9".repeat(80) + "…");
     }
 

@@ -145,7 +145,7 @@ impl<'a> Conversation<'a> {
         };
         let mut per_iteration_ns = Vec::with_capacity(samples as usize);
         let mut lines = Lines::default();
-        let (cpu_before_ns, start) = (self.process.cpu_ns(), Instant::now());
+        let (cpu_before, start) = (self.process.cpu_time(), Instant::now());
         self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         for number in 1..=samples + 1 {
             match self.answer() {
@@ -168,8 +168,8 @@ impl<'a> Conversation<'a> {
                 }
                 Ok(Answer::Done { samples: said }) if number == samples + 1 && said == samples => {
                     let wall_ns = ns_since(start);
-                    let cpu_ns = cpu_before_ns.zip(self.process.cpu_ns());
-                    let cpu_ns = cpu_ns.map(|(before, after)| after.saturating_sub(before));
+                    let cpu = cpu_before.zip(self.process.cpu_time());
+                    let cpu_ns = cpu.map(|(before, after)| after.since_ns(before));
                     self.failure = lines.beyond(samples, wall_ns).map(Failure::FalseTime);
                     let line_ns = lines.quartile_ns();
                     self.spans.push(SpanRecord { warm_up, samples, wall_ns, cpu_ns, line_ns });
@@ -239,6 +239,11 @@ impl<'a> Conversation<'a> {
         }
         let at_once = !matches!(self.failure, None | Some(Failure::Broken(Broken::Ended)));
         let ending = self.process.end(at_once, self.interrupted);
+        if let Some(kib) = ending.out_of_memory_kib
+            && matches!(self.failure, None | Some(Failure::Broken(Broken::Ended)))
+        {
+            self.failure = Some(Failure::Broken(Broken::TooMuchMemory(kib)));
+        }
         if !at_once && let Some(reason) = &ending.broken {
             self.failure = Some(Failure::Broken(reason.clone()));
         }
@@ -251,7 +256,7 @@ impl<'a> Conversation<'a> {
         let (outcome, detail) =
             verdict(self.failure.as_ref(), &ending, self.samples.len(), refusals);
         let failed = outcome != Outcome::Ok;
-        let detail = detail.or_else(|| left_behind(ending.left_behind));
+        let detail = detail.or_else(|| beside(&ending));
         // What is said already is not said twice.
         let is_new = detail.as_deref() != Some(ending.stderr.trim());
         Finished {
@@ -314,6 +319,19 @@ impl Lines {
         self.gaps_ns.sort_unstable();
         self.gaps_ns.get(self.gaps_ns.len() / 4).copied()
     }
+}
+
+/// What is said of a process that did all it should, and something else beside it.
+fn beside(ending: &Ending) -> Option<String> {
+    let unseen = ending.unseen_memory_kib.map(|kib| {
+        format!(
+            "had {} MiB at a time at which nobody looked, as its control group tells, files that it read first \
+             included",
+            kib / 1024
+        )
+    });
+    let both: Vec<_> = left_behind(ending.left_behind).into_iter().chain(unseen).collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }
 
 /// What is said of a process that did all it should, but not alone.

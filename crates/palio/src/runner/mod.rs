@@ -2,6 +2,7 @@
 
 pub mod build;
 mod cargo_copy;
+pub mod cgroup;
 mod cmake_prefix;
 pub mod conformance;
 pub mod excerpt;

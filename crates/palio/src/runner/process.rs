@@ -15,9 +15,10 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::record::Resources;
+use crate::runner::cgroup::Group;
 use crate::runner::excerpt::Excerpt;
 use crate::runner::tree;
-use crate::runner::warden::{self, Account, Manner};
+use crate::runner::warden::{self, Account, Grouped, Manner};
 
 /// How often memory, time and interruption are looked at while a contender is silent. Each look
 /// costs some 20 µs.
@@ -29,6 +30,12 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 /// How often a pipe is read once its process is gone. More than any pipe holds; a process that
 /// escaped its group could go on filling it for ever.
 const LAST_READS_MAX: u32 = 256;
+
+/// What a control group must tell beyond what was seen of processes to be believed instead: CPU
+/// time in µs, and memory in KiB beside a quarter of what was seen. Its clock goes on by ticks, and
+/// its memory has what the kernel keeps for processes.
+const GROUP_CPU_US_MIN: u64 = 20_000;
+const GROUP_MEMORY_KIB_MIN: u64 = 16 * 1024;
 
 /// What a process may take, with all that descend from it; beyond it, they are killed.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +76,10 @@ pub struct Ending {
     pub no_start: Option<String>,
     /// How many processes it left behind, which were killed.
     pub left_behind: u64,
+    /// The kernel has killed some of it, which had this many KiB together.
+    pub out_of_memory_kib: Option<u64>,
+    /// The peak of its memory in KiB, if that was at no time seen of its processes.
+    pub unseen_memory_kib: Option<u64>,
     pub resources: Resources,
 }
 
@@ -100,10 +111,28 @@ fn keeps(name: &str) -> bool {
     )
 }
 
+/// CPU time that a contender has taken, as its processes tell and as their control group does.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuTime {
+    processes_ns: u64,
+    group_ns: Option<u64>,
+}
+
+impl CpuTime {
+    /// What was taken since `before`, in ns.
+    pub fn since_ns(self, before: Self) -> u64 {
+        let seen_ns = self.processes_ns.saturating_sub(before.processes_ns);
+        let group_ns = self.group_ns.zip(before.group_ns);
+        let group_ns = group_ns.map_or(0, |(after, before)| after.saturating_sub(before));
+        if group_ns > seen_ns + GROUP_CPU_US_MIN * 1_000 { group_ns } else { seen_ns }
+    }
+}
+
 /// A running contender.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
+    group: Group,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -130,19 +159,24 @@ impl Process {
         let usage_before = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
         let started = Instant::now();
         let manner = Manner { grace: Duration::ZERO, accounts: true };
-        let mut child = warden::command(command, manner)
+        let memory_kib = memory_mib.saturating_mul(1024);
+        // Palio's own looks come first where memory grows slowly, since they tell how much it was.
+        let mut group = Group::make(Some(memory_kib + memory_kib / 16 + GROUP_MEMORY_KIB_MIN));
+        let child = warden::command(command, manner, &group)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps)))
-            .spawn()?;
+            .spawn();
+        let mut child = child.inspect_err(|_| group.remove())?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let bounds = Bounds { deadline: started + timeout, timeout, memory_kib: memory_mib * 1024 };
+        let bounds = Bounds { deadline: started + timeout, timeout, memory_kib };
         Ok(Self {
             child,
+            group,
             stdin,
             stdout,
             stderr,
@@ -168,13 +202,18 @@ impl Process {
     /// The contender's processes: its first one, and all that descend from it.
     fn all(&self) -> Vec<u32> {
         let below = tree::descendants(self.id());
-        if warden::is_on() { below } else { [vec![self.id()], below].concat() }
+        let mut all = if warden::is_on() { below } else { [vec![self.id()], below].concat() };
+        // Those that have escaped from their warden.
+        all.extend(self.group.processes().into_iter().filter(|&id| id != self.id()));
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
-    /// CPU time that all processes of the contender have taken so far, in ns; `None` where the
-    /// platform cannot tell. That of one that ended counts when its parent has waited for it, to
-    /// the next clock tick.
-    pub fn cpu_ns(&self) -> Option<u64> {
+    /// CPU time that all processes of the contender have taken so far; `None` where the platform
+    /// cannot tell. That of one that ended counts when its parent has waited for it, to the next
+    /// clock tick, or if there is a control group.
+    pub fn cpu_time(&self) -> Option<CpuTime> {
         #[cfg(any(target_os = "linux", target_os = "freebsd"))]
         {
             let tick_ns = 1_000_000_000 / ticks_a_second()?;
@@ -188,7 +227,8 @@ impl Process {
                 let waited_for_ns = tree::waited_for_ticks(id) * tick_ns;
                 all_ns = Some(all_ns.unwrap_or(0) + ns + waited_for_ns);
             }
-            all_ns
+            let group_ns = self.group.cpu().map(|cpu| (cpu.user_us + cpu.sys_us) * 1_000);
+            all_ns.map(|processes_ns| CpuTime { processes_ns, group_ns })
         }
         #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
         None
@@ -237,6 +277,12 @@ impl Process {
         self.max_rss_kib = self.max_rss_kib.max(alone).max(several);
     }
 
+    /// How much memory it had when the kernel killed some of it, if it did.
+    fn out_of_memory_kib(&self, grouped: &Grouped) -> Option<u64> {
+        let kib = grouped.memory_peak_kib.unwrap_or(self.bounds.memory_kib);
+        grouped.out_of_memory.then_some(kib)
+    }
+
     /// Waits for output of any kind, at most until the next look at its memory; reads what there
     /// is.
     fn pump(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
@@ -251,6 +297,9 @@ impl Process {
             self.watched = now;
             self.note_peak_memory();
             if let Some(kib) = self.max_rss_kib.filter(|&kib| kib > self.bounds.memory_kib) {
+                return Err(Broken::TooMuchMemory(kib));
+            }
+            if let Some(kib) = self.out_of_memory_kib(&Grouped::read(&self.group)) {
                 return Err(Broken::TooMuchMemory(kib));
             }
         }
@@ -359,6 +408,12 @@ impl Process {
             // Its warden was killed, or there is none.
             warden::clear();
         }
+        let grouped = account.map_or_else(|| Grouped::read(&self.group), |account| account.grouped);
+        self.group.remove();
+        let unseen_memory_kib = grouped.memory_peak_kib.filter(|&peak_kib| {
+            self.max_rss_kib.is_some_and(|kib| peak_kib > kib + kib / 4 + GROUP_MEMORY_KIB_MIN)
+        });
+        self.max_rss_kib = self.max_rss_kib.max(unseen_memory_kib);
         let unfinished = || {
             (!self.pending.is_empty()).then(|| String::from_utf8_lossy(&self.pending).into_owned())
         };
@@ -370,7 +425,9 @@ impl Process {
             stderr: self.stderr_kept.text(),
             no_start,
             left_behind: account.map_or(0, |account| account.left_behind),
-            resources: self.resources(account),
+            out_of_memory_kib: self.out_of_memory_kib(&grouped),
+            unseen_memory_kib,
+            resources: grouped.correct(self.resources(account)),
         }
     }
 
@@ -438,6 +495,18 @@ impl Process {
             voluntary_switches: grown(Usage::voluntary_context_switches),
             involuntary_switches: grown(Usage::involuntary_context_switches),
         }
+    }
+}
+
+impl Grouped {
+    /// `seen`, or the group's CPU time if that is more than any process was waited for.
+    fn correct(&self, seen: Resources) -> Resources {
+        let Some(cpu) = self.cpu else { return seen };
+        let seen_us = seen.user_us.unwrap_or(0).saturating_add(seen.sys_us.unwrap_or(0));
+        if cpu.user_us + cpu.sys_us <= seen_us.saturating_add(GROUP_CPU_US_MIN) {
+            return seen;
+        }
+        Resources { user_us: Some(cpu.user_us), sys_us: Some(cpu.sys_us), ..seen }
     }
 }
 

@@ -5,8 +5,9 @@
 //! is a subreaper; when the command ends, or Palio does (`PR_SET_PDEATHSIG`), it kills whatever is
 //! left of them, and ends as the command did. Palio is a subreaper too: what a killed warden leaves
 //! comes to Palio, see [`clear`]. Where both are killed at once, a command is left with the end of
-//! its input, at which a contender that keeps the contract ends by itself. Only on Linux; elsewhere
-//! commands are killed by their group.
+//! its input, at which a contender that keeps the contract ends by itself, and with its control
+//! group, by which the next Palio finds it ([`cgroup`](crate::runner::cgroup)). Only on Linux;
+//! elsewhere commands are killed by their group.
 
 use std::fmt;
 use std::process::{Child, Command, ExitStatus};
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
+use crate::runner::cgroup::{Cpu, Group};
 #[cfg(target_os = "linux")]
 use crate::runner::tree;
 
@@ -47,13 +49,49 @@ pub struct Account {
     pub sys_us: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+    /// What their control group tells besides: see [`Grouped`].
+    pub grouped: Grouped,
+}
+
+/// What the control group of a command tells of all that ever was in it, where there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grouped {
+    pub cpu: Option<Cpu>,
+    pub memory_peak_kib: Option<u64>,
+    /// The kernel has killed some of it at the bound of its memory.
+    pub out_of_memory: bool,
+}
+
+impl Grouped {
+    pub fn read(group: &Group) -> Self {
+        Self {
+            cpu: group.cpu(),
+            memory_peak_kib: group.memory_peak_kib(),
+            out_of_memory: group.is_out_of_memory(),
+        }
+    }
 }
 
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { left_behind, user_us, sys_us, voluntary_switches, involuntary_switches } = self;
+        let Self {
+            left_behind,
+            user_us,
+            sys_us,
+            voluntary_switches,
+            involuntary_switches,
+            grouped: Grouped { cpu, memory_peak_kib, out_of_memory },
+        } = self;
         write!(f, "{MARK} {left_behind} {user_us} {sys_us} {voluntary_switches} ")?;
-        write!(f, "{involuntary_switches}")
+        write!(f, "{involuntary_switches}")?;
+        let rest = [cpu.map(|cpu| cpu.user_us), cpu.map(|cpu| cpu.sys_us), *memory_peak_kib];
+        for number in rest.into_iter().chain([Some(u64::from(*out_of_memory))]) {
+            match number {
+                Some(number) => write!(f, " {number}")?,
+                None => write!(f, " -")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -62,12 +100,28 @@ impl FromStr for Account {
 
     fn from_str(line: &str) -> Result<Self, ()> {
         let words = line.strip_prefix(MARK).ok_or(())?.split_whitespace();
-        let numbers: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().map_err(|_| ())?;
-        let [left_behind, user_us, sys_us, voluntary_switches, involuntary_switches] = numbers[..]
+        let numbers = words.map(|word| match word {
+            "-" => Ok(None),
+            number => number.parse().map(Some),
+        });
+        let numbers: Vec<Option<u64>> = numbers.collect::<Result<_, _>>().map_err(|_| ())?;
+        let &[
+            Some(left_behind),
+            Some(user_us),
+            Some(sys_us),
+            Some(voluntary_switches),
+            Some(involuntary_switches),
+            group_user_us,
+            group_sys_us,
+            memory_peak_kib,
+            Some(out_of_memory),
+        ] = &numbers[..]
         else {
             return Err(());
         };
-        Ok(Self { left_behind, user_us, sys_us, voluntary_switches, involuntary_switches })
+        let cpu = group_user_us.zip(group_sys_us).map(|(user_us, sys_us)| Cpu { user_us, sys_us });
+        let grouped = Grouped { cpu, memory_peak_kib, out_of_memory: out_of_memory > 0 };
+        Ok(Self { left_behind, user_us, sys_us, voluntary_switches, involuntary_switches, grouped })
     }
 }
 
@@ -101,15 +155,17 @@ pub fn is_on() -> bool {
     IS_ON.get().copied().unwrap_or(false)
 }
 
-/// `command`, below a warden if there is one. The warden ends when the thread does that starts it.
-pub fn command(command: &[String], manner: Manner) -> Command {
+/// `command` in its control group, below a warden if there is one. The warden ends when the thread
+/// does that starts it.
+pub fn command(command: &[String], manner: Manner, group: &Group) -> Command {
     let mut started;
     if is_on() {
         // Not by its path: the file may be another by now.
         started = Command::new("/proc/self/exe");
         started.arg(VERB).arg(std::process::id().to_string());
         started.arg(manner.grace.as_millis().to_string());
-        started.arg(if manner.accounts { ACCOUNTS } else { "quiet" }).args(command);
+        started.arg(if manner.accounts { ACCOUNTS } else { "quiet" });
+        started.arg(group.argument()).args(command);
     } else {
         started = Command::new(&command[0]);
         started.args(&command[1..]);
@@ -168,9 +224,15 @@ mod tests {
             sys_us: 2,
             voluntary_switches: 4,
             involuntary_switches: 5,
+            grouped: Grouped::default(),
         };
         assert_eq!(account.to_string().parse(), Ok(account));
-        for line in ["", "palio-warden: 1 2 3 4", "palio-warden: 1 2 3 4 -5", "1 2 3 4 5"] {
+        let cpu = Some(Cpu { user_us: 6, sys_us: 7 });
+        let grouped = Grouped { cpu, memory_peak_kib: Some(8), out_of_memory: true };
+        let account = Account { grouped, ..account };
+        assert_eq!(account.to_string().parse(), Ok(account));
+        let lines = ["", "palio-warden: 1 2 3 4", "palio-warden: 1 2 3 4 -5 - - - 0"];
+        for line in lines.into_iter().chain(["palio-warden: - 2 3 4 5 - - - 0", "1 2 3 4 5"]) {
             assert_eq!(line.parse::<Account>(), Err(()), "{line}");
         }
     }

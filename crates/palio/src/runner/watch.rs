@@ -15,11 +15,14 @@ use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::runner::cgroup::Group;
 use crate::runner::tree;
-use crate::runner::warden::{ACCOUNTS, Account};
+use crate::runner::warden::{ACCOUNTS, Account, Grouped};
 
 /// How long the warden looks away between two looks at a command that was asked to end.
 const LOOK: Duration = Duration::from_millis(2);
+/// How long what is no descendant has to die.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How the command ended, or that it has not.
 type Ended = Option<WaitStatus>;
@@ -40,6 +43,7 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     let mut args = args.into_iter();
     let mut word = || args.next().ok_or("a warden is started by Palio, with its arguments");
     let (parent, grace, account) = (word()?, word()?, word()?);
+    let group = word()?;
     let program = word()?;
     let number = |word: &OsString| word.to_str().and_then(|word| word.parse::<u64>().ok());
     let parent = number(&parent).ok_or("a warden's first argument is Palio's process")?;
@@ -59,25 +63,30 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
         return Err("Palio has ended already".into());
     }
     // In a group of its own: what it sends to its group does not reach the warden.
-    let child = Command::new(&program)
-        .args(args)
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
+    let mut group = Group::of_argument(group.to_str().unwrap_or_default());
+    group.enter();
+    let child = Command::new(&program).args(args).process_group(0).spawn();
+    group.leave();
+    let child = child.map_err(|error| {
+        group.remove();
+        format!("{} cannot be started: {error}", program.display())
+    })?;
     let command = Pid::from_raw(i32::try_from(child.id()).map_err(|error| error.to_string())?);
     // The command alone holds its input and output, so that Palio sees when it closes them.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null);
         let _ = dup2_stdout(&null);
     }
-    let ended = wait(command, &mut signals, Duration::from_millis(grace));
-    let left_behind = end_the_rest();
-    let account = (account == ACCOUNTS).then(|| account_of(left_behind as u64));
+    let ended = wait(command, &group, &mut signals, Duration::from_millis(grace));
+    let left_behind = end_the_rest(&group);
+    let account =
+        (account == ACCOUNTS).then(|| account_of(left_behind as u64, Grouped::read(&group)));
+    group.remove();
     Ok(Watched { account, ended })
 }
 
 /// Waits until the command has ended, or until the warden is asked to end it and has done so.
-fn wait(command: Pid, signals: &mut Signals, grace: Duration) -> Ended {
+fn wait(command: Pid, group: &Group, signals: &mut Signals, grace: Duration) -> Ended {
     loop {
         if let Some(status) = reap(command) {
             return Some(status);
@@ -97,6 +106,7 @@ fn wait(command: Pid, signals: &mut Signals, grace: Duration) -> Ended {
         }
     }
     loop {
+        group.kill();
         tree::kill_descendants(std::process::id());
         if let Some(status) = reap(command) {
             return Some(status);
@@ -120,21 +130,26 @@ fn reap(command: Pid) -> Ended {
 }
 
 /// Kills whatever of the command is alive, until nothing is; how many there were at first.
-fn end_the_rest() -> usize {
+fn end_the_rest(group: &Group) -> usize {
     let own = std::process::id();
-    let left = tree::descendants(own).into_iter().filter(|&id| !tree::is_zombie(id)).count();
+    let mut left = group.processes();
+    left.extend(tree::descendants(own));
+    left.retain(|&id| !tree::is_zombie(id));
+    // What is no descendant may belong to whom it cannot kill.
+    let deadline = Instant::now() + PATIENCE;
     loop {
         reap(Pid::from_raw(0));
-        if tree::kill_descendants(own) == 0 {
-            return left;
+        let in_group = group.kill();
+        if tree::kill_descendants(own) == 0 && (in_group == 0 || Instant::now() >= deadline) {
+            return left.len();
         }
         std::thread::sleep(LOOK);
     }
 }
 
-fn account_of(left_behind: u64) -> Account {
+fn account_of(left_behind: u64, grouped: Grouped) -> Account {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
-        return Account { left_behind, ..Account::default() };
+        return Account { left_behind, grouped, ..Account::default() };
     };
     let number = |number: i64| u64::try_from(number).unwrap_or(0);
     let us = |time: nix::sys::time::TimeVal| number(time.tv_sec() * 1_000_000 + time.tv_usec());
@@ -144,6 +159,7 @@ fn account_of(left_behind: u64) -> Account {
         sys_us: us(usage.system_time()),
         voluntary_switches: number(usage.voluntary_context_switches()),
         involuntary_switches: number(usage.involuntary_context_switches()),
+        grouped,
     }
 }
 

@@ -305,6 +305,7 @@ fn audit_race(
                 samples.sample(index, &sample).map_err(within)
             })?;
             samples.end().map_err(within)?;
+            of_race.salt(invocation.salt).map_err(within)?;
         }
         of_race.end_of_cell(of_cell).map_err(|fault| refused(fault.within(&place)))?;
     }

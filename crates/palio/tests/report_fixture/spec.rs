@@ -225,6 +225,7 @@ impl Spec {
                 os: some("Debian GNU/Linux 12"),
                 virtualisation: some("none"),
                 cpu_quota: None,
+                control_groups: None,
             },
             warnings: vec![],
             thinned: None,

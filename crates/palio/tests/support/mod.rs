@@ -51,7 +51,7 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// The contender of `examples/fake-contender.rs`, well-behaved until it is told otherwise.
+/// The contender of `examples/fake-contender`, well-behaved until it is told otherwise.
 pub(crate) struct Fake {
     id: String,
     faults: Vec<String>,
@@ -339,6 +339,12 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
     }
 
     /// Waits for its end.

@@ -1,10 +1,12 @@
 //! Macros that combine futures within one task.
 
+mod chain;
 mod maybe_done;
 
 #[doc(hidden)]
 pub mod support {
     //! What the expansions of the macros refer to. This is not public API.
+    pub use super::chain::Chain;
     pub use super::maybe_done::{MaybeDone, maybe_done};
     pub use std::future::{Future, IntoFuture, poll_fn};
     pub use std::pin::{Pin, pin};
@@ -12,7 +14,7 @@ pub mod support {
     pub use std::task::{Context, Poll};
 
     pub fn random(n: u32) -> u32 {
-        crate::context::random(n)
+        crate::context::random_for_select(n)
     }
 
     /// Pending if the task's budget is used up. This spends nothing.

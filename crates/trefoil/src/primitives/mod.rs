@@ -83,7 +83,7 @@ pub(crate) mod cell {
     /// and ends.
     #[derive(Debug, Default)]
     #[repr(transparent)]
-    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+    pub(crate) struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
         #[inline(always)]
@@ -91,6 +91,13 @@ pub(crate) mod cell {
             Self(std::cell::UnsafeCell::new(value))
         }
 
+        #[inline(always)]
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+
+    impl<T: ?Sized> UnsafeCell<T> {
         /// A read: no `with_mut` may overlap with it.
         #[inline(always)]
         pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
@@ -112,12 +119,18 @@ pub(crate) mod cell {
 
 pub(crate) use cell::UnsafeCell;
 
+#[cfg(loom)]
+pub(crate) use loom::hint::spin_loop as spin_hint;
+#[cfg(not(loom))]
+pub(crate) use std::hint::spin_loop as spin_hint;
+
 #[cfg(not(any(loom, trefoil_tsan)))]
 mod blocking {
     use std::time::Duration;
 
     /// `std`'s mutex without poisoning: no critical section of this crate runs
-    /// foreign code, so none is left half done by a panic.
+    /// foreign code, so none is left half done by a panic. (`io::split` does run it, and
+    /// has nothing to leave half done.)
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -131,6 +144,37 @@ mod blocking {
         #[inline]
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+
+    /// `std`'s lock of many readers or one writer, without poisoning. It guards what users see of
+    /// it as a lock, and so may run their code; a panic there leaves the value as it is.
+    #[derive(Debug, Default)]
+    pub(crate) struct RwLock<T>(std::sync::RwLock<T>);
+
+    pub(crate) type RwLockReadGuard<'a, T> = std::sync::RwLockReadGuard<'a, T>;
+
+    impl<T> RwLock<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::sync::RwLock::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        #[inline]
+        pub(crate) fn write(&self) -> std::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
     }
 
@@ -171,11 +215,15 @@ mod blocking {
 
     pub(crate) mod thread {
         pub(crate) use crate::primitives::spawn_detached as spawn;
-        pub(crate) use std::thread::{Thread, current, panicking, park};
+        pub(crate) use std::thread::{Thread, ThreadId, current, panicking, park, yield_now};
         use std::time::Duration;
 
         pub(crate) fn park_timeout(timeout: Duration) {
             std::thread::park_timeout(timeout);
+        }
+
+        pub(crate) fn own_id() -> ThreadId {
+            current().id()
         }
     }
 }
@@ -218,11 +266,38 @@ mod blocking {
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
+
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().unwrap()
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap()
+        }
     }
 
     impl<T: Default> Default for Mutex<T> {
         fn default() -> Self {
             Self::new(T::default())
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    pub(crate) type RwLockReadGuard<'a, T> = loom::sync::RwLockReadGuard<'a, T>;
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap()
+        }
+
+        pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap()
         }
     }
 
@@ -270,9 +345,14 @@ mod blocking {
     }
 
     pub(crate) mod thread {
-        pub(crate) use loom::thread::{Thread, current, park};
-        pub(crate) use std::thread::panicking;
+        pub(crate) use loom::thread::{Thread, current, park, yield_now};
+        pub(crate) use std::thread::{ThreadId, panicking};
         use std::time::Duration;
+
+        /// All threads of a model are one thread of the system.
+        pub(crate) fn own_id() -> ThreadId {
+            std::thread::current().id()
+        }
 
         /// Loom has no clock, so a timed wait does not end by itself.
         pub(crate) fn park_timeout(_timeout: Duration) {
@@ -291,9 +371,9 @@ mod blocking {
 }
 
 #[cfg(any(loom, not(trefoil_tsan)))]
-pub(crate) use blocking::{Condvar, Mutex, MutexGuard, thread};
+pub(crate) use blocking::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, thread};
 #[cfg(all(trefoil_tsan, not(loom)))]
-pub(crate) use tsan::{Condvar, Mutex, MutexGuard, thread};
+pub(crate) use tsan::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, thread};
 
 /// A value on cache lines of its own. It is aligned to 128 bytes, because x86-64 fetches lines in
 /// pairs, and some ARM cores have lines of that size.

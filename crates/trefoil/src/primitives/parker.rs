@@ -12,6 +12,14 @@ mod seat;
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
+/// The thread waits elsewhere, where only the [`Interrupt`] reaches it.
+const POLLING: u32 = 3;
+
+/// Ends a wait that is not in the parker, such as that for the system's events.
+pub(crate) trait Interrupt: std::fmt::Debug + Send + Sync {
+    /// The next wait of whoever is there ends at once, or the present one does.
+    fn interrupt(&self);
+}
 
 /// A token for one waiting thread at a time, and for one of its waits. If two nested waits shared a
 /// parker, they would lose each other's wake-ups.
@@ -24,12 +32,19 @@ pub(crate) struct Parker {
     word: AtomicU32,
     /// The thread that waits here. It changes when another thread becomes the worker.
     thread: Mutex<Option<thread::Thread>>,
+    /// Reaches a thread that waits elsewhere.
+    interrupt: Option<Arc<dyn Interrupt>>,
 }
 
 impl Parker {
     /// A parker for the calling thread.
     pub(crate) fn new() -> Self {
-        Self { word: AtomicU32::new(EMPTY), thread: Mutex::new(None) }
+        Self::with_interrupt(None)
+    }
+
+    /// A parker for a thread that also waits where `interrupt` reaches it.
+    pub(crate) fn with_interrupt(interrupt: Option<Arc<dyn Interrupt>>) -> Self {
+        Self { word: AtomicU32::new(EMPTY), thread: Mutex::new(None), interrupt }
     }
 
     /// Makes the calling thread the one that waits here.
@@ -77,11 +92,31 @@ impl Parker {
         self.word.swap(EMPTY, AcqRel);
     }
 
-    /// Announces the sleep. If there is a token, takes it, and returns false.
+    /// Announces a wait elsewhere, until [`end_poll`](Self::end_poll). If there is a token, takes
+    /// it, and returns false: there must be no wait.
+    #[cfg(feature = "net")]
+    pub(crate) fn begin_poll(&self) -> bool {
+        debug_assert!(self.interrupt.is_some(), "nothing would end the wait");
+        self.announce(POLLING)
+    }
+
+    /// The wait elsewhere has ended, by the interrupt or by itself. Takes the token, if there is
+    /// one.
+    #[cfg(feature = "net")]
+    pub(crate) fn end_poll(&self) {
+        // Acquire: pairs with `unpark`.
+        self.word.swap(EMPTY, AcqRel);
+    }
+
     fn prepare(&self) -> bool {
+        self.announce(PARKED)
+    }
+
+    /// Announces the sleep. If there is a token, takes it, and returns false.
+    fn announce(&self, wait: u32) -> bool {
         // Acquire: pairs with `unpark` on failure. Release is not needed, but an RMW costs the same
         // with it here.
-        match self.word.compare_exchange(EMPTY, PARKED, AcqRel, Acquire) {
+        match self.word.compare_exchange(EMPTY, wait, AcqRel, Acquire) {
             Ok(_) => true,
             Err(_) => {
                 // Acquire: pairs with `unpark`. There may be a newer token.
@@ -95,8 +130,17 @@ impl Parker {
     pub(crate) fn unpark(&self) -> bool {
         // Release: what came before is visible to the thread that is woken. Acquire: this exchange
         // may be the last access before a shutdown.
-        if self.word.swap(NOTIFIED, AcqRel) != PARKED {
-            return false;
+        match self.word.swap(NOTIFIED, AcqRel) {
+            PARKED => {}
+            POLLING => {
+                // It may come late, and end the wait of another thread: that one looks around and
+                // waits again.
+                if let Some(interrupt) = &self.interrupt {
+                    interrupt.interrupt();
+                }
+                return true;
+            }
+            _ => return false,
         }
         let thread = self.thread.lock().clone();
         if let Some(thread) = thread {
@@ -108,7 +152,7 @@ impl Parker {
     /// Whether the thread waits at the moment. It is for debug output and for hints.
     pub(crate) fn is_parked(&self) -> bool {
         // Relaxed: a snapshot.
-        self.word.load(Relaxed) == PARKED
+        matches!(self.word.load(Relaxed), PARKED | POLLING)
     }
 }
 

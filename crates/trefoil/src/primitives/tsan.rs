@@ -8,6 +8,9 @@
 //! no less, so this hides no race.
 
 mod fence;
+mod rw_lock;
+
+pub(crate) use rw_lock::{RwLock, RwLockReadGuard};
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -38,6 +41,18 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard::start(self, self.std.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        // Acquire: pairs with the last `end`, as in `start`.
+        self.order.load(Acquire);
+        self.std.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        // Acquire: pairs with the last `end`, as `start` does.
+        self.order.load(Acquire);
+        self.std.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,7 +142,7 @@ impl Condvar {
 pub(crate) mod thread {
     use super::{Condvar, Mutex};
     pub(crate) use crate::primitives::spawn_detached as spawn;
-    pub(crate) use std::thread::panicking;
+    pub(crate) use std::thread::{panicking, yield_now};
 
     use std::sync::Arc;
     use std::time::Duration;

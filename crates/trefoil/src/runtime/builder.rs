@@ -1,10 +1,15 @@
+mod tasks;
+
 use super::local::{LocalOptions, LocalRuntime};
-use super::{Handle, Runtime};
+use super::{Handle, RngSeed, Runtime};
+use crate::reactor::Reactor;
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
-use crate::scheduler::{Affinity, Common, Hook, Hooks, Knobs, Scheduler, blocking, current, multi};
-use crate::task::discard;
-use crate::time::Clock;
+use crate::scheduler::{
+    Affinity, Common, Hook, Hooks, Knobs, Scheduler, Seeds, blocking, current, multi,
+};
+use crate::task::{TaskHooks, discard};
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +43,7 @@ pub struct Builder {
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     thread_stack_bytes: Option<usize>,
     hooks: Hooks,
+    task_hooks: TaskHooks,
     knobs: Knobs,
     has_schedule_latency: bool,
     schedule_latency: HistogramConfiguration,
@@ -45,7 +51,10 @@ pub struct Builder {
     poll_time: HistogramConfiguration,
     start_paused: bool,
     has_time: bool,
+    #[cfg(feature = "net")]
+    has_io: bool,
     name: Option<String>,
+    rng_seed: Option<RngSeed>,
 }
 
 impl Builder {
@@ -70,12 +79,14 @@ impl Builder {
             thread_name: Arc::new(|| DEFAULT_NAME.into()),
             thread_stack_bytes: None,
             hooks: Hooks::default(),
+            task_hooks: TaskHooks::default(),
             knobs: Knobs {
                 event_interval: 61,
                 global_queue_interval: 61,
                 search_rounds: multi::SEARCH_ROUNDS,
                 hands_off_while_forking: true,
                 serves_in_block_on: false,
+                has_lifo_slot: true,
             },
             has_schedule_latency: false,
             schedule_latency: HistogramConfiguration::default(),
@@ -83,13 +94,26 @@ impl Builder {
             poll_time: HistogramConfiguration::default(),
             start_paused: false,
             has_time: false,
+            #[cfg(feature = "net")]
+            has_io: false,
             name: None,
+            rng_seed: None,
         }
     }
 
-    /// Enables timers, and all other drivers that later versions may have.
+    /// Enables timers and, with the feature `net`, I/O, and all that later versions may have.
     pub fn enable_all(&mut self) -> &mut Self {
+        #[cfg(feature = "net")]
+        self.enable_io();
         self.enable_time()
+    }
+
+    /// Enables I/O: without this, the types of [`net`](crate::net) panic. I/O that is not used
+    /// costs a few descriptors, and a runtime without it pays nothing.
+    #[cfg(feature = "net")]
+    pub fn enable_io(&mut self) -> &mut Self {
+        self.has_io = true;
+        self
     }
 
     /// Enables timers: without this, [`sleep`](crate::time::sleep) and its like panic. Timers cost
@@ -177,8 +201,14 @@ impl Builder {
     }
 
     /// The name of the runtime itself, which [`Handle::name`] returns. By default, it has none.
+    ///
+    /// # Panics
+    /// If nothing but white space is in the name.
+    #[track_caller]
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
-        self.name = Some(name.into());
+        let name = name.into();
+        assert!(!name.trim().is_empty(), "the name of a runtime must not be empty");
+        self.name = Some(name);
         self
     }
 
@@ -239,6 +269,34 @@ impl Builder {
         self
     }
 
+    /// The seed of the random numbers by which [`select!`](macro@crate::select) chooses its first
+    /// branch, so that a run can be repeated. By default, each thread has another one.
+    ///
+    /// The numbers of a worker depend on the seed and on the worker; those of the future of a
+    /// `block_on` on how many there were before. In a current-thread runtime, its tasks have the
+    /// same.
+    ///
+    /// ```
+    /// use trefoil::runtime::{Builder, RngSeed};
+    ///
+    /// fn chosen() -> Vec<u32> {
+    ///     let seed = RngSeed::from_bytes(b"of this test");
+    ///     let runtime = Builder::new_current_thread().rng_seed(seed).build().unwrap();
+    ///     runtime.block_on(async {
+    ///         let mut chosen = Vec::new();
+    ///         for _ in 0..10 {
+    ///             chosen.push(trefoil::select! { n = async { 1 } => n, n = async { 2 } => n });
+    ///         }
+    ///         chosen
+    ///     })
+    /// }
+    /// assert_eq!(chosen(), chosen());
+    /// ```
+    pub fn rng_seed(&mut self, seed: RngSeed) -> &mut Self {
+        self.rng_seed = Some(seed);
+        self
+    }
+
     /// The number of polls after which a worker does its periodic work, such as waking what was
     /// deferred: 61 by default. A current-thread runtime looks at its timers then; a worker looks
     /// at them, and at whether its runtime has ended, every 8 polls.
@@ -266,6 +324,16 @@ impl Builder {
         self
     }
 
+    /// Has tasks that a worker wakes go to the back of its queue, and not to its LIFO slot.
+    ///
+    /// By default, the task that was woken last runs next, up to three times in a row, while what
+    /// it was woken for is in the cache. It has no effect on a current-thread runtime, which has no
+    /// such slot.
+    pub fn disable_lifo_slot(&mut self) -> &mut Self {
+        self.knobs.has_lifo_slot = false;
+        self
+    }
+
     /// How often a worker without work searches the queues of all other workers before it sleeps.
     /// More rounds find work sooner, and use more CPU time in vain.
     pub fn search_rounds(&mut self, rounds: u32) -> &mut Self {
@@ -276,7 +344,7 @@ impl Builder {
     /// Makes every worker measure how long a task that is ready waits for its poll: see
     /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`][count].
     ///
-    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes three
+    /// Each poll then reads the clock twice, each wake-up reads it once, and each task takes eight
     /// more words of memory. A runtime that measures nothing pays nothing. The time is the
     /// system's, even if the runtime's clock is paused.
     ///
@@ -440,7 +508,8 @@ impl Builder {
     ///
     /// # Errors
     /// If the system cannot start the worker threads, or if they cannot be pinned as
-    /// [`worker_affinity`](Builder::worker_affinity) asks.
+    /// [`worker_affinity`](Builder::worker_affinity) asks; and if the runtime is to have I/O, and
+    /// the process has no descriptor left.
     ///
     /// # Panics
     /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
@@ -456,6 +525,7 @@ impl Builder {
             schedule_latency: self.has_schedule_latency.then_some(self.schedule_latency),
             poll_time: self.has_poll_time.then_some(self.poll_time),
         };
+        let task_hooks = self.task_hooks.for_another();
         let workers =
             if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
         let affinity = match &self.worker_affinity {
@@ -484,19 +554,44 @@ impl Builder {
             hooks: self.hooks.clone(),
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
+            block_on_timers: BlockOnTimers::default(),
+            reactor: self.reactor()?,
             tasks_elsewhere: Default::default(),
+            woken_elsewhere: Default::default(),
+            forced_yields: Default::default(),
             affinity,
             histograms,
             is_measured: histograms.any(),
+            seeds: self.rng_seed.as_ref().map(Seeds::new),
+            is_observed: histograms.any() || task_hooks.is_some(),
+            task_hooks,
             id: super::Id::next(),
             name: self.name.clone(),
         };
         let scheduler = if self.is_multi {
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
         } else {
-            Scheduler::Current(current::Shared::new(common, self.knobs))
+            let mut knobs = self.knobs;
+            if self.task_hooks.ends_with_panic {
+                // The end comes after the poll that has panicked.
+                knobs.event_interval = 1;
+            }
+            Scheduler::Current(current::Shared::new(common, knobs))
         };
         Ok(Runtime::from_handle(Handle { scheduler }))
+    }
+}
+
+impl Builder {
+    #[cfg(feature = "net")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        if self.has_io { Reactor::new().map(Some) } else { Ok(None) }
+    }
+
+    #[cfg(not(feature = "net"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with I/O")]
+    fn reactor(&self) -> io::Result<Option<Reactor>> {
+        Ok(None)
     }
 }
 

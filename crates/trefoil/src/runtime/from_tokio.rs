@@ -2,7 +2,8 @@
 //!
 //! Names, signatures and documented semantics are tokio's, so most programs that need no I/O are
 //! ported by changing the name of the crate. The list of [differences](self#differences) is meant
-//! to be complete; it is of tokio 1.54. `tests/beside_tokio.rs` tries most of it with both crates.
+//! to be complete; it is of tokio 1.54. Each difference names the test that shows it, by its file
+//! and its function; `beside_tokio` asks both crates.
 //!
 //! ```
 //! macro_rules! answer {
@@ -37,97 +38,159 @@
 //! - Outside of a runtime and on blocking threads, `block_in_place` only calls its closure. It
 //!   panics in a current-thread runtime.
 //! - `block_on`, and the drop of a runtime, panic in asynchronous code;
-//!   `shutdown_background` does not. The drop waits for blocking closures that
-//!   have started.
+//!   `shutdown_background` does not. The drop waits for blocking closures, and for those that wait
+//!   for a thread.
+//! - A timer that is polled in a runtime that has shut down panics.
+//! - A future that panics is dropped while the panic unwinds.
 //! - `Handle::block_on` does not drive a current-thread runtime;
 //!   `Runtime::block_on` does.
 //! - A poll has a budget of 128, and `unconstrained` lifts it.
 //! - 512 blocking threads at most, each kept for ten seconds.
+//! - Panics name the line of the program that made the mistake.
+//! - Futures of `select!`, `join!` and `try_join!` are no larger.
 //!
 //! # Differences
 //!
+//! What is unstable in tokio and is there, such as hooks of tasks, metrics and `unhandled_panic`,
+//! needs no `cfg` here.
+//!
+//! ## Runtimes and tasks
+//!
 //! **What is missing**
 //!
-//! - I/O: `net`, `io`, `fs`, `process` and `signal`, and so `enable_io`.
-//! - Of `sync`, everything but `oneshot` and `Notify`. The types of `tokio::sync` work here,
-//!   because all they need is wakers; but see *Budget*.
-//! - Of `runtime::Builder`: `unhandled_panic`, `disable_lifo_slot`, `rng_seed`,
-//!   `enable_alt_timer`, `enable_eager_driver_handoff`,
-//!   `enable_sharded_blocking_queue`, and the hooks `on_task_spawn`,
-//!   `on_task_terminate`, `on_before_task_poll` and `on_after_task_poll`. The hooks of threads are
-//!   there.
-//! - `task::Builder`, and so names of tasks; `tracing`; dumps of tasks.
-//!   [`Handle::dump`](super::Handle::dump) shows the scheduler's state.
-//! - Of metrics: `worker_mean_poll_time`, `worker_noop_count`,
-//!   `worker_local_schedule_count`, `worker_thread_id`, `remote_schedule_count`,
-//!   `budget_forced_yield_count`, and those of I/O. The others need no
-//!   `tokio_unstable`.
+//! - Of `runtime::Builder`: `enable_alt_timer`, `enable_eager_driver_handoff` and
+//!   `enable_sharded_blocking_queue`, which choose among implementations of tokio's;
+//!   `track_task_schedule_latency`, and with it `TaskMeta::schedule_latency`.
+//! - What tokio has deprecated: `metrics_poll_count_histogram_*`, `poll_count_histogram_*`,
+//!   `active_tasks_count`, `injection_queue_depth`.
+//! - `tracing`, and dumps of tasks. [`Handle::dump`](super::Handle::dump) shows the scheduler's
+//!   state.
 //!
 //! **Context**
 //!
 //! - Both panic if `EnterGuard`s are dropped in the wrong order. Here the dropped guard has no
 //!   effect any more, and the current runtime is that of the newest guard. With tokio, the thread
-//!   stays in a runtime for good.
+//!   stays in a runtime for good. `beside_tokio::what_is_different`
 //! - tokio's `block_on` panics if an `EnterGuard` that was made inside of it outlives it or is
-//!   leaked. Here the guard keeps its effect.
+//!   leaked. Here the guard keeps its effect. `beside_tokio::what_is_different`
 //! - `LocalEnterGuard`s may be dropped in any order, and the newest one counts. tokio's guards
 //!   restore the set that they found, whose own guard may have been dropped meanwhile.
+//!   `beside_tokio::what_is_different`
 //! - A `block_on` inside of another one, by `block_in_place`, leaves the outer one its wake-ups.
 //!   With tokio, the outer one may wait forever.
+//!   `nested_block_on::the_wakeups_of_the_outer_waits_are_not_lost`
+//! - [`worker_index`](super::worker_index()) is `None` inside of `block_in_place`, where another
+//!   thread may be the worker. With tokio, it is that of the worker that the thread was.
+//!   `worker_index::a_pinned_task_knows_its_worker`
 //!
-//! **Tasks**
+//! **Hooks and panics**
 //!
-//! - A future that panics is dropped after the panic was caught, so
-//!   [`thread::panicking`](std::thread::panicking) is false in its destructor. With tokio it is
-//!   true. In both, the panic itself drops the variables of an `async` block.
-//! - [`spawn_pinned`](crate::task::spawn_pinned) keeps a task on one worker.
+//! - [`on_task_terminate`](super::Builder::on_task_terminate) is called before whoever joins the
+//!   task is woken; with tokio, afterwards. `task_hooks::hooks_follow_a_task_through_its_life`
+//! - tokio calls `on_task_terminate` for closures of the blocking pool as well, and
+//!   `on_task_spawn` not. Here no hook is called for them.
+//!   `task_hooks::hooks_see_tasks_of_a_local_runtime_only`
+//! - A hook that panics harms nobody: its panic is caught.
+//!   `task_hooks::hooks_may_do_what_tasks_may`
+//! - [`TaskMeta`](super::TaskMeta) has the task's name; with tokio, only `tracing` has it.
+//!   `task_hooks::hooks_see_names`
+//! - After a panic has ended a runtime ([`UnhandledPanic`](super::UnhandledPanic)), the future of
+//!   another `block_on` is not polled once more. `unhandled_panic::a_panic_ends_the_runtime`
+//! - If a future panics and its destructor panics in turn, the task has panicked. With tokio, the
+//!   process aborts. `abort_and_panic::a_future_that_panics_is_dropped_in_its_panic`
+//!
+//! **Random numbers**
+//!
+//! - With [`rng_seed`](super::Builder::rng_seed), the numbers of a worker depend on nothing but the
+//!   seed and the worker. With tokio, they depend on the order in which threads start.
+//!   `rng_seed::the_same_seed_makes_the_same_choices`
+//!
+//! **Metrics**
+//!
+//! - `worker_mean_poll_time` is zero unless the runtime measures polls
+//!   ([`enable_metrics_poll_time_histogram`][poll-time]), and is there for current-thread runtimes.
+//!   `counters::the_mean_of_poll_times_is_measured_on_request`
+//! - `budget_forced_yield_count` counts polls that had to yield; tokio counts polls that have spent
+//!   their budget, whether they needed more or not.
+//!   `counters::a_poll_that_has_to_yield_counts_once`
+//! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
+//!   bound; tokio's is never coarser than a quarter. `metrics::log_histograms_have_tokios_buckets`
 //!
 //! **Budget**
 //!
-//! - tokio's channels and locks spend no budget here. A task that receives from a channel that is
-//!   never empty keeps its worker, unless it calls
+//! - tokio's channels and locks spend no budget here. A task that receives from a channel of
+//!   tokio's that is never empty keeps its worker, unless it calls
 //!   [`consume_budget`](crate::task::consume_budget), or wraps the future in
-//!   [`cooperative`](crate::task::coop::cooperative()).
+//!   [`cooperative`](crate::task::coop::cooperative()). `beside_tokio::what_is_different`
 //!
 //! **Scheduling**
 //!
 //! - tokio promises that each task runs at some time, if tasks and their polls are bounded. Here
 //!   every policy has a bound in polls: see [`progress`](mod@crate::progress).
+//!   `progress::queues::a_task_in_the_ring` and others
 //! - A task that is woken during its own poll, or has spent its budget, may be polled up to three
 //!   times more before others. With tokio, it goes to the back of the queue.
+//!   `coop::a_task_that_spends_all_its_budgets_leaves_others_their_turn`
 //! - The queue that all workers share is looked at before each poll, and 4 to 128 tasks are taken
 //!   at a time. tokio takes one, in an interval that it adapts.
+//!   `progress::queues::a_task_in_the_shared_queue`
 //! - The task in the LIFO slot of a worker that is in a long poll is passed on after 2 to 4 ms.
+//!   `progress::busy_worker::the_task_in_its_lifo_slot`
 //! - A worker's own queue grows to 65,536 tasks and stays in order; further tasks go to the shared
 //!   one. tokio's queue holds 256 tasks, and its older half goes to the shared one.
+//!   `metrics::queues_are_as_deep_as_what_waits_in_them`
 //! - [`block_in_place`](crate::task::block_in_place) starts or wakes another thread only if there
 //!   is work for it, then or later.
+//!   `progress::blocking::blocking_starts_no_more_threads_than_block`
 //!
 //! **Shutdown**
 //!
 //! - With tokio, any worker drops the tasks at rest when the runtime ends. Here each worker drops
 //!   its own, and others do so only when it blocks in place or forks. So the drop of the runtime
 //!   waits for ever for a poll that blocks its thread otherwise until such a task is dropped.
+//!   `shutdown::a_thread_that_blocks_until_a_task_goes_lets_the_runtime_end`
 //!
 //! **Timers**
 //!
 //! - Deadlines are rounded up to a quarter of a millisecond; with tokio to one.
+//!   `time::deadlines_are_rounded_up_to_a_quarter_of_a_millisecond`
 //! - The timers of a worker that is in a long poll are fired by a thread that looks after workers,
-//!   within 3 ms.
+//!   within 3 ms. `progress::busy_worker::timers`
+//! - A timer may be polled outside of its runtime, and once that has shut down, in another one.
+//!   With tokio, the latter panics. `time::a_timer_outlives_its_runtime`
+//! - The timers of a thread in `Handle::block_on` of a current-thread runtime fire. With tokio,
+//!   they wait for a thread that drives the runtime.
+//!   `time_of_block_on::a_timer_fires_although_nobody_drives`
 //!
 //! **Threads and names**
 //!
-//! - Threads are called `trefoil-worker`, not `tokio-rt-worker`.
-//! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
-//!   number is ignored; tokio panics.
-//! - A runtime may have an empty name; tokio panics.
-//! - The `global_queue_depth` of a current-thread runtime is 0: tasks that other threads have
-//!   scheduled do not count.
+//! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
 //! - The texts of panics and errors are not tokio's, except those of `JoinError`.
+//!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
+//! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
+//!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`
 //!
 //! **More than tokio has**
 //!
 //! - Fork-join on the same workers: [`mod@crate::fork_join`]. Forks outside of any runtime go to a
 //!   process-wide one, [`global`](super::global()). `spawn` outside of a runtime still panics, as
-//!   with tokio.
+//!   with tokio. `blocking::spawning_outside_of_a_runtime_panics`
+//! - [`spawn_pinned`](crate::task::spawn_pinned) keeps a task on one worker.
+//!   `spawn::pinned_tasks_stay_on_their_worker`
 //! - Workers that are [pinned](super::Builder::worker_affinity) to CPUs.
+//!   `affinity::workers_run_where_they_are_told`
+//!
+//! [poll-time]: super::Builder::enable_metrics_poll_time_histogram
+//!
+//! ## Channels and locks
+//!
+//! **What is missing**
+//!
+//! - Everything but `oneshot` and `Notify`. The types of `tokio::sync` work here, because all they
+//!   need is wakers; but see *Budget*.
+//!
+//! ## I/O
+//!
+//! **What is missing**
+//!
+//! - `net`, `io`, `fs`, `process` and `signal`, and so `enable_io`, and metrics of the driver.

@@ -35,9 +35,7 @@ impl LocalRuntime {
 
     pub(super) fn from_runtime(runtime: Runtime) -> Self {
         let set = LocalSet::new();
-        if runtime.handle().is_measured() {
-            set.measure();
-        }
+        set.observe_as(runtime.handle().common());
         Self { set: Some(set), runtime }
     }
 

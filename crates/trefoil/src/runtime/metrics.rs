@@ -1,6 +1,7 @@
 //! The counters of a runtime.
 
-use crate::scheduler::histogram::{Histogram, HistogramConfiguration};
+use crate::primitives::thread::ThreadId;
+use crate::scheduler::histogram::{Histogram, HistogramConfiguration, TaskTimes};
 use crate::scheduler::{Handle, TaskCounters, WorkerCounters};
 use std::ops::Range;
 use std::time::Duration;
@@ -74,8 +75,9 @@ impl RuntimeMetrics {
         workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere)
     }
 
-    /// The number of tasks in the queue that all workers share. A current-thread runtime has no
-    /// such queue, and returns 0.
+    /// The number of tasks in the queue that all workers share. For a current-thread runtime, the
+    /// number of tasks that other threads have spawned or woken and that its thread has not taken
+    /// over.
     pub fn global_queue_depth(&self) -> usize {
         self.handle.global_queue_depth()
     }
@@ -87,6 +89,59 @@ impl RuntimeMetrics {
     /// If there is no such worker.
     pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
         self.handle.local_queue_depth(worker)
+    }
+
+    /// How often tasks were queued from outside: spawned or woken by a thread that is no worker of
+    /// this runtime. Tasks that were spawned when the runtime had shut down count, too.
+    pub fn remote_schedule_count(&self) -> u64 {
+        self.handle.common().scheduled_elsewhere()
+    }
+
+    /// How often a worker has queued tasks: those that were spawned or woken on it, by others or by
+    /// themselves. Tasks of a [`LocalSet`](crate::task::LocalSet) do not count.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_local_schedule_count(&self, worker: usize) -> u64 {
+        let counters = self.worker(worker);
+        counters.tasks.spawned.get() + counters.woken.get()
+    }
+
+    /// How many polls had to yield because the budget of their task was spent: see
+    /// [`task::coop`](crate::task::coop). The future of a `block_on` counts like a task.
+    pub fn budget_forced_yield_count(&self) -> u64 {
+        self.handle.common().forced_yields.get()
+    }
+
+    /// The thread that is a worker, or was the last to be it: another thread may become the worker
+    /// when a task blocks in place. None if no thread was the worker so far.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
+        *self.worker(worker).thread.lock()
+    }
+
+    /// How often a worker went to sleep without having polled a task since it last woke: it was
+    /// woken in vain, or for something else than tasks.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_noop_count(&self, worker: usize) -> u64 {
+        self.worker(worker).noops.get()
+    }
+
+    /// The mean duration of a worker's polls, in which each poll counts a tenth less than the next
+    /// one. It is zero unless the runtime measures its tasks: see
+    /// [`Builder::enable_metrics_poll_time_histogram`][enable].
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    ///
+    /// [enable]: super::Builder::enable_metrics_poll_time_histogram
+    pub fn worker_mean_poll_time(&self, worker: usize) -> Duration {
+        let times = self.worker(worker).times.as_deref();
+        times.map_or(Duration::ZERO, TaskTimes::mean_poll_time)
     }
 
     /// The number of a worker's polls of tasks. In a current-thread runtime, polls of a

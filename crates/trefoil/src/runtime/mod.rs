@@ -12,19 +12,27 @@ pub mod from_tokio;
 mod global;
 mod local;
 mod metrics;
+mod rng_seed;
+mod shutdown_error;
+mod unhandled_panic;
 
 pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
 pub use crate::scheduler::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use crate::task::hooks::TaskMeta;
 pub use builder::Builder;
 pub use global::global;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
+pub use rng_seed::RngSeed;
+pub use shutdown_error::is_rt_shutdown_err;
+pub use unhandled_panic::UnhandledPanic;
 
 pub(crate) use global::global_for_forks;
+pub(crate) use shutdown_error::shutdown_error;
 
-use crate::context::{self, Entered};
+use crate::context::{self, Context, Entered};
 use crate::scheduler::{Scheduler, current, registry};
 use crate::task::JoinHandle;
 use std::future::Future;
@@ -32,12 +40,36 @@ use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
+/// The number of the worker that the calling thread is, counted from 0 within its runtime.
+///
+/// It is 0 in the `block_on` of a current-thread runtime and in its tasks. There is none on a
+/// thread that is no worker: in the `block_on` of a multi-thread runtime, in a blocking task,
+/// outside of any runtime, and inside of [`block_in_place`](crate::task::block_in_place), where
+/// another thread may be the worker. A task that waits may go on with another worker.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// use trefoil::runtime::{Runtime, worker_index};
+///
+/// let runtime = Runtime::new()?;
+/// let index = runtime.block_on(runtime.spawn_pinned(0, async { worker_index() })).unwrap();
+/// assert_eq!((index, worker_index()), (Some(0), None));
+/// # Ok(())
+/// # }
+/// ```
+pub fn worker_index() -> Option<usize> {
+    context::with(Context::worker_index)
+}
+
 /// A running scheduler, its blocking pool and its timers.
 ///
 /// The drop shuts the runtime down. Each task is dropped at the `.await` where it waits, or at the
-/// next one that it reaches. Blocking tasks that have not started are cancelled. The drop then
-/// waits for all threads of the runtime, and so for blocking tasks that have started.
-/// [`Runtime::shutdown_timeout`] and [`Runtime::shutdown_background`] limit that wait.
+/// next one that it reaches. Blocking tasks run to their end, also those that wait for a thread.
+/// The drop waits for them and for all threads of the runtime. [`Runtime::shutdown_timeout`] and
+/// [`Runtime::shutdown_background`] limit that wait.
+///
+/// After that, spawned tasks are cancelled, and timers of the runtime panic when they are polled in
+/// it or in no runtime.
 ///
 /// # Panics
 /// The drop panics in asynchronous code, because it waits. During another panic it does not panic
@@ -199,11 +231,12 @@ impl Runtime {
             Scheduler::Multi(shared) => shared.shut_down(),
             Scheduler::Current(shared) => current::shut_down(&self.handle, shared),
         }
-        self.handle.common().blocking.shut_down();
+        self.handle.common().block_on_timers.close();
+        self.handle.common().blocking.shut_down(&self.handle);
         if timeout == Some(Duration::ZERO) {
             return;
         }
-        if context::with(context::Context::entered) == Entered::Yes {
+        if context::with(Context::entered) == Entered::Yes {
             if crate::primitives::thread::panicking() {
                 return;
             }

@@ -16,6 +16,8 @@ use std::task::{Context, Poll, Waker};
 pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
+    let seeds = handle.common().seeds.as_ref();
+    let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     match &handle.scheduler {
         Scheduler::Multi(shared) if shared.may_stand_in() => multi::block_on(shared, future),
         _ => wait(future),
@@ -62,9 +64,7 @@ pub(crate) struct Frame(pub(crate) BlockOn);
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        if let Some(timers) = self.0.made_timers() {
-            timers.close();
-        }
+        self.0.close_timers();
         self.0.deferred.take().into_iter().for_each(wake_guarded);
     }
 }

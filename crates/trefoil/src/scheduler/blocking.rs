@@ -24,6 +24,7 @@ use super::{Hooks, Scheduler};
 use crate::context;
 use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
 use crate::queue::Fifo;
+use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
 use crate::task::coop::{Budget, with_budget};
 use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
@@ -133,9 +134,7 @@ impl State {
             self.on_its_way = true;
             return Need::WakeOne;
         }
-        // At the runtime's end, closures that wait are cancelled, and bodies are not.
-        let is_wanted = !self.is_shut_down || !self.bodies.is_empty();
-        if self.threads < config.max_threads && is_wanted {
+        if self.threads < config.max_threads {
             self.on_its_way = true;
             self.threads += 1;
             return Need::StartOne;
@@ -154,11 +153,46 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (task, join) = allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, false, None);
-    if let Err(error) = handle.common().blocking.push(handle, task) {
-        panic!("the blocking pool needs a thread, and the system gives none: {error}");
+    let (task, join) = make(f);
+    match handle.common().blocking.push(handle, task) {
+        Ok(()) | Err(Refused::Shutdown) => join,
+        Err(Refused::NoThread(error)) => {
+            panic!("the blocking pool needs a thread, and the system gives none: {error}")
+        }
     }
-    join
+}
+
+/// As [`spawn`], for callers that can be told.
+///
+/// # Errors
+/// The runtime has shut down, or the pool has no thread and the system cannot start one.
+pub(crate) fn try_spawn<F, R>(handle: &Handle, f: F) -> std::io::Result<JoinHandle<R>>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let (task, join) = make(f);
+    match handle.common().blocking.push(handle, task) {
+        Ok(()) => Ok(join),
+        Err(Refused::Shutdown) => Err(shutdown_error()),
+        Err(Refused::NoThread(error)) => Err(error),
+    }
+}
+
+fn make<F, R>(f: F) -> (Runnable, JoinHandle<R>)
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, None, None)
+}
+
+/// Why a closure was cancelled at once.
+enum Refused {
+    /// The pool has been shut down.
+    Shutdown,
+    /// There is no thread but the workers', and none to be had.
+    NoThread(std::io::Error),
 }
 
 impl Pool {
@@ -172,13 +206,13 @@ impl Pool {
     }
 
     /// # Errors
-    /// There is no thread but the workers', and none to be had. The closure was cancelled.
-    fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> std::io::Result<()> {
+    /// [`Refused`]: the closure was cancelled.
+    fn push(self: &Arc<Self>, handle: &Handle, task: Runnable) -> Result<(), Refused> {
         let mut state = self.state.lock();
         if state.is_shut_down {
             drop(state);
             task.cancel(&Nowhere);
-            return Ok(());
+            return Err(Refused::Shutdown);
         }
         let id = task.id();
         state.queue.push_back(task);
@@ -205,7 +239,7 @@ impl Pool {
         drop(state);
         cancelled.drain(|task| task.cancel(&Nowhere));
         // If it is not there any more, a thread has taken it, which is a worker now.
-        if has_own { Err(error) } else { Ok(()) }
+        if has_own { Err(Refused::NoThread(error)) } else { Ok(()) }
     }
 
     /// # Errors
@@ -435,14 +469,25 @@ impl Pool {
         (state, is_late)
     }
 
-    /// Cancels the closures that wait, and tells the threads to end when they are idle.
-    pub(crate) fn shut_down(&self) {
+    /// Refuses further closures, and tells the threads to end when nothing waits any more.
+    /// Closures that wait still run; they are cancelled only if there is no thread to be had.
+    pub(crate) fn shut_down(self: &Arc<Self>, handle: &Handle) {
         let mut state = self.state.lock();
         state.is_shut_down = true;
+        let need = state.need_one(&self.config);
+        drop(state);
+        self.work.notify_all();
+        if self.meet(handle, need).is_ok() {
+            return;
+        }
+        let mut state = self.state.lock();
+        // Any thread that there is, a worker's as well, looks at the queue before it ends.
+        if state.threads > 0 {
+            return;
+        }
         let queued = std::mem::take(&mut state.queue);
         state.outstanding -= queued.len();
         drop(state);
-        self.work.notify_all();
         queued.drain(|task| task.cancel(&Nowhere));
     }
 

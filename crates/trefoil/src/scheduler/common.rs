@@ -3,13 +3,16 @@
 use super::Id;
 use super::affinity::Visitor;
 use super::histogram::Histograms;
-use super::{Affinity, TaskCounters, blocking};
+use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
-use crate::task::discard;
-use crate::time::Clock;
+use crate::primitives::parker::Parker;
+use crate::reactor::{Reactor, Wakes};
+use crate::task::{Notes, Origin, TaskHooks, discard};
+use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts that both schedulers have.
 pub(crate) struct Common {
@@ -18,13 +21,27 @@ pub(crate) struct Common {
     pub(crate) hooks: Hooks,
     pub(crate) thread_stack_bytes: Option<usize>,
     pub(crate) has_time: bool,
+    /// The timers of threads that are in a `block_on` of the runtime and drive nothing.
+    pub(crate) block_on_timers: BlockOnTimers,
+    /// Where tasks wait for the system's events, if the runtime has I/O.
+    pub(crate) reactor: Option<Reactor>,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
+    /// The number of tasks that were woken there.
+    pub(crate) woken_elsewhere: CachePadded<Counter>,
+    /// How often a task's budget was used up.
+    pub(crate) forced_yields: Counter,
     /// The CPUs of the threads, if the workers are pinned.
     pub(crate) affinity: Option<Affinity>,
     /// The histograms that the workers keep. Each task knows whether there are any.
     pub(crate) histograms: Histograms,
     pub(crate) is_measured: bool,
+    /// The functions that are called for tasks, if there are any.
+    pub(crate) task_hooks: Option<Arc<TaskHooks>>,
+    /// What its random numbers start with, if the user has said it.
+    pub(crate) seeds: Option<Seeds>,
+    /// There are histograms or hooks, so tasks have notes.
+    pub(crate) is_observed: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
 }
@@ -42,6 +59,8 @@ pub(crate) struct Knobs {
     pub(crate) hands_off_while_forking: bool,
     /// Whether threads in `block_on` take the places of workers that sleep.
     pub(crate) serves_in_block_on: bool,
+    /// Whether the task that was woken last goes to the LIFO slot.
+    pub(crate) has_lifo_slot: bool,
 }
 
 pub(crate) type Hook = Option<Arc<dyn Fn() + Send + Sync>>;
@@ -91,6 +110,62 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
+    /// The notes of a new task, if it has any.
+    #[inline(always)]
+    pub(crate) fn notes(&self, origin: Origin<'_>) -> Option<Notes> {
+        self.is_observed.then(|| Notes::new(origin, self.is_measured, self.task_hooks.as_ref()))
+    }
+
+    /// Whether a task has panicked whose panic ends the scheduler.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task_hooks.as_ref().is_some_and(|hooks| hooks.has_ended())
+    }
+
+    /// The number of tasks that were ever spawned or woken on threads without a worker state.
+    pub(crate) fn scheduled_elsewhere(&self) -> u64 {
+        self.tasks_elsewhere.spawned.get() + self.woken_elsewhere.get()
+    }
+
+    /// A parker for a thread of the scheduler.
+    pub(crate) fn parker(&self) -> Parker {
+        Parker::with_interrupt(self.reactor.as_ref().map(Reactor::interrupt))
+    }
+
+    /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
+    /// it are for the caller to wake, when it counts as awake.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Wakes {
+        match (&self.reactor, timeout) {
+            (Some(reactor), _) => return reactor.park(parker, timeout),
+            (None, None) => parker.park(),
+            (None, Some(timeout)) => parker.park_timeout(timeout),
+        }
+        Wakes::default()
+    }
+
+    /// Looks for events without waiting.
+    #[inline]
+    pub(crate) fn look_at_events(&self) -> Wakes {
+        self.reactor.as_ref().map(Reactor::look).unwrap_or_default()
+    }
+
+    /// # Panics
+    /// If this process is a fork of the one that has made the runtime, whose reactor it shares.
+    pub(crate) fn check_process(&self) {
+        if let Some(reactor) = &self.reactor
+            && let Err(error) = reactor.check_process()
+        {
+            panic!("{error}");
+        }
+    }
+
+    /// All operations on sources fail from here on.
+    pub(crate) fn shut_down_reactor(&self) {
+        if let Some(reactor) = &self.reactor {
+            reactor.shut_down();
+        }
+    }
+
     /// Pins the calling thread, which becomes that worker.
     pub(crate) fn pin_worker(&self, worker: u32) {
         if let Some(affinity) = &self.affinity {

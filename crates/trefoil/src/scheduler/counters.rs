@@ -1,7 +1,10 @@
 //! The counters of schedulers. One thread writes each of them, and all may read them.
 
 use super::histogram::TaskTimes;
+use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicU64, Relaxed};
+use crate::primitives::thread::{ThreadId, own_id};
+use std::cell::Cell;
 
 /// A number that one thread writes and all may read.
 #[derive(Debug)]
@@ -54,11 +57,30 @@ pub(crate) struct WorkerCounters {
     pub(crate) stolen: Counter,
     pub(crate) overflows: Counter,
     pub(crate) wakes: Counter,
+    /// The tasks that were woken on the worker; those that were spawned there are in `tasks`.
+    pub(crate) woken: Counter,
+    /// Parks before which no task was polled since the last one.
+    pub(crate) noops: Counter,
+    /// The thread that is the worker, or was the last to be it.
+    pub(crate) thread: Mutex<Option<ThreadId>>,
     /// The worker's histograms, if the runtime keeps any.
     pub(crate) times: Option<Box<TaskTimes>>,
 }
 
 impl WorkerCounters {
+    /// The calling thread is the worker from now on.
+    pub(crate) fn note_thread(&self) {
+        *self.thread.lock() = Some(own_id());
+    }
+
+    /// The worker goes to sleep, or ends. `before` is what it polled up to the last call of this.
+    pub(crate) fn count_noop(&self, before: &Cell<u64>) {
+        let polls = self.polls.get();
+        if before.replace(polls) == polls {
+            self.noops.add(1);
+        }
+    }
+
     pub(crate) fn new(times: Option<Box<TaskTimes>>) -> Self {
         Self { times, ..Self::default() }
     }

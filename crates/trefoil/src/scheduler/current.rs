@@ -2,12 +2,13 @@
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::{Common, Knobs, block_on};
+use super::{Common, Counter, Knobs, block_on};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
 use crate::queue::{Fifo, Inbox};
+use crate::reactor::Wakes;
 use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     knobs: Knobs,
     /// Tasks that other threads have spawned and woken.
     inbox: Inbox<Runnable>,
+    /// How many tasks were ever taken out of the inbox.
+    taken: Counter,
     parker: Arc<Parker>,
     timers: Arc<TimerQueue>,
     slot: Mutex<DriverSlot>,
@@ -52,8 +55,12 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
+    /// Polls of tasks and of the future in `block_on` since events were last looked for.
+    polls_since_look: Cell<u32>,
     /// When this thread began to drive, or last woke up.
     awake_since: Cell<Instant>,
+    /// The number of polls before the last sleep.
+    polls_before: Cell<u64>,
 }
 
 // SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
@@ -62,7 +69,7 @@ unsafe impl Send for Driver {}
 
 impl Shared {
     pub(crate) fn new(common: Common, knobs: Knobs) -> Arc<Self> {
-        let parker = Arc::new(Parker::new());
+        let parker = Arc::new(common.parker());
         let timers =
             Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker), common.id));
         let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
@@ -75,12 +82,15 @@ impl Shared {
                 tasks: OwnedTasks::default(),
                 deferred: RefCell::default(),
                 tick: Cell::new(0),
+                polls_since_look: Cell::new(0),
                 awake_since: Cell::new(Instant::now()),
+                polls_before: Cell::new(0),
             };
             Self {
                 common,
                 knobs,
                 inbox: Inbox::new(),
+                taken: Counter::default(),
                 parker,
                 timers,
                 slot: Mutex::new(DriverSlot {
@@ -106,6 +116,26 @@ impl Shared {
 
     pub(crate) fn unpark(&self) {
         self.parker.unpark();
+    }
+
+    /// Tasks that other threads have sent, and that the driver has not taken.
+    pub(crate) fn inbox_depth(&self) -> usize {
+        // What was taken is read first, so that the difference is not negative. A task that is just
+        // being sent counts.
+        let taken = self.taken.get();
+        self.common.scheduled_elsewhere().saturating_sub(taken) as usize
+    }
+
+    /// Unparks the driving thread, unless that is this one: what it is to look at, it sees before
+    /// it parks.
+    #[cfg(feature = "net")]
+    pub(crate) fn unpark_from_afar(&self) {
+        let is_here = context::with(|context| {
+            context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self))
+        });
+        if !is_here {
+            self.parker.unpark();
+        }
     }
 
     /// Tasks in the driver's queue, as far as this thread can know.
@@ -138,7 +168,9 @@ impl Shared {
 
     /// Queues a task. Called on a thread that does not drive.
     fn send(&self, task: Runnable) -> Result<(), Runnable> {
-        let was_empty = self.inbox.push(task)?;
+        // What is refused is in the inbox no more than what was taken.
+        let refused = |_: &Runnable| self.taken.add_shared(1);
+        let was_empty = self.inbox.push(task).inspect_err(refused)?;
         if was_empty {
             self.parker.unpark();
         }
@@ -176,6 +208,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| match context.current() {
             Some(driver) if std::ptr::eq(driver.shared, this) => {
+                driver.counters.woken.add(1);
                 driver.queue.borrow_mut().push_back(task);
                 Ok(())
             }
@@ -197,6 +230,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.send(task)
 }
 
@@ -207,12 +241,16 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// From within asynchronous code, and with the future's own panics.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
+    shared.common.check_process();
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
+    let seeds = shared.common.seeds.as_ref();
+    let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     let mut future = pin!(future);
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
+            driver.counters.note_thread();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
@@ -340,7 +378,15 @@ impl Driver {
         let mut cx = Context::from_waker(&waker);
         context::enter_current(Some(self), || {
             loop {
+                if shared.common.has_ended() {
+                    self.cancel_tasks(shared);
+                    panic!(
+                        "a task has panicked, and its runtime ends when one does: see \
+                         `Builder::unhandled_panic`"
+                    );
+                }
                 if main.take() {
+                    self.polls_since_look.set(self.polls_since_look.get() + 1);
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
                         return output;
@@ -349,6 +395,7 @@ impl Driver {
                 if !self.run_some(shared) && !main.is_woken() {
                     self.rest(shared, &main);
                 }
+                self.look_in_turn(shared);
                 self.wake_deferred();
                 self.timers().fire(FIRE_AT_MOST);
             }
@@ -377,17 +424,43 @@ impl Driver {
             match task.run(self) {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
+                    self.counters.woken.add(1);
                     self.queue.borrow_mut().push_back(task);
                 }
             }
         };
         shared.counters.polls.add(u64::from(polls));
+        self.polls_since_look.set(self.polls_since_look.get() + polls);
         any_left
+    }
+
+    /// Cancels all tasks, and refuses further ones.
+    fn cancel_tasks(&self, shared: &Arc<Shared>) {
+        // As if no thread drove: tasks that destructors wake or spawn are sent to the inbox, which
+        // is closed.
+        context::enter_current(None, || {
+            let mut queued = shared.inbox.close();
+            shared.taken.add_shared(queued.len() as u64);
+            queued.append(&mut self.queue.borrow_mut());
+            queued.drain(|task| task.cancel(self));
+            self.wake_deferred();
+            cancel_all(shared, self);
+        });
+    }
+
+    /// Looks for events if enough polls were made since the last look.
+    fn look_in_turn(&self, shared: &Shared) {
+        if self.polls_since_look.get() >= shared.knobs.event_interval {
+            self.polls_since_look.set(0);
+            shared.common.look_at_events().wake();
+        }
     }
 
     fn take_inbox(&self, shared: &Shared) {
         if !shared.inbox.is_empty() {
-            self.queue.borrow_mut().append(&mut shared.inbox.take());
+            let mut sent = shared.inbox.take();
+            shared.taken.add_shared(sent.len() as u64);
+            self.queue.borrow_mut().append(&mut sent);
         }
     }
 
@@ -409,36 +482,41 @@ impl Driver {
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
+        let mut wakes = Wakes::default();
         if is_idle && !main.is_woken() {
+            shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
-            self.park(shared);
+            wakes = self.park(shared);
             self.awake_since.set(Instant::now());
             shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
+        wakes.wake();
     }
 
     fn count_busy(&self) {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared) {
+    fn park(&self, shared: &Shared) -> Wakes {
+        self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
-                // Tasks that other threads have sent come before the next timer.
-                shared.parker.park_timeout(Duration::ZERO);
-                if shared.inbox.is_empty() {
+                // Tasks that other threads have sent, and events, come before the next timer.
+                let wakes = shared.common.park(&shared.parker, Some(Duration::ZERO));
+                if shared.inbox.is_empty() && wakes.is_empty() {
                     shared.common.clock.jump(timeout);
                 }
+                wakes
             }
             Some(timeout) if !shared.common.clock.is_paused() => {
-                shared.parker.park_timeout(timeout);
+                shared.common.park(&shared.parker, Some(timeout))
             }
             // The clock is paused and must not jump, so no timer becomes due by itself.
-            Some(_) | None => shared.parker.park(),
+            Some(_) | None => shared.common.park(&shared.parker, None),
         }
     }
 }
@@ -469,15 +547,10 @@ impl Home for Driver {
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
     let _handle = context::enter_handle(handle.clone());
-    // No thread drives, so tasks that destructors wake or spawn are sent to the inbox, which is
-    // closed.
+    driver.cancel_tasks(shared);
     context::enter_current(None, || {
-        let mut queued = shared.inbox.close();
-        queued.append(&mut driver.queue.borrow_mut());
-        queued.drain(|task| task.cancel(&*driver));
-        driver.wake_deferred();
-        cancel_all(shared, &*driver);
         driver.timers().close();
+        shared.common.shut_down_reactor();
     });
 }
 

@@ -1,6 +1,8 @@
 use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
 use crate::context;
-use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, allocate};
+#[cfg(feature = "net")]
+use crate::reactor::Reactor;
+use crate::task::{Id, JoinHandle, LocalEnterGuard, NO_HOME, Origin, allocate};
 use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
@@ -18,8 +20,13 @@ pub struct Handle {
 
 /// Keeps a runtime the current one of its thread: see [`Handle::enter`].
 ///
-/// It cannot be sent to another thread:
+/// It cannot be sent to another thread. A reference to it can:
 ///
+/// ```
+/// fn is_sync(_: &impl Sync) {}
+/// let runtime = trefoil::runtime::Runtime::new().unwrap();
+/// is_sync(&runtime.enter());
+/// ```
 /// ```compile_fail,E0277
 /// fn is_send(_: impl Send) {}
 /// let runtime = trefoil::runtime::Runtime::new().unwrap();
@@ -35,6 +42,9 @@ pub struct EnterGuard<'a> {
     /// A guard belongs to its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
+
+// SAFETY: through a shared reference to a guard, one can do nothing but print its addresses.
+unsafe impl Sync for EnterGuard<'_> {}
 
 /// The thread is in no runtime: see [`Handle::try_current`].
 #[derive(Debug)]
@@ -56,6 +66,10 @@ impl TryCurrentError {
 /// The text of all panics and errors that say that the thread is in no runtime.
 pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in \
                                      `block_on`, or enter a runtime with `Handle::enter`";
+
+/// The text of the panic of what needs the reactor.
+#[cfg(feature = "net")]
+const NO_IO: &str = "this runtime has no I/O: call `enable_io` or `enable_all` on its builder";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,7 +164,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_with(future, None)
+        self.spawn_with(future, None, Origin::here(None))
     }
 
     /// Spawns a task that runs on one worker only, and so in that worker's caches. Workers are
@@ -168,11 +182,16 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_with(future, Some(worker))
+        self.spawn_with(future, Some(worker), Origin::here(None))
     }
 
     #[inline]
-    fn spawn_with<F>(&self, future: F, pinned: Option<usize>) -> JoinHandle<F::Output>
+    pub(crate) fn spawn_with<F>(
+        &self,
+        future: F,
+        pinned: Option<usize>,
+        origin: Origin<'_>,
+    ) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -182,15 +201,14 @@ impl Handle {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
                 let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
-                let is_measured = shared.common().is_measured;
-                let (task, join) = allocate(future, this, id, pinned, is_measured, depot);
+                let notes = shared.common().notes(origin);
+                let (task, join) = allocate(future, this, id, pinned, notes, depot);
                 shared.spawn(task);
                 join
             }
             Scheduler::Current(shared) => {
-                let is_measured = shared.common().is_measured;
-                let (task, join) =
-                    allocate(future, Arc::as_ptr(shared), id, NO_HOME, is_measured, None);
+                let notes = shared.common().notes(origin);
+                let (task, join) = allocate(future, Arc::as_ptr(shared), id, NO_HOME, notes, None);
                 shared.spawn(task);
                 join
             }
@@ -330,6 +348,31 @@ impl Handle {
         }
     }
 
+    /// The runtime's reactor.
+    ///
+    /// # Panics
+    /// If the runtime has no I/O.
+    #[cfg(feature = "net")]
+    #[track_caller]
+    pub(crate) fn reactor(&self) -> &Reactor {
+        match &self.common().reactor {
+            Some(reactor) => reactor,
+            None => panic!("{NO_IO}"),
+        }
+    }
+
+    /// A source was added to the reactor: makes sure that a thread waits for its events, or looks
+    /// for them now and then.
+    #[cfg(feature = "net")]
+    pub(crate) fn have_reactor_attended(&self) {
+        match &self.scheduler {
+            Scheduler::Multi(shared) => {
+                shared.have_reactor_attended();
+            }
+            Scheduler::Current(shared) => shared.unpark_from_afar(),
+        }
+    }
+
     /// Whether tasks record since when they have been waiting.
     pub(crate) fn is_measured(&self) -> bool {
         self.common().is_measured
@@ -375,7 +418,7 @@ impl Handle {
     pub(crate) fn global_queue_depth(&self) -> usize {
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.global_queue_depth(),
-            Scheduler::Current(_) => 0,
+            Scheduler::Current(shared) => shared.inbox_depth(),
         }
     }
 

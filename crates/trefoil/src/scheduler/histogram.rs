@@ -174,7 +174,8 @@ impl LogHistogramBuilder {
         self
     }
 
-    /// A duration of the last bucket, which also counts all longer durations: a minute by default.
+    /// The longest duration that is told from longer ones: a minute by default. The last bucket,
+    /// which counts all of those, starts at this duration or a little after.
     ///
     /// # Panics
     /// If `duration` is 0.
@@ -219,7 +220,9 @@ impl LogHistogramBuilder {
         );
         let precision = self.precision;
         let below = step_of(to_ns(min), precision).saturating_sub(1);
-        let last = step_of(to_ns(max), precision);
+        // The last bucket is the first that starts no earlier than `max_value`, if there is one.
+        let before = step_of(to_ns(max) - 1, precision);
+        let last = (before + 1).min(step_of(u64::MAX, precision));
         LogHistogram { precision, below, buckets: last - below + 1 }
     }
 }
@@ -314,16 +317,22 @@ impl Histograms {
             Box::new(TaskTimes {
                 schedule_latency: self.schedule_latency.map(Histogram::new),
                 poll_time: self.poll_time.map(Histogram::new),
+                mean_poll_ns: AtomicU64::new(0),
             })
         })
     }
 }
+
+/// How much a poll counts in the mean of poll times.
+const MEAN_SHARE: f64 = 0.1;
 
 /// The histograms of one worker.
 #[derive(Debug)]
 pub(crate) struct TaskTimes {
     pub(crate) schedule_latency: Option<Histogram>,
     pub(crate) poll_time: Option<Histogram>,
+    /// The mean of poll times, in which later ones count more; 0 before the first.
+    mean_poll_ns: AtomicU64,
 }
 
 impl TaskTimes {
@@ -337,6 +346,16 @@ impl TaskTimes {
         if let Some(histogram) = &self.poll_time {
             histogram.record(duration);
         }
+        // Relaxed: statistics. If two threads record for one worker, one poll may be missed.
+        let (before, now) = (self.mean_poll_ns.load(Relaxed), to_ns(duration));
+        let difference = (now as f64 - before as f64) * MEAN_SHARE;
+        let mean = if before == 0 { now } else { before.saturating_add_signed(difference as i64) };
+        self.mean_poll_ns.store(mean, Relaxed);
+    }
+
+    pub(crate) fn mean_poll_time(&self) -> Duration {
+        // Relaxed: statistics.
+        Duration::from_nanos(self.mean_poll_ns.load(Relaxed))
     }
 }
 
@@ -401,8 +420,8 @@ mod tests {
             let configuration = HistogramConfiguration::log(log);
             let last = configuration.buckets() - 1;
             assert!(configuration.range(0).end <= Duration::from_micros(1));
-            assert!(configuration.range(last).start <= Duration::from_secs(1));
-            assert!(configuration.range(last - 1).end > Duration::from_millis(500));
+            assert!(configuration.range(last).start >= Duration::from_secs(1));
+            assert!(configuration.range(last - 1).start < Duration::from_secs(1));
             for bucket in 1..last {
                 let range = configuration.range(bucket);
                 let error = (range.end - range.start).as_nanos() as f64;

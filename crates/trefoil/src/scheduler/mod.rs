@@ -12,13 +12,15 @@ pub(crate) mod histogram;
 mod id;
 pub(crate) mod multi;
 pub(crate) mod registry;
+mod seeds;
 
 pub(crate) use affinity::Affinity;
 pub(crate) use common::{Common, Hook, Hooks, Knobs};
-pub(crate) use counters::{TaskCounters, WorkerCounters};
+pub(crate) use counters::{Counter, TaskCounters, WorkerCounters};
 pub(crate) use handle::NO_RUNTIME;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub use id::Id;
+pub(crate) use seeds::Seeds;
 
 use std::sync::Arc;
 

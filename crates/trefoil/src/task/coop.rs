@@ -20,6 +20,9 @@ use std::task::{Context, Poll, ready};
 /// task may.
 const PER_POLL: u8 = 128;
 
+/// The budget of a poll that found it spent, and was counted for that.
+const SPENT_AND_COUNTED: u8 = u8::MAX;
+
 /// What is left of this poll's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget(Option<u8>);
@@ -99,7 +102,10 @@ impl Drop for RestoreOnPending {
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     context::with(|context| match context.budget.get() {
         Budget(None) => Poll::Ready(RestoreOnPending::new(Budget::UNLIMITED)),
-        Budget(Some(0)) => {
+        Budget(Some(left @ (0 | SPENT_AND_COUNTED))) => {
+            if left == 0 {
+                count_forced_yield();
+            }
             super::yield_now::wake_in_turn(cx.waker());
             Poll::Pending
         }
@@ -108,6 +114,17 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
             Poll::Ready(RestoreOnPending::new(before))
         }
     })
+}
+
+/// The task has to yield, for the first time in this poll.
+#[cold]
+fn count_forced_yield() {
+    context::with(|context| {
+        context.budget.set(Budget(Some(SPENT_AND_COUNTED)));
+        if let Some(handle) = context.handle() {
+            handle.common().forced_yields.add_shared(1);
+        }
+    });
 }
 
 /// Runs `f` with another budget, and restores the old one afterwards.
@@ -124,7 +141,8 @@ pub(crate) fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
 
 /// Whether any of this poll's budget is left; true outside of a runtime.
 pub fn has_budget_remaining() -> bool {
-    context::with(|context| context.budget.get() != Budget(Some(0)))
+    let is_spent = |budget| matches!(budget, Budget(Some(0 | SPENT_AND_COUNTED)));
+    context::with(|context| !is_spent(context.budget.get()))
 }
 
 /// Spends one unit of the task's budget, and yields if none is left.

@@ -143,7 +143,7 @@ mod tests {
         }
         assert_eq!(size_of::<Padded>(), 16);
         assert!(size_of::<TaskCell<Padded>>() <= 128, "{}", size_of::<TaskCell<Padded>>());
-        // Only tasks that are measured have room for a stamp.
+        // Only tasks that are looked at have room for notes.
         let unmeasured = size_of::<Header>() + size_of::<Stage<Padded>>() + size_of::<Trailer>();
         assert_eq!(size_of::<TaskCell<Padded>>(), unmeasured);
         assert_eq!(std::mem::offset_of!(Header, link), 0);

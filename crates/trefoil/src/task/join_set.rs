@@ -1,3 +1,9 @@
+//! [`JoinSet`], and the builder of its tasks.
+
+mod builder;
+
+pub use builder::Builder;
+
 use super::coop::{self, Budget};
 use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
 use crate::primitives::Mutex;
@@ -101,6 +107,21 @@ impl<T> JoinSet<T> {
 }
 
 impl<T: 'static> JoinSet<T> {
+    /// A builder for a task of the set, which can have a name.
+    ///
+    /// ```
+    /// # #[trefoil::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut set = trefoil::task::JoinSet::new();
+    /// set.build_task().name("baker").spawn(async { 12 + 1 })?;
+    /// assert_eq!(set.join_all().await, [13]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn build_task(&mut self) -> Builder<'_, T> {
+        Builder::new(self)
+    }
+
     /// Spawns a task into the current runtime and the set.
     ///
     /// # Panics

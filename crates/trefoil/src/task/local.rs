@@ -1,11 +1,12 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
-use super::{CompletedTask, Home, JoinHandle, NO_HOME, OwnedTasks, Ran, Runnable, Schedule};
-use super::{allocate, cancel_all, wake_guarded};
+use super::{CompletedTask, Home, JoinHandle, NO_HOME, Notes, Origin, OwnedTasks, Ran, Runnable};
+use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::queue::{Fifo, Inbox};
-use crate::scheduler::{Handle, Id as SetId};
+use crate::runtime::UnhandledPanic;
+use crate::scheduler::{Common, Handle, Id as SetId};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -57,6 +58,8 @@ struct Own {
     is_gone: Cell<bool>,
     /// The runtime of the set keeps histograms.
     is_measured: Cell<bool>,
+    /// The functions that are called for tasks, if there are any.
+    hooks: RefCell<Option<Arc<TaskHooks>>>,
     /// The last key that was given to a listener.
     last_key: Cell<u64>,
 }
@@ -81,12 +84,25 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    spawn_local_from(future, Origin::here(None))
+}
+
+/// As [`spawn_local`], for a task that comes from there.
+///
+/// # Panics
+/// Outside of a [`LocalSet`].
+#[track_caller]
+pub(super) fn spawn_local_from<F>(future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
     let spawned = context::with(|context| {
         // Wakers, and the destructor of the future, may drop the set and its guards.
         let _pin = context.pin_locals();
         let local = context.local();
         // SAFETY: pinned.
-        unsafe { local.as_ref() }.map(|shared| shared.spawn(local, future))
+        unsafe { local.as_ref() }.map(|shared| shared.spawn(local, future, origin))
     });
     match spawned {
         Some(join) => join,
@@ -124,6 +140,7 @@ impl LocalSet {
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
                     is_measured: Cell::new(false),
+                    hooks: RefCell::default(),
                     last_key: Cell::new(AWAITS_SET),
                 },
             }),
@@ -131,9 +148,23 @@ impl LocalSet {
         }
     }
 
-    /// Has all tasks that are spawned from now on measured, wherever they are spawned.
-    pub(crate) fn measure(&self) {
-        self.shared.own.is_measured.set(true);
+    /// Has all tasks that are spawned from now on looked at as those of that runtime are, wherever
+    /// they are spawned.
+    pub(crate) fn observe_as(&self, runtime: &Common) {
+        self.shared.own.is_measured.set(runtime.is_measured);
+        self.shared.own.hooks.replace(runtime.task_hooks.clone());
+    }
+
+    /// What happens when a task of the set panics: nothing, by default, beside that its handle says
+    /// so.
+    ///
+    /// With [`UnhandledPanic::ShutdownRuntime`], the set drops all its tasks, whoever polls it
+    /// panics, and further tasks are cancelled. It holds for tasks that are spawned from now on.
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
+        let ends = behavior == UnhandledPanic::ShutdownRuntime;
+        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics()));
+        self.shared.own.hooks.replace(hooks);
+        self
     }
 
     /// The set's id. It differs from those of all runtimes and all other sets.
@@ -159,7 +190,16 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.shared.spawn(Arc::as_ptr(&self.shared), future)
+        self.spawn_from(future, Origin::here(None))
+    }
+
+    /// As [`spawn_local`](Self::spawn_local), for a task that comes from there.
+    pub(super) fn spawn_from<F>(&self, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.shared.spawn(Arc::as_ptr(&self.shared), future, origin)
     }
 
     /// Runs `future` and the set's tasks, until `future` is done. The tasks that are left wait
@@ -173,6 +213,7 @@ impl LocalSet {
         poll_fn(|cx| {
             self.shared.listen(polls.key, cx.waker());
             self.shared.with(|| {
+                self.shared.end_after_panic();
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     return Poll::Ready(output);
                 }
@@ -210,15 +251,7 @@ impl Future for LocalSet {
 
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        let shared = &self.shared;
-        shared.own.is_gone.set(true);
-        // Tasks that destructors wake or spawn find the inbox closed.
-        context::local_drops(|| {
-            let mut queued = shared.inbox.close();
-            queued.append(&mut shared.own.queue.borrow_mut());
-            queued.drain(|task| task.cancel(&**shared));
-            cancel_all(shared, &**shared);
-        });
+        self.shared.cancel_tasks();
     }
 }
 
@@ -257,15 +290,44 @@ impl LocalShared {
         unsafe { context::with_local(Arc::as_ptr(self), f) }
     }
 
+    /// Cancels all tasks, and refuses further ones.
+    fn cancel_tasks(self: &Arc<Self>) {
+        self.own.is_gone.set(true);
+        // Tasks that destructors wake or spawn find the inbox closed.
+        context::local_drops(|| {
+            let mut queued = self.inbox.close();
+            queued.append(&mut self.own.queue.borrow_mut());
+            queued.drain(|task| task.cancel(&**self));
+            cancel_all(self, &**self);
+        });
+    }
+
+    /// # Panics
+    /// If a task has panicked whose panic ends the set.
+    fn end_after_panic(self: &Arc<Self>) {
+        let has_ended = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.has_ended());
+        if has_ended {
+            self.cancel_tasks();
+            panic!(
+                "a task has panicked, and its `LocalSet` or runtime ends when one does: see \
+                 `unhandled_panic`"
+            );
+        }
+    }
+
     /// `this` is `self`, from `Arc::as_ptr`.
-    fn spawn<F>(&self, this: *const Self, future: F) -> JoinHandle<F::Output>
+    fn spawn<F>(&self, this: *const Self, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
         let is_measured = self.own.is_measured.get()
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
-        let (task, join) = allocate(future, this, Id::next(), NO_HOME, is_measured, None);
+        // A hook, which is called for the new task, may use the set.
+        let hooks = self.own.hooks.borrow().clone();
+        let is_observed = is_measured || hooks.is_some();
+        let notes = is_observed.then(|| Notes::new(origin, is_measured, hooks.as_ref()));
+        let (task, join) = allocate(future, this, Id::next(), NO_HOME, notes, None);
         if self.own.is_gone.get() {
             task.cancel(self);
         } else {
@@ -327,10 +389,14 @@ impl LocalShared {
     }
 
     /// Runs tasks for a while; true if there are more.
-    fn poll_tasks(&self) -> bool {
+    fn poll_tasks(self: &Arc<Self>) -> bool {
+        // For one that was awaited before, and is again.
+        self.end_after_panic();
         let was_polling = self.own.is_polling.replace(true);
         let mut any_left = true;
         let mut polls = 0;
+        // After a panic, no other task is polled.
+        let ends = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.ends_with_panic);
         for _ in 0..PER_POLL {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
@@ -341,7 +407,8 @@ impl LocalShared {
                 break;
             };
             polls += 1;
-            match task.run(self) {
+            match task.run(&**self) {
+                Ran::Off if ends => break,
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
                     self.own.queue.borrow_mut().push_back(task);
@@ -354,6 +421,7 @@ impl LocalShared {
                 counters.polls.add(polls);
             }
         });
+        self.end_after_panic();
         any_left
     }
 }

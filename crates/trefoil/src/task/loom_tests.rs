@@ -108,8 +108,8 @@ fn spawn_measured(
     let (alive, count) = Alive::new();
     let out = Arc::new(Mutex::new(None));
     let future = Handshake { out: Arc::clone(&out), polls: 0, done_after, _alive: alive };
-    let (task, join) =
-        allocate(future, Arc::as_ptr(scheduler), Id::next(), NO_HOME, is_measured, None);
+    let notes = is_measured.then(|| Notes::new(Origin::here(None), true, None));
+    let (task, join) = allocate(future, Arc::as_ptr(scheduler), Id::next(), NO_HOME, notes, None);
     scheduler.queue.lock().as_mut().expect("open").push(task);
     (out, join, count)
 }

@@ -4,20 +4,22 @@
 //! the scheduler. `README.md` beside this module's code describes the protocol between the threads
 //! that poll, wake, join, abort and free it.
 
+mod builder;
 pub mod coop;
 mod core;
 mod error;
 mod header;
+pub(crate) mod hooks;
 mod id;
 mod join;
-mod join_set;
+pub mod join_set;
 mod list;
 mod local;
 mod local_key;
 mod memory;
+mod notes;
 mod raw;
 mod spawn;
-mod stamp;
 mod state;
 mod waker;
 mod yield_now;
@@ -26,7 +28,9 @@ mod yield_now;
 mod loom_tests;
 
 pub use self::coop::{Unconstrained, consume_budget, unconstrained};
+pub use builder::Builder;
 pub use error::JoinError;
+pub(crate) use hooks::TaskHooks;
 pub use id::{Id, id, try_id};
 pub use join::{AbortHandle, JoinHandle};
 pub use join_set::JoinSet;
@@ -43,8 +47,10 @@ pub(crate) use self::core::{
 pub(crate) use header::{Header, NO_HOME};
 pub(crate) use list::OwnedTasks;
 pub(crate) use memory::{Depot, Memory};
+pub(crate) use notes::{Notes, Origin};
 pub(crate) use raw::allocate;
 pub(crate) use waker::task_of;
+pub(crate) use yield_now::wake_in_turn;
 
 pub mod futures {
     //! Futures that functions of [`task`](super) return.

@@ -2,9 +2,10 @@
 
 use super::header::{Header, NO_HOME, Neighbours, Stage, TaskCell, Trailer, Vtable, header};
 use super::memory::{self, Depot};
-use super::stamp::{self, StampedTrailer};
+use super::notes::{self, NotedTrailer, Notes};
 use super::state::{State, Undeliver};
 use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef, discard};
+use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::queue::Link;
 use std::alloc::Layout;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Makes a task, in the state of a task that was just queued. Only worker `pinned` may run it,
-/// unless that is [`NO_HOME`]. It gets a stamp if its times are to be measured. Its memory may come
-/// from a depot.
+/// unless that is [`NO_HOME`]. It gets notes if somebody looks at it. Its memory may come from a
+/// depot.
 ///
 /// The scheduler must outlive the task's completion: see [`Schedule`]. The caller makes sure that
 /// the threads that will use the future, the output and the scheduler may do so; the functions that
@@ -30,17 +31,17 @@ pub(crate) fn allocate<F, S>(
     scheduler: *const S,
     id: Id,
     pinned: u32,
-    is_measured: bool,
+    notes: Option<Notes>,
     depot: Option<&Depot>,
 ) -> (Runnable, JoinHandle<F::Output>)
 where
     F: Future,
     S: Schedule,
 {
-    // The same code makes tasks with and without a stamp, so that the future is moved only once,
+    // The same code makes tasks with and without notes, so that the future is moved only once,
     // and the code is not compiled twice for each future.
-    let (layout, its_vtable) = if is_measured {
-        (Layout::new::<TaskCell<F, StampedTrailer>>(), const { &stamped_vtable::<F, S>() })
+    let (layout, its_vtable) = if notes.is_some() {
+        (Layout::new::<TaskCell<F, NotedTrailer>>(), const { &noted_vtable::<F, S>() })
     } else {
         (Layout::new::<TaskCell<F>>(), const { &vtable::<F, S>() })
     };
@@ -61,15 +62,15 @@ where
             pinned,
         },
     };
-    // SAFETY: the memory is new, and has room for a cell, with or without a stamp. A cell with a
-    // stamp starts like a cell without (`stamped_vtable`).
+    // SAFETY: the memory is new, and has room for a cell, with or without notes. A cell with notes
+    // starts like a cell without (`noted_vtable`).
     unsafe { task.write(cell) };
     // The header is the first field. The pointer keeps the provenance of the whole allocation.
     let task = task.cast::<Header>();
-    if is_measured {
-        // SAFETY: there is room for a stamp, which is not initialised yet. Nobody else knows the
+    if let Some(notes) = notes {
+        // SAFETY: there is room for notes, which are not initialised yet. Nobody else knows the
         // task. The vtable is that of this future and this scheduler.
-        unsafe { stamp::init(task, const { &vtable::<F, S>() }) };
+        unsafe { notes::init(task, notes, const { &vtable::<F, S>() }) };
     }
     // SAFETY: `State::new` counts two references: one for the runtime, which the queue entry
     // carries, and one for the join handle. The task is in no queue, and nobody else knows it.
@@ -91,17 +92,18 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
     }
 }
 
-/// The vtable of tasks whose trailer is a [`StampedTrailer`]. It shares all functions that do not
-/// use the stamp, so that futures are not compiled twice.
-const fn stamped_vtable<F: Future, S: Schedule>() -> Vtable {
+/// The vtable of tasks whose trailer is a [`NotedTrailer`]. It shares all functions that do not
+/// use the notes, so that futures are not compiled twice.
+const fn noted_vtable<F: Future, S: Schedule>() -> Vtable {
     let plain = vtable::<F, S>();
     // What `cell` and `trailer` rely on.
-    assert!(plain.trailer_offset == offset_of!(TaskCell<F, StampedTrailer>, trailer));
-    assert!(align_of::<TaskCell<F>>() == align_of::<TaskCell<F, StampedTrailer>>());
+    assert!(plain.trailer_offset == offset_of!(TaskCell<F, NotedTrailer>, trailer));
+    assert!(align_of::<TaskCell<F>>() == align_of::<TaskCell<F, NotedTrailer>>());
     Vtable {
-        poll: stamp::poll,
-        dealloc: dealloc::<F, StampedTrailer>,
-        schedule: schedule_stamped::<S>,
+        poll: notes::poll,
+        cancel: notes::cancel,
+        dealloc: dealloc::<F, NotedTrailer>,
+        schedule: schedule_noted::<S>,
         ..plain
     }
 }
@@ -111,8 +113,8 @@ const fn stamped_vtable<F: Future, S: Schedule>() -> Vtable {
 #[inline(always)]
 unsafe fn cell<'a, F: Future>(task: NonNull<Header>) -> &'a TaskCell<F> {
     // SAFETY: the caller's promise. The header is the cell's first field, and what changes in a
-    // cell is in `UnsafeCell`s and atomics. A cell with a stamp starts like a cell without
-    // (`stamped_vtable`).
+    // cell is in `UnsafeCell`s and atomics. A cell with notes starts like a cell without
+    // (`noted_vtable`).
     unsafe { task.cast::<TaskCell<F>>().as_ref() }
 }
 
@@ -124,18 +126,24 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
     let cell = unsafe { cell::<F>(task) };
     cell.stage.with_mut(|stage| {
         let polled = catch_unwind(AssertUnwindSafe(|| {
+            let drop_in_panic = DropInPanic { stage };
             // SAFETY: 2: nobody else touches the stage.
             let Stage::Future(future) = (unsafe { &mut *stage }) else {
                 unreachable!("a task was polled without its future")
             };
             // SAFETY: the future lives in the task's allocation, is never moved
             // out of it, and is dropped in place (`replace_future`).
-            unsafe { Pin::new_unchecked(future) }.poll(cx)
+            let polled = unsafe { Pin::new_unchecked(future) }.poll(cx);
+            std::mem::forget(drop_in_panic);
+            polled
         }));
         let end = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Stage::Output(output),
-            Err(panic) => Stage::Panicked(panic),
+            Err(panic) => {
+                context::with(|context| context.panicked.set(true));
+                Stage::Panicked(panic)
+            }
         };
         // If the future's destructor panics, the output stays.
         // SAFETY: 2.
@@ -144,6 +152,24 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         }
         Poll::Ready(())
     })
+}
+
+/// Drops a future while its panic unwinds, so that its destructor can tell: a lock that it holds is
+/// poisoned, for example. A panic of the destructor ends here, and not the process.
+///
+/// Only `poll` makes one, with the exclusive access to `stage` that [`replace_future`] asks for.
+struct DropInPanic<F: Future> {
+    stage: *mut Stage<F>,
+}
+
+impl<F: Future> Drop for DropInPanic<F> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: the stage is `poll`'s, and its poll of the future has just been left.
+        if let Some(payload) = unsafe { replace_future(self.stage, Stage::Taken) } {
+            discard(payload);
+        }
+    }
 }
 
 /// # Safety
@@ -261,10 +287,10 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// As for [`schedule`], and the task has a stamp.
-unsafe fn schedule_stamped<S: Schedule>(task: NonNull<Header>) {
+/// As for [`schedule`], and the task has notes.
+unsafe fn schedule_noted<S: Schedule>(task: NonNull<Header>) {
     // SAFETY: the caller's promise: by its transition, it owes the entry.
-    unsafe { stamp::set(task) };
+    unsafe { notes::set_runnable(task) };
     // SAFETY: the caller's promise.
     unsafe { schedule::<S>(task) };
 }

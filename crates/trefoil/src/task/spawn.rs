@@ -1,4 +1,4 @@
-use super::JoinHandle;
+use super::{JoinHandle, Origin};
 use crate::context::{self, BlockOn, Entered};
 use crate::scheduler::multi::{Begun, WorkerThread};
 use crate::scheduler::{Handle, NO_RUNTIME};
@@ -15,12 +15,26 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    spawn_from(future, Origin::here(None))
+}
+
+/// As [`spawn`], for a task that comes from there.
+///
+/// # Panics
+/// Outside of a runtime.
+#[track_caller]
+#[inline]
+pub(super) fn spawn_from<F>(future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     // The panic comes from here and not from the closure, so that its message names the caller's
     // location.
     let spawned = context::with(|context| {
         // A runtime that has shut down drops the future, whose destructor may leave the runtime.
         let _pin = context.pin_handles();
-        context.handle().map(|handle| handle.spawn(future))
+        context.handle().map(|handle| handle.spawn_with(future, None, origin))
     });
     match spawned {
         Some(join) => join,

@@ -4,11 +4,13 @@
 //! never polled, or has ended before its first poll, costs one reading of the clock.
 //! `src/time/README.md` says how timers work.
 
+mod block_on;
 mod clock;
 mod entry;
 mod instant;
 mod interval;
 mod queue;
+mod refusal;
 mod sleep;
 mod timeout;
 mod wheel;
@@ -25,10 +27,12 @@ pub use sleep::{Sleep, sleep, sleep_until};
 pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
 
+pub(crate) use block_on::BlockOnTimers;
 pub(crate) use clock::Clock;
 pub(crate) use queue::{FIRE_AT_MOST, Fired, TimerQueue};
 
 pub mod error {
     //! What can go wrong with time.
+    pub use super::refusal::Error;
     pub use super::timeout::Elapsed;
 }

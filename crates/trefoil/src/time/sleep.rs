@@ -16,14 +16,14 @@ use std::task::{self, Poll, Waker, ready};
 ///
 /// The duration counts from the call; the timer is registered at the first poll. It belongs to the
 /// runtime in which `sleep` was called, wherever it is polled. If that runtime has shut down, the
-/// timer belongs to the runtime in which it is polled.
+/// timer belongs to the runtime in which it is polled, if that is another one.
 ///
 /// # Cancellation safety
 /// Dropping the future cancels the timer.
 ///
 /// # Panics
-/// Outside of a runtime, and in a runtime without `enable_time`. A poll panics if the timer's
-/// runtime has shut down and the poll happens in no other runtime.
+/// Outside of a runtime, and in a runtime without `enable_time`. A poll before the deadline panics
+/// if the timer's runtime has shut down and the poll happens in no other runtime.
 #[inline]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {

@@ -58,6 +58,12 @@ pub(crate) fn deferred() -> u64 {
     61
 }
 
+/// "An event of the system, with *k* ready before it: 61·(*k*/1024 + 1) polls of any one worker."
+#[cfg(feature = "net")]
+pub(crate) fn event(k: u64) -> u64 {
+    61 * (k / 1024 + 1)
+}
+
 /// "A task in the ring, beside a flood into the shared queue: as in the ring, where
 /// the flood brings no more than 255 before it, and one injected poll for each look."
 pub(crate) fn beside_injected() -> u64 {

@@ -7,6 +7,8 @@ mod blocking;
 mod bounds;
 mod busy_worker;
 mod current_thread;
+#[cfg(feature = "net")]
+mod events;
 mod floods;
 mod forks;
 mod odd_loads;

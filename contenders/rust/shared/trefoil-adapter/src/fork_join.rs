@@ -8,7 +8,10 @@ use fork_join_workloads::{ForkJoin, Tally};
 use palio_protocol::forks::Forks;
 use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 
-use crate::{MultiThread, Scheduler, Trefoil, start};
+use crate::{MultiThread, Scheduler, Trefoil, prepare_one_of, read_io, start};
+
+/// What `--set` accepts beside the parameters, in the rows that fork.
+pub const KNOBS_WITH_FORKS: &[(&str, &str)] = &[("async", "on"), ("caller", "works"), crate::IO];
 
 /// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the
 /// rows twice, and two copies of the same loop differ by where they lie.
@@ -65,7 +68,7 @@ impl ForkJoin for Trefoil<MultiThread> {
     }
 }
 
-/// The rows of [`fork_join_workloads`], each of which reads its [`KNOBS`](crate::KNOBS).
+/// The rows of [`fork_join_workloads`], each of which reads the [`KNOBS_WITH_FORKS`].
 pub fn rows_that_fork() -> impl Iterator<Item = (&'static str, Prepare)> {
     fork_join_workloads::rows::<Trefoil<MultiThread>>()
         .into_iter()
@@ -78,8 +81,6 @@ fn prepare(request: &mut Request) -> Result<Work, Refusal> {
     let caller_works = !request.is_turned("caller", ["works", "waits"])?;
     SERVES_TASKS.set(serves_tasks).expect("a process prepares one row");
     CALLER_WORKS.set(caller_works).expect("a process prepares one row");
-    let rows = fork_join_workloads::rows::<Trefoil<MultiThread>>();
-    let row = rows.iter().find(|(name, _)| *name == request.workload);
-    let (_, prepare) = row.expect("only these rows come here");
-    prepare(request)
+    read_io(request)?;
+    prepare_one_of(&fork_join_workloads::rows::<Trefoil<MultiThread>>(), request)
 }

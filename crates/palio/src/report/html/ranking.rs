@@ -113,7 +113,8 @@ fn axis(out: &mut String, scale: &Log) {
         out,
         "<svg class=axis width={PLOT} height=16 role=img aria-label=\"Ratio to best, logarithmic scale\">"
     );
-    for tick in scale.ticks(6) {
+    // More, and those of a wide range touch each other.
+    for tick in scale.ticks(5) {
         put!(out, "<text x={} y=12>{}</text>", px(scale.at(tick)), short(tick));
     }
     out.push_str("</svg>");

@@ -238,7 +238,7 @@ mod loom_tests {
         loom::model(|| {
             let handoff = Arc::new(Handoff::new());
             let is_used = Arc::new(AtomicBool::new(false));
-            let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default())));
+            let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default(), false)));
             let use_it = |is_used: &AtomicBool| {
                 // Relaxed: loom shows a second owner without any ordering.
                 assert!(!is_used.swap(true, Relaxed), "two owners");

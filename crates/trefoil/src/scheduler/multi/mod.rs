@@ -102,7 +102,7 @@ impl Shared {
         assert!(workers > 0 && workers < u32::MAX as usize / 4);
         let remotes = (0..workers)
             .map(|_| {
-                let parker = Arc::new(Parker::new());
+                let parker = Arc::new(common.parker());
                 CachePadded(Remote {
                     ring: CachePadded(Ring::new(workers == 1)),
                     inbox: CachePadded(Inbox::new()),
@@ -144,7 +144,7 @@ impl Shared {
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
-                shared.common.blocking.shut_down();
+                shared.common.blocking.shut_down(&handle(&shared));
                 // This thread leaves in the place of the threads that were not started.
                 for index in index..workers {
                     shared.retire(Some(shared.new_state(index)));
@@ -156,7 +156,8 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        Box::new(WorkerState::new(index as u32, Arc::clone(&self.remotes[index].counters)))
+        let counters = Arc::clone(&self.remotes[index].counters);
+        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
     }
 
     pub(crate) fn common(&self) -> &Common {
@@ -425,7 +426,15 @@ impl Shared {
     /// tasks that are left.
     fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
         if let Some(state) = state {
-            self.retired.lock().push(state);
+            let mut retired = self.retired.lock();
+            retired.push(state);
+            let is_last = retired.len() == self.workers();
+            drop(retired);
+            if is_last {
+                // The workers' tasks are gone. A thread that blocks without a state, for as long
+                // as an operation takes, has to leave as well.
+                self.common.shut_down_reactor();
+            }
         }
         // Release: what this thread did to tasks and lists is visible to the last one. Acquire:
         // this may be the last one.
@@ -470,7 +479,7 @@ impl Schedule for Shared {
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(this)) {
-                Some(worker) => worker.schedule(task),
+                Some(worker) => worker.wake(task),
                 None => {
                     // SAFETY: the caller's promise.
                     unsafe { deliver_from_afar(this, task) }
@@ -490,6 +499,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
     unsafe { Arc::increment_strong_count(this) };
     // SAFETY: the count that was just added.
     let shared = unsafe { Arc::from_raw(this) };
+    shared.common.woken_elsewhere.add_shared(1);
     shared.inject(task)
 }
 

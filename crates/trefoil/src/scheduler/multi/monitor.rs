@@ -12,6 +12,7 @@
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | the same, if a thread polls the future of its `block_on` in the worker's place | the same |
+//! | the system's events, if nobody looks for them | wakes a sleeper for them, or takes them |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
 //!
@@ -241,6 +242,7 @@ fn monitor(shared: &Arc<Shared>) {
     shared.common.unpin();
     shared.monitor.parker.adopt();
     let mut seen = vec![Seen::default(); shared.workers()];
+    let mut reactor_looks = 0;
     let mut quiet = 0;
     let mut look = 0_u32;
     while !shared.is_shut_down() {
@@ -261,6 +263,7 @@ fn monitor(shared: &Arc<Shared>) {
         if shared.idle.wants_searcher() && shared.has_work() {
             shared.notify();
         }
+        shared.look_at_reactor(&mut reactor_looks);
         shared.common.blocking.retry(&its_handle);
         quiet = if shared.needs_monitor() { 0 } else { quiet + 1 };
         if quiet >= QUIET_LOOKS || look.is_multiple_of(REAP_EVERY) {
@@ -431,6 +434,28 @@ impl Shared {
             return Duration::from_nanos(1);
         }
         timers.glance().map_or(PERIOD, |left| left + GRACE)
+    }
+
+    /// If nobody waits for events and nobody has looked for them since the last look, has a sleeper
+    /// wait for them, or takes what there is.
+    fn look_at_reactor(&self, seen: &mut u64) {
+        let Some(reactor) = &self.common.reactor else { return };
+        if !reactor.is_unattended(seen) || self.have_reactor_attended() {
+            return;
+        }
+        reactor.look().wake();
+        // A worker that was turned down meanwhile may have gone to sleep elsewhere.
+        self.have_reactor_attended();
+    }
+
+    /// Has a sleeper woken if nobody waits for events. Whoever searches does so before it sleeps.
+    /// True if somebody will.
+    pub(crate) fn have_reactor_attended(&self) -> bool {
+        let Some(reactor) = &self.common.reactor else { return false };
+        // Between what makes this necessary, a source or the end of a lease, and the look at the
+        // sleepers (`reactor/README.md`).
+        fence(SeqCst);
+        reactor.lacks_holder() && self.notify_fenced()
     }
 
     /// Wakes the workers that sleep and have memory to free.

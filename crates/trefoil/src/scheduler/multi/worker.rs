@@ -64,6 +64,8 @@ pub(super) struct WorkerState {
     patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
+    /// The number of polls before the last sleep.
+    polls_before: Cell<u64>,
     /// How often this worker has begun to block.
     blocked: Cell<u64>,
     /// This worker counts as searching.
@@ -73,8 +75,10 @@ pub(super) struct WorkerState {
     /// A batch of wakes is being issued; sleepers are looked for at its end.
     batch: Cell<bool>,
     /// What runs now has forked, and so may run for long: the LIFO slot, which
-    /// thieves cannot reach, stays empty meanwhile.
+    /// thieves cannot reach, stays empty meanwhile. It always does in a runtime without such slots.
     forked: Cell<bool>,
+    /// The runtime has no such slots.
+    lacks_slot: bool,
     /// What only this worker may run.
     pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
@@ -114,7 +118,11 @@ pub(crate) struct WorkerThread {
 }
 
 impl WorkerState {
-    pub(super) fn new(index: u32, counters: Arc<CachePadded<WorkerCounters>>) -> Self {
+    pub(super) fn new(
+        index: u32,
+        counters: Arc<CachePadded<WorkerCounters>>,
+        lacks_slot: bool,
+    ) -> Self {
         Self {
             index,
             counters,
@@ -122,11 +130,13 @@ impl WorkerState {
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
+            polls_before: Cell::new(0),
             blocked: Cell::new(0),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
-            forked: Cell::new(false),
+            forked: Cell::new(lacks_slot),
+            lacks_slot,
             pinned: RefCell::default(),
             tasks: OwnedTasks::default(),
         }
@@ -173,12 +183,15 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     // end would wait for ever.
     let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
-    state.forked.set(false);
+    state.forked.set(state.lacks_slot);
     let shared = Arc::clone(&worker.shared);
     let entered = context::mark_entered(Entered::Yes);
     let its_handle = context::enter_handle(handle(&shared));
     shared.common.pin_worker(state.index);
     shared.remotes[state.index as usize].parker.adopt();
+    state.counters.note_thread();
+    let seeds = shared.common.seeds.as_ref();
+    let random = seeds.map(|seeds| context::seed_random(seeds.of_worker(state.index)));
     worker.state.set(Box::into_raw(state));
     {
         // The deque belongs to the thread, which keeps it without the state.
@@ -194,6 +207,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
                     shared.common.hooks.thread_start();
                 }
                 worker.work();
+                worker.count_busy();
                 worker.abort_tasks();
             });
         });
@@ -201,7 +215,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     let state = worker.take_state();
     // Without a state, but still in the runtime's context: destructors may ask.
     context::enter_worker(&worker, || shared.retire(state));
-    drop((its_handle, entered));
+    drop((random, its_handle, entered));
     // The thread continues as one of the pool's.
     shared.common.unpin();
     std::mem::forget(abort);
@@ -252,6 +266,11 @@ impl WorkerThread {
     #[inline(always)]
     fn remote(&self, state: &WorkerState) -> &Remote {
         &self.shared.remotes[state.index as usize]
+    }
+
+    /// Which worker this thread is, while it has that worker's state or can have it back.
+    pub(crate) fn worker_index(&self) -> Option<usize> {
+        Some(self.state_after_fork()?.index as usize)
     }
 
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
@@ -465,10 +484,12 @@ impl WorkerThread {
             Ran::Yielded(task) => (task, true),
         };
         let Some(state) = self.state() else {
+            self.shared.common.woken_elsewhere.add_shared(1);
             let queued = self.shared.inject(task);
             debug_assert!(queued.is_ok(), "closed before this thread has left");
             return;
         };
+        state.counters.woken.add(1);
         if task.pinned_to().is_some() {
             self.push_pinned(state, task);
         } else if yielded || !state.turns.has_slot_for_itself() {
@@ -504,6 +525,8 @@ impl WorkerThread {
     fn maintain(&self, state: &WorkerState) {
         self.wake_deferred(state);
         self.reap(state);
+        let wakes = self.shared.common.look_at_events();
+        self.wake_all(state, wakes);
     }
 
     fn reap(&self, state: &WorkerState) {

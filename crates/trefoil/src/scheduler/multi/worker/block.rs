@@ -105,7 +105,7 @@ impl WorkerThread {
         // If the task in the slot was woken, others can run it from the ring.
         self.empty_slot(state);
         self.notify_pending(state);
-        state.forked.set(false);
+        state.forked.set(state.lacks_slot);
         let shared = &*self.shared;
         if self.remote(state).handoff.has_forkers() {
             // This worker is only there for tasks, so it must not be chosen for

@@ -114,7 +114,7 @@ impl WorkerThread {
     pub(super) fn come_out(&self) {
         self.reclaim();
         if let Some(state) = self.state() {
-            state.forked.set(false);
+            state.forked.set(state.lacks_slot);
         }
     }
 

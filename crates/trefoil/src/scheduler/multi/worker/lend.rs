@@ -5,14 +5,23 @@
 //! away.
 
 use super::*;
+use crate::reactor::Reactor;
 use crate::scheduler::multi::loan::Back;
 
 impl WorkerThread {
     /// Whether this thread lends its state when it sleeps. One that stands in for another does not:
-    /// its own future waits for it.
+    /// its own future waits for it. Nor does one that is to wait for the system's events, because
+    /// nobody else does.
+    ///
+    /// The look at the lease comes before this worker counts as asleep, and not after it, as
+    /// `reactor/README.md` has it. So whoever gives the lease back at that moment may see no
+    /// sleeper. If that is a worker, it takes the lease when it sleeps, unless another has it; if
+    /// it is the monitor, its next look has a sleeper chosen.
     #[inline]
     pub(super) fn lends(&self) -> bool {
-        self.shared.knobs.serves_in_block_on && self.root.get().is_null()
+        self.shared.knobs.serves_in_block_on
+            && self.root.get().is_null()
+            && !self.shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder)
     }
 
     /// Sleeps, as `park` does, and lends the state meanwhile; false when the worker has to leave.
@@ -91,6 +100,7 @@ impl WorkerThread {
     /// Counts the beginning of a sleep.
     pub(super) fn falls_asleep(&self, state: &WorkerState) {
         let counters = &state.counters;
+        counters.count_noop(&state.polls_before);
         counters.parks.add(1);
         let now = Instant::now();
         let busy = now.saturating_duration_since(state.awake_since.replace(now));

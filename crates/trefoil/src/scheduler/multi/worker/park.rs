@@ -1,6 +1,7 @@
 //! How a worker sleeps, and what it looks at before and after.
 
 use super::*;
+use crate::reactor::Wakes;
 use crate::scheduler::multi::monitor::PERIOD;
 
 impl WorkerThread {
@@ -23,7 +24,8 @@ impl WorkerThread {
             self.end_search();
             let timeout =
                 self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
-            self.sleep(state, Some(timeout));
+            let wakes = self.sleep(state, Some(timeout));
+            self.wake_all(state, wakes);
             self.fire_timers(state);
             return !shared.is_shut_down();
         }
@@ -40,7 +42,8 @@ impl WorkerThread {
             shared.look_again(state.index);
         }
         let limit = shared.monitor.limit_sleep(shared);
-        self.sleep(state, self.own_timers(state).until_next().into_iter().chain(limit).min());
+        let timeout = self.own_timers(state).until_next().into_iter().chain(limit).min();
+        let wakes = self.sleep(state, timeout);
         state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
         if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
@@ -50,6 +53,7 @@ impl WorkerThread {
         if shared.is_shut_down() {
             return false;
         }
+        self.wake_all(state, wakes);
         self.fire_timers(state);
         true
     }
@@ -65,18 +69,36 @@ impl WorkerThread {
             || self.has_woken_root()
     }
 
-    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) {
+    /// Wakes what events were for. It is foreign code, and so not called before the worker counts
+    /// as awake.
+    pub(super) fn wake_all(&self, state: &WorkerState, wakes: Wakes) {
+        if !wakes.is_empty() {
+            self.end_search();
+            state.batch.set(true);
+            wakes.wake();
+            state.batch.set(false);
+        }
+    }
+
+    /// The worker leaves, and sleeps no more.
+    pub(super) fn count_busy(&self) {
+        if let Some(state) = self.state() {
+            let since = state.awake_since.replace(Instant::now());
+            state.counters.busy_ns.add(since.elapsed().as_nanos() as u64);
+        }
+    }
+
+    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) -> Wakes {
         let Remote { counters, parker, .. } = self.remote(state);
+        counters.count_noop(&state.polls_before);
         counters.parks.add(1);
         let before = Instant::now();
         counters.busy_ns.add((before - state.awake_since.get()).as_nanos() as u64);
-        match timeout {
-            None => parker.park(),
-            Some(timeout) => parker.park_timeout(timeout),
-        }
+        let wakes = self.shared.common.park(parker, timeout);
         let after = Instant::now();
         state.awake_since.set(after);
         state.turns.slept(after - before);
         counters.unparks.add(1);
+        wakes
     }
 }

@@ -3,6 +3,16 @@
 use super::*;
 
 impl WorkerThread {
+    /// Queues a task that this thread has woken.
+    #[inline]
+    pub(in crate::scheduler::multi) fn wake(&self, task: Runnable) -> Result<(), Runnable> {
+        match self.state() {
+            Some(state) => state.counters.woken.add(1),
+            None => self.shared.common.woken_elsewhere.add_shared(1),
+        }
+        self.schedule(task)
+    }
+
     /// Queues a task that this thread has woken or spawned.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {

@@ -10,19 +10,23 @@
 //! is the pilot).
 #![forbid(unsafe_code)]
 
+mod takers;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, exit};
+use std::process::{Command, ExitCode, Stdio, exit};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, raise};
 use nix::unistd::getppid;
 use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Contender, Iteration, Prepare, Refusal, Request, Work, serve_args};
+
+use takers::{burn, burn_in_child, burn_unwaited, eat_memory, kill_all, spike};
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
@@ -36,8 +40,6 @@ const FORKED: &str = "fib";
 const CLAIMED_NS: u64 = 2_000_000;
 /// Enough to fill any pipe many times over.
 const FLOOD_BYTES: usize = 4 << 20;
-/// What is eaten at most, should nobody stop it.
-const EATEN_MIB_MAX: usize = 512;
 
 #[derive(Default)]
 struct Fake {
@@ -321,6 +323,17 @@ impl Fake {
             let child = Command::new(this_file).arg("--eat-memory").spawn();
             let _ = child.expect("a process can be started").wait();
         }
+        if self.at("spike", number) {
+            self.child(&["--spike"]);
+        }
+        if self.at("unwaited", number) {
+            self.child(&["--unwaited"]);
+        }
+        if self.at("kill-all", number) {
+            let stream = self.arrive("orphan");
+            kill_all();
+            stay(stream);
+        }
         if self.at("kill-parent", number) {
             // And then no end of its own.
             let _ = kill(getppid(), Signal::SIGKILL);
@@ -333,6 +346,9 @@ impl Fake {
         if self.at("abort", number) {
             eprintln!("fake: invariant broken");
             die_of(Signal::SIGABRT);
+        }
+        if self.at("says-evil", number) {
+            eprintln!("a\u{1b}[31mb\u{7}\u{202e}c\u{200b}d");
         }
         for code in [0, 3, 7] {
             if self.at(&format!("exit-{code}"), number) {
@@ -370,6 +386,12 @@ impl Fake {
         if self.fault("abort-at-end").is_some() {
             die_of(Signal::SIGABRT);
         }
+    }
+
+    /// Starts this file as another process, and waits for its end.
+    fn child(&self, args: &[&str]) {
+        let mut command = Command::new(std::env::current_exe().expect("this file"));
+        let _ = command.args(args).stdin(Stdio::null()).status();
     }
 
     /// Starts a process that keeps both output pipes open; escaped, it is in another group; as a
@@ -486,16 +508,6 @@ fn flood_stderr(lines: u32) {
     let _ = writeln!(err, "the last line");
 }
 
-fn eat_memory() {
-    let mut eaten = Vec::new();
-    for _ in 0..EATEN_MIB_MAX {
-        // Not zeroes: those would be promised, not given.
-        eaten.push(vec![1_u8; 1 << 20]);
-    }
-    std::hint::black_box(&eaten);
-    hang();
-}
-
 /// Counts this start: a file for each, whose making is atomic.
 fn count_start(state: &Path) -> u32 {
     (1..)
@@ -531,6 +543,19 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "--eat-memory" => eat_memory(),
+            "--spike" => spike(),
+            "--unwaited" => {
+                burn_unwaited();
+                return ExitCode::SUCCESS;
+            }
+            "--burn-in-child" => {
+                burn_in_child();
+                return ExitCode::SUCCESS;
+            }
+            "--burn" => {
+                burn();
+                return ExitCode::SUCCESS;
+            }
             "--describe" => describe = true,
             _ => rest.push(option),
         }

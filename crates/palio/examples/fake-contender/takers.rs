@@ -1,0 +1,71 @@
+//! What takes more than it should: memory, processors, and the lives of others.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio, exit};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getppid};
+
+/// What is eaten at most, should nobody stop it.
+const EATEN_MIB_MAX: usize = 512;
+/// What is eaten in a moment.
+const SPIKE_MIB: usize = 64;
+/// CPU time of a child that nobody waits for.
+const BURNT_MS: u64 = 200;
+
+/// Kills its warden and Palio, so that neither is there to see the other's end: the warden stands
+/// still when Palio dies.
+pub(super) fn kill_all() {
+    let warden = getppid();
+    let status = fs::read_to_string(format!("/proc/{warden}/status")).expect("a status");
+    let palio = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("a parent");
+    let palio = Pid::from_raw(palio.trim().parse().expect("a number"));
+    for (id, signal) in
+        [(warden, Signal::SIGSTOP), (palio, Signal::SIGKILL), (warden, Signal::SIGKILL)]
+    {
+        let _ = kill(id, signal);
+    }
+}
+
+/// Keeps a processor busy for [`BURNT_MS`] of its time.
+pub(super) fn burn() {
+    let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
+    let took = || Duration::from(clock.now().expect("a clock"));
+    while took() < Duration::from_millis(BURNT_MS) {}
+}
+
+/// Has a child that burns, and whose parent ignores that children end: nobody ever waits for it.
+pub(super) fn burn_unwaited() {
+    let this_file = std::env::current_exe().expect("this file");
+    // What is ignored in one program is ignored in the next.
+    let mut env = Command::new("env");
+    let _ = env.arg("--ignore-signal=CHLD").arg(this_file).arg("--burn-in-child").status();
+}
+
+pub(super) fn burn_in_child() {
+    let mut child = Command::new(std::env::current_exe().expect("this file"));
+    let mut child = child.arg("--burn").stdout(Stdio::piped()).spawn().expect("a process");
+    // Its end is that of its output.
+    let _ = child.stdout.take().expect("a pipe").read(&mut [0]);
+    // There is nobody left to wait for.
+    let _ = child.wait();
+}
+
+/// More memory than anything else here has, for as short as can be.
+pub(super) fn spike() {
+    let spike: Vec<_> = (0..SPIKE_MIB).map(|_| vec![1_u8; 1 << 20]).collect();
+    std::hint::black_box(&spike);
+    exit(0);
+}
+
+pub(super) fn eat_memory() {
+    let mut eaten = Vec::new();
+    for _ in 0..EATEN_MIB_MAX {
+        // Not zeroes: those would be promised, not given.
+        eaten.push(vec![1_u8; 1 << 20]);
+    }
+    std::hint::black_box(&eaten);
+    super::hang();
+}

@@ -1,0 +1,81 @@
+//! Sockets: TCP, UDP, and those of Unix.
+//!
+//! Names and semantics are tokio's. The types need a runtime with I/O
+//! ([`Builder::enable_io`](crate::runtime::Builder::enable_io)), belong to the runtime in which
+//! they were made, and can be used by tasks of any other.
+//!
+//! ```
+//! use trefoil::io::{AsyncReadExt, AsyncWriteExt};
+//! use trefoil::net::{TcpListener, TcpStream};
+//!
+//! # #[trefoil::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! let address = listener.local_addr()?;
+//! let server = trefoil::spawn(async move {
+//!     let (mut stream, _peer) = listener.accept().await?;
+//!     stream.write_all(b"hello").await
+//! });
+//!
+//! let mut text = String::new();
+//! TcpStream::connect(address).await?.read_to_string(&mut text).await?;
+//! assert_eq!(text, "hello");
+//! server.await.unwrap()
+//! # }
+//! ```
+//!
+//! # Readiness
+//!
+//! An operation first makes its call, and waits only if that would block. `readable`, `writable`
+//! and `ready` wait without a call, and the functions whose names begin with `try_` make the call
+//! without a wait. What is ready is a hint: a call may still find that it would block.
+//!
+//! The functions whose names begin with `poll_` keep one waker for reads and one for writes, that
+//! of the last caller. Any number of tasks may wait in asynchronous functions.
+//!
+//! # Budget
+//!
+//! An operation that succeeds spends one unit of the task's budget ([`task::coop`]), so a socket
+//! that always has something to read does not keep other tasks from running.
+//!
+//! [`task::coop`]: crate::task::coop
+//!
+//! # The end of the runtime
+//!
+//! When the runtime of a socket has shut down, all operations fail, those that wait included.
+//!
+//! # Forks
+//!
+//! A process that was forked, and does not execute another program, cannot use the sockets and
+//! runtimes of its parent: to add a source to such a runtime is an error. Their drop does the
+//! parent no harm.
+
+mod addr;
+mod connection;
+mod datagrams;
+mod halves;
+mod lookup_host;
+pub mod tcp;
+mod udp;
+#[cfg(unix)]
+pub mod unix;
+
+pub use addr::ToSocketAddrs;
+pub use lookup_host::lookup_host;
+pub use tcp::{TcpListener, TcpSocket, TcpStream};
+pub use udp::UdpSocket;
+#[cfg(unix)]
+pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
+
+use std::io;
+
+/// A socket that blocks would block its worker.
+fn must_not_block(is_nonblocking: bool) -> io::Result<()> {
+    if is_nonblocking {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "the socket is in blocking mode: call `set_nonblocking(true)` on it first",
+    ))
+}

@@ -1,0 +1,52 @@
+//! The reactor of a build without I/O: there is none, and what would ask it is not compiled.
+
+use crate::primitives::parker::{Interrupt, Parker};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// No value of this exists.
+#[derive(Clone, Debug)]
+pub(crate) enum Reactor {}
+
+/// No wakers.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(());
+
+impl Wakes {
+    pub(crate) fn is_empty(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn wake(self) {}
+}
+
+impl Reactor {
+    pub(crate) fn interrupt(&self) -> Arc<dyn Interrupt> {
+        match *self {}
+    }
+
+    pub(crate) fn park(&self, _parker: &Parker, _timeout: Option<Duration>) -> Wakes {
+        match *self {}
+    }
+
+    pub(crate) fn look(&self) -> Wakes {
+        match *self {}
+    }
+
+    pub(crate) fn is_unattended(&self, _seen: &mut u64) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn lacks_holder(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn check_process(&self) -> io::Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn shut_down(&self) {
+        match *self {}
+    }
+}

@@ -1,0 +1,189 @@
+//! A source's place in the reactor, and how its operations wait.
+
+use super::slot::{Direction, Event};
+use super::slots::Place;
+use super::{Interest, Reactor, Ready};
+use crate::runtime::shutdown_error;
+use crate::scheduler::Handle;
+use crate::task::coop;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// A source's place in its runtime's reactor, until the drop.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    reactor: Reactor,
+    place: Place,
+}
+
+impl Registration {
+    /// Registers a source with the reactor of `handle`.
+    ///
+    /// # Errors
+    /// Those of the system; and if the runtime has shut down.
+    ///
+    /// # Panics
+    /// If the runtime has no I/O.
+    #[track_caller]
+    pub(crate) fn new(
+        source: &mut impl mio::event::Source,
+        interest: Interest,
+        handle: &Handle,
+    ) -> io::Result<Self> {
+        let reactor = handle.reactor();
+        let place = reactor.register(source, interest)?;
+        let registration = Self { reactor: reactor.clone(), place };
+        handle.have_reactor_attended();
+        Ok(registration)
+    }
+
+    /// Has the system forget the source, before it is closed or given away.
+    ///
+    /// # Errors
+    /// If the source's descriptor was closed by somebody else.
+    pub(crate) fn deregister(&self, source: &mut impl mio::event::Source) -> io::Result<()> {
+        self.reactor.deregister(source)
+    }
+
+    pub(crate) fn clear(&self, event: Event) {
+        self.place.slot().clear(event);
+    }
+
+    /// Waits for one side. The last caller of each side is woken. It spends no budget.
+    fn poll_side(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Event>> {
+        match self.place.slot().wait(direction, cx.waker()) {
+            Some(event) => Poll::Ready(unless_over(event)),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Waits until an operation of that side may go ahead. The last caller of each side is woken.
+    pub(crate) fn poll_ready(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+    ) -> Poll<io::Result<Event>> {
+        let unit = ready!(coop::poll_proceed(cx));
+        let event = ready!(self.poll_side(cx, direction))?;
+        unit.made_progress();
+        Poll::Ready(Ok(event))
+    }
+
+    /// Makes a call that does not block when it may succeed, and again until it would not block.
+    pub(crate) fn poll_io<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut call: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.poll_io_with(cx, direction, |_| call())
+    }
+
+    /// As `poll_io`, for a call that may clear the readiness that it is told.
+    pub(crate) fn poll_io_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut call: impl FnMut(Event) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        let unit = ready!(coop::poll_proceed(cx));
+        loop {
+            let event = ready!(self.poll_side(cx, direction))?;
+            match call(event) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.clear(event),
+                result => {
+                    unit.made_progress();
+                    return Poll::Ready(result);
+                }
+            }
+        }
+    }
+
+    /// Makes a call if it may succeed; if not, or if it would block, returns that error.
+    pub(crate) fn try_io<R>(
+        &self,
+        interest: Interest,
+        call: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let event = unless_over(self.place.slot().now(interest.mask() | Ready::ERROR))?;
+        if event.ready.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let result = call();
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            self.clear(event);
+        }
+        result
+    }
+
+    /// Waits for any readiness that answers the interest. Any number of tasks may do so.
+    pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Event> {
+        let event = self.wait(interest.mask()).await?;
+        coop::consume_budget().await;
+        Ok(event)
+    }
+
+    /// Makes a call whenever it may succeed, until it would not block.
+    pub(crate) async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut call: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            let event = self.wait(interest.mask() | Ready::ERROR).await?;
+            let unit = poll_fn(coop::poll_proceed).await;
+            match call() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.clear(event),
+                result => {
+                    unit.made_progress();
+                    return result;
+                }
+            }
+        }
+    }
+
+    fn wait(&self, mask: Ready) -> Wait<'_> {
+        Wait { registration: self, mask, place: None }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.reactor.vacate(&self.place);
+    }
+}
+
+fn unless_over(event: Event) -> io::Result<Event> {
+    if event.is_over { Err(shutdown_error()) } else { Ok(event) }
+}
+
+/// A wait on the slot's list, which ends with the future.
+#[derive(Debug)]
+struct Wait<'a> {
+    registration: &'a Registration,
+    mask: Ready,
+    place: Option<u64>,
+}
+
+impl Future for Wait<'_> {
+    type Output = io::Result<Event>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let slot = this.registration.place.slot();
+        match slot.wait_on_list(this.mask, &mut this.place, cx.waker()) {
+            Some(event) => Poll::Ready(unless_over(event)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.registration.place.slot().leave_list(place);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The slot of one source: its readiness, and who waits for it.
+//!
+//! # The word
+//!
+//! ```text
+//!   63        40 39        16 9       8      7         0
+//!   generation   tick         urgent  over   readiness
+//! ```
+//!
+//! All of it changes by RMWs, so its changes have one order.
+//!
+//! **Readiness** is set by events (`announce`) and cleared by operations that the system has turned
+//! down (`clear`). The system reports edges: what it has reported once it does not repeat. So a
+//! readiness that is cleared by mistake is a task that sleeps for ever.
+//!
+//! **The tick** counts the events, which makes clearing exact. An operation reads the word, tries
+//! its call, and if that would block, clears the readiness if the tick is still the same:
+//!
+//! - An event that came to the word after it was read has changed the tick, and nothing is cleared.
+//!   The operation is tried once more, maybe in vain.
+//! - If the tick is the same, then all events that came to the word did so before it was read, and
+//!   so before the call. The call has seen whatever they announced. An edge that comes to the
+//!   system after the call, or has come before but not to the word yet, will come to the word later
+//!   than the clearing.
+//!
+//! The tick would mislead if it came round in between. For that, a thread would have to pause
+//! between its call and the clearing for exactly 2²⁴ events of one source.
+//!
+//! **The generation** is that of the source. Slots are used again, and never freed while the
+//! reactor lives. An event names the slot and the generation. `vacate` changes the generation in
+//! the same word that `announce` looks at: an event for a source that is gone is dropped, whether
+//! it was read from the system before the source left, or the system still reports it because the
+//! file has another descriptor. When generations come round, such an event is at worst one that
+//! announces what is not there, and costs one call.
+//!
+//! # Who waits
+//!
+//! `announce` changes the word and then takes the wakers, under the lock. Whoever waits leaves its
+//! waker under the lock and then looks at the word, before it lets go of the lock. If the waker
+//! came too late to be taken, the lock was held later, and so the word is seen changed.
+
+use super::{Interest, Ready, Wakes};
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{AcqRel, Acquire, AtomicU64};
+use std::task::Waker;
+
+const READY: u64 = 0xff;
+/// The runtime has shut down: everything is ready, and fails.
+const OVER: u64 = 1 << 8;
+/// The source has had urgent data. This is never cleared.
+const URGENT: u64 = 1 << 9;
+const TICK_SHIFT: u32 = 16;
+#[cfg(not(loom))]
+const TICK_BITS: u32 = 24;
+/// Small, so that a model could see it come round if it mattered.
+#[cfg(loom)]
+const TICK_BITS: u32 = 3;
+const TICK: u64 = ((1 << TICK_BITS) - 1) << TICK_SHIFT;
+const GENERATION_SHIFT: u32 = 40;
+pub(super) const GENERATION_BITS: u32 = if usize::BITS >= 64 { 24 } else { 11 };
+const GENERATIONS: u64 = 1 << GENERATION_BITS;
+
+/// The side of a source that the `poll_*` functions wait at. Each has one waker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+impl Direction {
+    /// What lets an operation on this side go ahead. An error does so on both, because the next
+    /// operation fetches it.
+    pub(crate) fn mask(self) -> Ready {
+        let interest = match self {
+            Self::Read => Interest::READABLE,
+            Self::Write => Interest::WRITABLE,
+        };
+        interest.mask() | Ready::ERROR
+    }
+}
+
+/// What was ready at some moment, which [`Slot::clear`] has to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) ready: Ready,
+    pub(crate) is_over: bool,
+    /// Whether the source has had urgent data by then.
+    pub(crate) was_urgent: bool,
+    tick: u64,
+}
+
+impl Event {
+    fn of(word: u64, mask: Ready) -> Self {
+        Self {
+            ready: ready(word) & mask,
+            is_over: word & OVER != 0,
+            was_urgent: word & URGENT != 0,
+            tick: tick(word),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Slot {
+    word: AtomicU64,
+    waiters: Mutex<Waiters>,
+}
+
+#[derive(Debug, Default)]
+struct Waiters {
+    read: Option<Waker>,
+    write: Option<Waker>,
+    /// Those that wait for any readiness of theirs, by ascending numbers.
+    list: Vec<Waiter>,
+    /// How many entries of the list are empty, because they were given up.
+    gone: usize,
+    /// The number of the next one.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    mask: Ready,
+    waker: Option<Waker>,
+}
+
+fn tick(word: u64) -> u64 {
+    word & TICK
+}
+
+fn generation(word: u64) -> u64 {
+    word >> GENERATION_SHIFT
+}
+
+fn ready(word: u64) -> Ready {
+    Ready::from_bits((word & READY) as u8)
+}
+
+impl Slot {
+    pub(super) fn new() -> Self {
+        Self { word: AtomicU64::new(0), waiters: Mutex::new(Waiters::default()) }
+    }
+
+    /// Which generation of sources the slot serves.
+    pub(super) fn generation(&self) -> u64 {
+        // Acquire: as everywhere, though only the owner of the slot changes it.
+        generation(self.word.load(Acquire))
+    }
+
+    /// What of `mask` is ready.
+    pub(super) fn event(&self, mask: Ready) -> Option<Event> {
+        // Acquire: pairs with `announce`. The call that follows comes after the event.
+        let event = Event::of(self.word.load(Acquire), mask);
+        (event.is_over || !event.ready.is_empty()).then_some(event)
+    }
+
+    /// An event that is as old as the slot's word is now, for a call that is made without waiting.
+    pub(super) fn now(&self, mask: Ready) -> Event {
+        // Acquire: as in `event`.
+        Event::of(self.word.load(Acquire), mask)
+    }
+
+    /// An event has come for a source of the given generation.
+    pub(super) fn announce(&self, of: u64, now: Ready, wakes: &mut Wakes) {
+        let set = u64::from(now.bits()) | if now.is_urgent() { URGENT } else { 0 };
+        let change = |word: u64| {
+            let next = word.wrapping_add(1 << TICK_SHIFT) & TICK;
+            (generation(word) == of).then_some((word & !TICK) | next | set)
+        };
+        // AcqRel: Release pairs with `event`; Acquire continues what other RMWs have released.
+        if self.word.fetch_update(AcqRel, Acquire, change).is_ok() {
+            self.waiters.lock().take(now, wakes);
+        }
+    }
+
+    /// An operation that went ahead because of `event` would have to wait: what it has relied on is
+    /// no more, unless there was a newer event.
+    pub(super) fn clear(&self, event: Event) {
+        let gone = u64::from(event.ready.clearable().bits());
+        if gone == 0 {
+            return;
+        }
+        let change = |word: u64| (tick(word) == event.tick).then_some(word & !gone);
+        // AcqRel: as in `announce`. An error says that there was a newer event.
+        let _ = self.word.fetch_update(AcqRel, Acquire, change);
+    }
+
+    /// As [`event`](Self::event). If there is none, leaves the waker on that side.
+    pub(super) fn wait(&self, direction: Direction, waker: &Waker) -> Option<Event> {
+        let mask = direction.mask();
+        if let Some(event) = self.event(mask) {
+            return Some(event);
+        }
+        let mut waiters = self.waiters.lock();
+        if !waiters.side(direction).as_ref().is_some_and(|old| old.will_wake(waker)) {
+            // The clone and the drop are foreign code, and so not under the lock.
+            drop(waiters);
+            let new = waker.clone();
+            waiters = self.waiters.lock();
+            let old = waiters.side(direction).replace(new);
+            let event = self.event(mask);
+            drop(waiters);
+            drop(old);
+            return event;
+        }
+        self.event(mask)
+    }
+
+    /// As [`event`](Self::event). If there is none, leaves the waker on the list, in the place that
+    /// `place` names, or in a new one.
+    pub(super) fn wait_on_list(
+        &self,
+        mask: Ready,
+        place: &mut Option<u64>,
+        waker: &Waker,
+    ) -> Option<Event> {
+        if let Some(event) = self.event(mask) {
+            return Some(event);
+        }
+        let mut waiters = self.waiters.lock();
+        if waiters.find(*place).is_some_and(|old| old.will_wake(waker)) {
+            return self.event(mask);
+        }
+        // As in `wait`.
+        drop(waiters);
+        let new = waker.clone();
+        waiters = self.waiters.lock();
+        let old = match waiters.find(*place) {
+            Some(old) => Some(std::mem::replace(old, new)),
+            None => {
+                *place = Some(waiters.push(mask, new));
+                None
+            }
+        };
+        let event = self.event(mask);
+        drop(waiters);
+        drop(old);
+        event
+    }
+
+    /// Gives a place on the list up.
+    pub(super) fn leave_list(&self, place: u64) {
+        let waker = self.waiters.lock().remove(place);
+        drop(waker);
+    }
+
+    /// The runtime has shut down.
+    pub(super) fn end(&self, wakes: &mut Wakes) {
+        // AcqRel: as in `announce`.
+        self.word.fetch_or(OVER, AcqRel);
+        self.waiters.lock().take(Ready::ALL, wakes);
+    }
+
+    /// The source leaves: no event reaches its successor. Wakers that are left are dropped by the
+    /// caller.
+    pub(super) fn vacate(&self, wakes: &mut Vec<Waker>) {
+        let change = |word: u64| {
+            let next = (generation(word) + 1) % GENERATIONS;
+            Some((next << GENERATION_SHIFT) | (word & OVER))
+        };
+        // AcqRel: as in `announce`.
+        let changed = self.word.fetch_update(AcqRel, Acquire, change);
+        debug_assert!(changed.is_ok(), "it is changed in any case");
+        let mut waiters = self.waiters.lock();
+        wakes.extend(waiters.read.take());
+        wakes.extend(waiters.write.take());
+        wakes.extend(waiters.list.drain(..).filter_map(|waiter| waiter.waker));
+        waiters.gone = 0;
+    }
+}
+
+impl Waiters {
+    fn side(&mut self, direction: Direction) -> &mut Option<Waker> {
+        match direction {
+            Direction::Read => &mut self.read,
+            Direction::Write => &mut self.write,
+        }
+    }
+
+    fn find(&mut self, number: Option<u64>) -> Option<&mut Waker> {
+        let number = number?;
+        let index = self.list.binary_search_by_key(&number, |waiter| waiter.number).ok()?;
+        self.list[index].waker.as_mut()
+    }
+
+    fn push(&mut self, mask: Ready, waker: Waker) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.list.push(Waiter { number, mask, waker: Some(waker) });
+        number
+    }
+
+    /// Entries that are given up are removed in numbers, so that each costs little however long the
+    /// list is.
+    fn remove(&mut self, number: u64) -> Option<Waker> {
+        let index = self.list.binary_search_by_key(&number, |waiter| waiter.number).ok()?;
+        let waker = self.list[index].waker.take();
+        self.gone += usize::from(waker.is_some());
+        if 2 * self.gone > self.list.len() {
+            self.list.retain(|waiter| waiter.waker.is_some());
+            self.gone = 0;
+        }
+        waker
+    }
+
+    /// Moves to `wakes` who waits for something of `now`.
+    fn take(&mut self, now: Ready, wakes: &mut Wakes) {
+        for direction in [Direction::Read, Direction::Write] {
+            if direction.mask().intersects(now)
+                && let Some(waker) = self.side(direction).take()
+            {
+                wakes.push(waker);
+            }
+        }
+        if self.list.is_empty() {
+            return;
+        }
+        self.list.retain_mut(|waiter| {
+            let is_answered = waiter.mask.intersects(now);
+            if is_answered && let Some(waker) = waiter.waker.take() {
+                wakes.push(waker);
+            }
+            waiter.waker.is_some()
+        });
+        self.gone = 0;
+    }
+}

@@ -1,0 +1,62 @@
+//! A batch of wakers: collected under a lock, woken outside of it.
+
+use crate::task::wake_guarded;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::task::Waker;
+
+/// How many waiters one critical section serves at most, so that a list of any length keeps its
+/// lock from nobody for long.
+#[cfg(not(loom))]
+const BATCH: usize = 32;
+/// Two, so that models reach the second batch.
+#[cfg(loom)]
+const BATCH: usize = 2;
+
+/// Up to `BATCH` wakers. They are woken in the order in which they were added, and at the latest
+/// when the batch is dropped. A panic of one of them is stopped, and the others are woken all the
+/// same: nobody else would do that.
+pub(crate) struct Wakers {
+    /// Those at `..added` are initialised.
+    wakers: [MaybeUninit<Waker>; BATCH],
+    added: usize,
+}
+
+impl Wakers {
+    pub(crate) fn new() -> Self {
+        Self { wakers: [const { MaybeUninit::uninit() }; BATCH], added: 0 }
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.added < BATCH
+    }
+
+    /// # Panics
+    /// If there is no room.
+    pub(crate) fn add(&mut self, waker: Waker) {
+        self.wakers[self.added].write(waker);
+        self.added += 1;
+    }
+
+    /// Wakes all, and makes room. Not to be called under a lock.
+    pub(crate) fn wake(&mut self) {
+        let added = std::mem::take(&mut self.added);
+        for waker in &self.wakers[..added] {
+            // SAFETY: it was initialised by `add`, and is read once: `added` is zero by now, and
+            // nothing below unwinds.
+            wake_guarded(unsafe { waker.assume_init_read() });
+        }
+    }
+}
+
+impl Drop for Wakers {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+impl fmt::Debug for Wakers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wakers").field("added", &self.added).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! What goes wrong around sockets: no descriptors, descriptors that others close, many sockets, and
+//! forks.
+#![cfg(all(feature = "net", target_os = "linux"))]
+
+mod support;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use support::{current_and_multi, current_thread};
+use trefoil::io::{AsyncReadExt, AsyncWriteExt};
+use trefoil::net::{TcpListener, TcpStream};
+use trefoil::runtime::Handle;
+use trefoil::time::{Duration, sleep, timeout};
+
+const LOCAL: &str = "127.0.0.1:0";
+
+/// Runs a test of this file alone in a process of its own: it changes what belongs to the process.
+fn alone(name: &str, body: impl FnOnce()) {
+    const CHILD: &str = "TREFOIL_NET_FAULTS";
+    if std::env::var(CHILD).is_ok_and(|child| child == name) {
+        return body();
+    }
+    let exe = std::env::current_exe().unwrap();
+    let output = Command::new(exe).args(["--exact", name]).env(CHILD, name).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+fn limit_descriptors(limit: u64) {
+    let old = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: old.maximum }).unwrap();
+}
+
+fn open_descriptors() -> u64 {
+    std::fs::read_dir("/proc/self/fd").unwrap().count() as u64
+}
+
+/// The listener says so each time that it is asked, nothing else happens meanwhile, and the
+/// connection is accepted when there is a descriptor again.
+#[test]
+fn no_descriptor_for_a_connection() {
+    alone("no_descriptor_for_a_connection", || {
+        for runtime in current_and_multi([1, 2]) {
+            runtime
+                .block_on(runtime.spawn(async {
+                    limit_descriptors(4096);
+                    let listener = TcpListener::bind(LOCAL).await.unwrap();
+                    let addr = listener.local_addr().unwrap();
+                    let mut client = TcpStream::connect(addr).await.unwrap();
+                    let spare = std::fs::File::open("/dev/null").unwrap();
+                    limit_descriptors(spare.as_raw_fd() as u64 + 1);
+                    // All numbers below the limit are in use.
+                    let mut more = Vec::new();
+                    while let Ok(file) = std::fs::File::open("/dev/null") {
+                        more.push(file);
+                    }
+                    for _ in 0..3 {
+                        let error = listener.accept().await.unwrap_err();
+                        assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}");
+                    }
+                    // Nobody asks, and so nothing is done: the workers sleep but for this timer.
+                    let metrics = Handle::current().metrics();
+                    let polls = || {
+                        (0..metrics.num_workers())
+                            .map(|n| metrics.worker_poll_count(n))
+                            .sum::<u64>()
+                    };
+                    let before = polls();
+                    sleep(Duration::from_millis(50)).await;
+                    assert!(polls() - before <= 3, "{} polls", polls() - before);
+
+                    drop(spare);
+                    let (mut server, _) = listener.accept().await.unwrap();
+                    client.write_all(b"late").await.unwrap();
+                    let mut buf = [0; 4];
+                    server.read_exact(&mut buf).await.unwrap();
+                    assert_eq!(&buf, b"late");
+                }))
+                .unwrap();
+        }
+    });
+}
+
+#[test]
+fn no_descriptor_for_a_runtime() {
+    alone("no_descriptor_for_a_runtime", || {
+        limit_descriptors(0);
+        let built = trefoil::runtime::Builder::new_current_thread().enable_all().build();
+        assert_eq!(built.unwrap_err().raw_os_error(), Some(24), "EMFILE");
+        let mut without = trefoil::runtime::Builder::new_current_thread();
+        without.enable_time().build().unwrap();
+    });
+}
+
+/// Somebody closes the descriptor of a socket, and a new socket gets its number. The old socket's
+/// events do not reach the new one.
+#[test]
+fn a_descriptor_that_others_close() {
+    alone("a_descriptor_that_others_close", || {
+        current_thread().block_on(async {
+            let listener = TcpListener::bind(LOCAL).await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let (stream, accepted) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+            let (mut stream, (mut accepted, _)) = (stream.unwrap(), accepted.unwrap());
+            // The file lives on by its copy, so the system still reports its events.
+            let copy = rustix::io::dup(&stream).unwrap();
+            // SAFETY: nobody relies on the number but calls that are to fail.
+            unsafe { rustix::io::close(stream.as_raw_fd()) };
+            accepted.write_all(b"to nobody").await.unwrap();
+            assert_eq!(stream.read(&mut [0]).await.unwrap_err().raw_os_error(), Some(9), "EBADF");
+            // The system cannot be told to forget it.
+            let fd = stream.as_raw_fd();
+            std::mem::forget(stream);
+
+            let (a, b) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+            let (mut a, (mut b, _)) = (a.unwrap(), b.unwrap());
+            assert!([a.as_raw_fd(), b.as_raw_fd()].contains(&fd), "a number is used again");
+            for n in 0..10 {
+                accepted.write_all(b"to nobody").await.unwrap();
+                a.write_all(&[n]).await.unwrap();
+                assert_eq!(b.read_u8().await.unwrap(), n);
+            }
+            drop(copy);
+        });
+    });
+}
+
+/// Many sockets, all of which are idle but one at a time.
+#[test]
+fn ten_thousand_sockets() {
+    alone("ten_thousand_sockets", || {
+        let most = getrlimit(Resource::Nofile).maximum.unwrap_or(30_000).min(30_000);
+        limit_descriptors(most);
+        let pairs = (most - open_descriptors() - 100).min(20_000) as usize / 2;
+        for runtime in current_and_multi([2]) {
+            runtime.block_on(async {
+                let listener = TcpListener::bind(LOCAL).await.unwrap();
+                let addr = listener.local_addr().unwrap();
+                let mut sockets = Vec::new();
+                for _ in 0..pairs {
+                    let (client, server) =
+                        trefoil::join!(TcpStream::connect(addr), listener.accept());
+                    sockets.push((client.unwrap(), server.unwrap().0));
+                }
+                for n in (0..pairs).rev().step_by(37) {
+                    let (client, server) = &mut sockets[n];
+                    client.write_all(&[n as u8]).await.unwrap();
+                    assert_eq!(server.read_u8().await.unwrap(), n as u8);
+                }
+                for (client, server) in &mut sockets {
+                    client.shutdown().await.unwrap();
+                    let mut buf = [0];
+                    let read = timeout(support::watch::WATCHDOG, server.read(&mut buf));
+                    assert_eq!(read.await.unwrap().unwrap(), 0);
+                }
+            });
+        }
+    });
+}

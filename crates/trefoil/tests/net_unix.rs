@@ -1,0 +1,200 @@
+//! Streams of Unix sockets, and descriptors of any kind.
+#![cfg(all(feature = "net", unix))]
+
+mod support;
+
+use std::io::{ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::{Context, Waker};
+use support::{current_and_multi, current_thread};
+use trefoil::io::unix::AsyncFd;
+use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
+use trefoil::net::{UnixListener, UnixSocket, UnixStream};
+use trefoil::spawn;
+
+fn everywhere<F>(body: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    for runtime in current_and_multi([1, 2]) {
+        runtime.block_on(body());
+        runtime.block_on(runtime.spawn(body())).unwrap();
+    }
+}
+
+/// A path that nobody else has, whose file is removed in the end.
+struct Name(PathBuf);
+
+impl Name {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("trefoil-{}-{}.sock", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn streams() {
+    everywhere(|| async {
+        let name = Name::new();
+        let listener = UnixListener::bind(&name.0).unwrap();
+        let (client, server) = trefoil::join!(UnixStream::connect(&name.0), listener.accept());
+        let (mut client, (mut server, addr)) = (client.unwrap(), server.unwrap());
+        assert!(addr.is_unnamed());
+        assert_eq!(client.peer_addr().unwrap().as_pathname(), Some(&*name.0));
+        for n in 0..50_u8 {
+            client.write_all(&[n; 64]).await.unwrap();
+            let mut buf = [0; 64];
+            server.read_exact(&mut buf).await.unwrap();
+            assert_eq!(buf, [n; 64]);
+        }
+        assert_eq!(server.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let (mut read, write) = server.into_split();
+        drop(write);
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+        client.shutdown().await.unwrap();
+        assert_eq!(read.read(&mut [0]).await.unwrap(), 0);
+
+        let error = UnixListener::bind(&name.0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        drop(listener);
+        let error = UnixStream::connect(&name.0).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+fn sockets_that_are_bound_first() {
+    current_thread().block_on(async {
+        let name = Name::new();
+        let socket = UnixSocket::new_stream().unwrap();
+        socket.bind(&name.0).unwrap();
+        let listener = socket.listen(8).unwrap();
+        let connecting = UnixSocket::new_stream().unwrap().connect(&name.0);
+        let (client, server) = trefoil::join!(connecting, listener.accept());
+        client.unwrap().write_all(b"x").await.unwrap();
+        assert_eq!(server.unwrap().0.read_u8().await.unwrap(), b'x');
+        assert!(UnixSocket::new_datagram().unwrap().listen(1).is_err());
+        assert!(UnixSocket::new_stream().unwrap().datagram().is_err());
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn abstract_names_and_credentials() {
+    current_thread().block_on(async {
+        let name = format!("\0trefoil-{}", std::process::id());
+        let listener = UnixListener::bind(&name).unwrap();
+        let (client, server) = trefoil::join!(UnixStream::connect(&name), listener.accept());
+        let (client, (server, _)) = (client.unwrap(), server.unwrap());
+        let addr = client.peer_addr().unwrap();
+        assert_eq!(addr.as_abstract_name(), Some(&name.as_bytes()[1..]));
+        for stream in [client, server] {
+            let peer = stream.peer_cred().unwrap();
+            assert_eq!(peer.pid(), Some(std::process::id() as i32));
+        }
+    });
+}
+
+fn is_pending(future: impl Future) -> bool {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_pending()
+}
+
+fn async_pair() -> (AsyncFd<std::os::unix::net::UnixStream>, std::os::unix::net::UnixStream) {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    (AsyncFd::new(ours).unwrap(), theirs)
+}
+
+#[test]
+fn descriptors() {
+    everywhere(|| async {
+        let (ours, mut theirs) = async_pair();
+        assert!(is_pending(ours.readable()));
+        theirs.write_all(b"ab").unwrap();
+
+        // Readiness stays until it is cleared.
+        for _ in 0..3 {
+            let mut guard = ours.readable().await.unwrap();
+            assert!(guard.ready().is_readable());
+            guard.retain_ready();
+        }
+        let mut buf = [0; 1];
+        for _ in 0..2 {
+            let mut guard = ours.readable().await.unwrap();
+            let read = guard.try_io(|fd| fd.get_ref().read(&mut buf)).unwrap();
+            assert_eq!(read.unwrap(), 1);
+        }
+        let mut guard = ours.readable().await.unwrap();
+        assert!(guard.try_io(|fd| fd.get_ref().read(&mut buf)).is_err());
+        assert!(is_pending(ours.readable()));
+
+        // What comes after the wait is not cleared.
+        theirs.write_all(b"c").unwrap();
+        let mut old = ours.readable().await.unwrap();
+        theirs.write_all(b"d").unwrap();
+        trefoil::time::sleep(std::time::Duration::from_millis(5)).await;
+        old.clear_ready();
+        ours.readable().await.unwrap().retain_ready();
+
+        let mut guard = ours.ready(Interest::READABLE | Interest::WRITABLE).await.unwrap();
+        guard.clear_ready_matching(Ready::WRITABLE);
+        assert!(guard.ready().is_readable() && !guard.ready().is_writable());
+        let count = ours.async_io(Interest::READABLE, |mut inner| inner.read(&mut [0; 8])).await;
+        assert_eq!(count.unwrap(), 2);
+        let would_block = ours.try_io(Interest::READABLE, |mut inner| inner.read(&mut [0]));
+        assert_eq!(would_block.unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(theirs);
+        assert!(ours.readable().await.unwrap().ready().is_read_closed());
+        let inner = ours.into_inner();
+        AsyncFd::new(inner).unwrap();
+    });
+}
+
+#[test]
+fn a_regular_file_is_refused_and_given_back() {
+    current_thread().block_on(async {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        // A device may be refused or not; a file is.
+        drop(file);
+        let path = std::env::current_exe().unwrap();
+        let file = std::fs::File::open(path).unwrap();
+        let (mut file, error) = AsyncFd::try_new(file).unwrap_err().into_parts();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        file.read_exact(&mut [0; 4]).unwrap();
+    });
+}
+
+#[test]
+fn a_descriptor_shared_by_tasks() {
+    everywhere(|| async {
+        let (ours, mut theirs) = async_pair();
+        let ours = Arc::new(ours);
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                let ours = ours.clone();
+                let read = async move {
+                    ours.async_io(Interest::READABLE, |mut inner| inner.read(&mut [0])).await
+                };
+                spawn(read)
+            })
+            .collect();
+        trefoil::task::yield_now().await;
+        for _ in 0..20 {
+            theirs.write_all(b"x").unwrap();
+            trefoil::task::yield_now().await;
+        }
+        for task in tasks {
+            assert_eq!(task.await.unwrap().unwrap(), 1);
+        }
+    });
+}

@@ -1,0 +1,123 @@
+//! "An event of the system": beside tasks that are always ready, and beside a poll that does not
+//! end.
+
+use crate::bounds;
+use crate::rig::{Event, OnDrop, Rig, Worst, wait_for};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::task::{Context, Wake, Waker};
+use trefoil::net::UdpSocket;
+use trefoil::runtime::RuntimeMetrics;
+use trefoil::spawn;
+use trefoil::task::yield_now;
+
+/// Notes at which poll of a worker it was woken.
+struct Note {
+    metrics: RuntimeMetrics,
+    at: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Wake for Note {
+    fn wake(self: Arc<Self>) {
+        self.at.store(self.metrics.worker_poll_count(0), SeqCst);
+    }
+}
+
+async fn pair() -> (UdpSocket, std::net::UdpSocket) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    other.connect(socket.local_addr().unwrap()).unwrap();
+    (socket, other)
+}
+
+/// One worker that is never idle. The datagram arrives within the call that sends it, so the event
+/// is there before the first poll that counts.
+#[test]
+fn beside_tasks_that_are_always_ready() {
+    let rig = Rig::new(1);
+    let mut worst = Worst::default();
+    let metrics = rig.metrics.clone();
+    let seen = rig.handle().block_on(rig.handle().spawn(async move {
+        for _ in 0..20 {
+            spawn(async {
+                loop {
+                    yield_now().await;
+                }
+            });
+        }
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            let (socket, other) = pair().await;
+            let note = Arc::new(Note { metrics: metrics.clone(), at: AtomicU64::new(NEVER) });
+            let waker = Waker::from(note.clone());
+            let mut readable = Box::pin(socket.readable());
+            let polled = readable.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+            other.send(b"x").unwrap();
+            let before = metrics.worker_poll_count(0);
+            while note.at.load(SeqCst) == NEVER {
+                yield_now().await;
+            }
+            seen.push(note.at.load(SeqCst) - before);
+        }
+        seen
+    }));
+    seen.unwrap().into_iter().for_each(|seen| worst.add(seen, bounds::event(1), "events"));
+    worst.report("events, beside tasks that are always ready");
+}
+
+/// The worker that saw the last event does not come out of its poll, and the other sleeps.
+#[test]
+fn beside_a_poll_that_does_not_end() {
+    let rig = Rig::monitored(2);
+    let end = OnDrop(Event::default());
+    let (its, served) = (end.0.clone(), Event::default());
+    let serving = served.clone();
+    let (socket, other) = rig.handle().block_on(pair());
+    let (long, trigger) = rig.handle().block_on(pair());
+    let holds = Event::default();
+    let held = holds.clone();
+    rig.handle().spawn(async move {
+        long.recv(&mut [0; 8]).await.unwrap();
+        holds.happens();
+        its.hold();
+    });
+    rig.handle().spawn(async move {
+        for _ in 0..20 {
+            socket.recv(&mut [0; 8]).await.unwrap();
+        }
+        serving.happens();
+    });
+    trigger.send(b"x").unwrap();
+    held.wait("the long poll");
+    for _ in 0..20 {
+        other.send(b"x").unwrap();
+    }
+    served.wait("events beside a long poll");
+}
+
+/// All workers are in long polls: the monitor itself sees the event, and calls the waker.
+#[test]
+fn beside_long_polls_of_all_workers() {
+    let rig = Rig::monitored(2);
+    let end = OnDrop(Event::default());
+    let (socket, other) = rig.handle().block_on(pair());
+    let held = [Event::default(), Event::default()];
+    for (worker, held) in held.iter().enumerate() {
+        let (holds, its) = (held.clone(), end.0.clone());
+        rig.handle().spawn_pinned(worker, async move {
+            holds.happens();
+            its.hold();
+        });
+    }
+    held.iter().for_each(|held| held.wait("a long poll"));
+    let note = Arc::new(Note { metrics: rig.metrics.clone(), at: AtomicU64::new(NEVER) });
+    let waker = Waker::from(note.clone());
+    let mut readable = Box::pin(socket.readable());
+    assert!(readable.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    other.send(b"x").unwrap();
+    wait_for("an event beside long polls", || note.at.load(SeqCst) != NEVER);
+}

@@ -1,0 +1,73 @@
+//! Signals, each of which is another one, since they belong to the process.
+#![cfg(all(feature = "signal", unix))]
+
+mod support;
+
+use rustix::process::{Signal as Raw, getpid, kill_process};
+use std::pin::pin;
+use std::task::{Context, Waker};
+use support::{current_and_multi, current_thread};
+use trefoil::runtime::Builder;
+use trefoil::signal::ctrl_c;
+use trefoil::signal::unix::{SignalKind, signal};
+
+fn send(signal: Raw) {
+    kill_process(getpid(), signal).unwrap();
+}
+
+#[test]
+fn each_listener_sees_each_signal() {
+    for runtime in current_and_multi([1, 2]) {
+        runtime.block_on(async {
+            let mut one = signal(SignalKind::user_defined1()).unwrap();
+            let mut other = signal(SignalKind::user_defined1()).unwrap();
+            for _ in 0..20 {
+                send(Raw::USR1);
+                one.recv().await.unwrap();
+                other.recv().await.unwrap();
+            }
+            // Several at the same time are one.
+            (0..10).for_each(|_| send(Raw::USR1));
+            one.recv().await.unwrap();
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(pin!(one.recv()).poll(&mut cx).is_pending());
+            drop(one);
+            send(Raw::USR1);
+            other.recv().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn two_runtimes_listen() {
+    let (a, b) = (current_thread(), support::multi(1));
+    let mut one = a.block_on(async { signal(SignalKind::user_defined2()).unwrap() });
+    let mut other = b.block_on(async { signal(SignalKind::user_defined2()).unwrap() });
+    drop(Builder::new_current_thread().enable_all().build().unwrap());
+    send(Raw::USR2);
+    a.block_on(one.recv()).unwrap();
+    b.block_on(other.recv()).unwrap();
+    drop(a);
+    assert_eq!(b.block_on(one.recv()), None, "its runtime has shut down");
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_and_not_the_process() {
+    current_thread().block_on(async {
+        let mut waiting = pin!(ctrl_c());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut cx).is_pending());
+        send(Raw::INT);
+        waiting.await.unwrap();
+        send(Raw::INT);
+    });
+}
+
+#[test]
+fn what_cannot_be_handled_is_an_error() {
+    current_thread().block_on(async {
+        for number in [9, 19, 11, -1, 0, 10_000] {
+            assert!(signal(SignalKind::from_raw(number)).is_err(), "{number}");
+        }
+    });
+}

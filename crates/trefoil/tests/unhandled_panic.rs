@@ -1,0 +1,143 @@
+//! A task that panics may end its runtime, or its set.
+
+mod support;
+
+use futures::executor;
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use support::current_thread;
+use trefoil::runtime::{Builder, Runtime, UnhandledPanic};
+use trefoil::task::{self, LocalSet};
+
+fn ends() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().unhandled_panic(UnhandledPanic::ShutdownRuntime).build().unwrap()
+}
+
+fn panics<R>(f: impl FnOnce() -> R) -> bool {
+    catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+#[test]
+fn a_panic_ends_the_runtime() {
+    let runtime = ends();
+    let (sender, dropped) = mpsc::channel::<()>();
+    let rests = runtime.spawn(async move {
+        let _sender = sender;
+        pending::<()>().await;
+    });
+    runtime.block_on(async { task::yield_now().await });
+    // Its handle exists, and somebody waits for it.
+    assert!(panics(|| runtime.block_on(async { trefoil::spawn(async { panic!("1") }).await })));
+    assert!(dropped.recv().is_err(), "the other task is dropped");
+    assert!(executor::block_on(rests).unwrap_err().is_cancelled());
+    // Nothing is polled any more.
+    assert!(panics(|| runtime.block_on(async { unreachable!() })));
+    assert!(executor::block_on(runtime.spawn(async {})).unwrap_err().is_cancelled());
+    let handle = runtime.handle().clone();
+    assert!(executor::block_on(handle.spawn(async {})).unwrap_err().is_cancelled());
+    assert_eq!(runtime.metrics().num_alive_tasks(), 0);
+}
+
+#[test]
+fn tasks_behind_a_panic_are_not_polled() {
+    let runtime = ends();
+    runtime.spawn(async { panic!("on purpose") });
+    let behind = runtime.spawn(async {});
+    assert!(panics(|| runtime.block_on(pending::<()>())));
+    assert!(executor::block_on(behind).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn all_threads_in_block_on_panic() {
+    let runtime = Arc::new(ends());
+    let (tell, waits) = mpsc::channel();
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let (runtime, tell) = (Arc::clone(&runtime), tell.clone());
+            thread::spawn(move || {
+                runtime.block_on(async {
+                    tell.send(()).unwrap();
+                    pending::<()>().await;
+                });
+            })
+        })
+        .collect();
+    for _ in 0..3 {
+        waits.recv().unwrap();
+    }
+    runtime.spawn(async { panic!("on purpose") });
+    for thread in threads {
+        assert!(thread.join().is_err());
+    }
+}
+
+#[test]
+fn without_it_a_panic_stays_in_its_task() {
+    let mut builder = Builder::new_current_thread();
+    builder.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    let runtime = builder.unhandled_panic(UnhandledPanic::Ignore).build().unwrap();
+    runtime.spawn(async { panic!("on purpose") });
+    assert_eq!(runtime.block_on(async { trefoil::spawn(async { 3 }).await.unwrap() }), 3);
+    // An abort is no panic, nor is that of a blocking closure one of a task.
+    let runtime = ends();
+    let aborted = runtime.spawn(pending::<()>());
+    aborted.abort();
+    assert!(runtime.block_on(aborted).unwrap_err().is_cancelled());
+    let closure = runtime.spawn_blocking(|| panic!("on purpose"));
+    assert!(runtime.block_on(closure).unwrap_err().is_panic());
+}
+
+#[test]
+fn several_workers_do_not_end() {
+    let mut builder = Builder::new_multi_thread();
+    builder.unhandled_panic(UnhandledPanic::Ignore);
+    assert!(panics(|| drop(builder.unhandled_panic(UnhandledPanic::ShutdownRuntime).build())));
+}
+
+#[test]
+fn a_panic_ends_a_set() {
+    let runtime = current_thread();
+    let mut set = LocalSet::new();
+    set.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    let rests = set.spawn_local(pending::<()>());
+    set.block_on(&runtime, async { task::yield_now().await });
+    let panicking = set.spawn_local(async { panic!("on purpose") });
+    let behind = set.spawn_local(async {});
+    assert!(panics(|| set.block_on(&runtime, pending::<()>())));
+    assert!(runtime.block_on(panicking).unwrap_err().is_panic());
+    assert!(runtime.block_on(behind).unwrap_err().is_cancelled());
+    assert!(runtime.block_on(rests).unwrap_err().is_cancelled());
+    assert!(panics(|| set.block_on(&runtime, async {})));
+    assert!(runtime.block_on(set.spawn_local(async {})).unwrap_err().is_cancelled());
+    assert!(panics(|| runtime.block_on(set)));
+    // The runtime goes on.
+    assert_eq!(runtime.block_on(runtime.spawn(async { 1 })).unwrap(), 1);
+}
+
+#[test]
+fn a_panic_ends_a_local_runtime() {
+    let ends = || {
+        let mut builder = Builder::new_current_thread();
+        let builder = builder.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+        builder.build_local(Default::default()).unwrap()
+    };
+    let local = ends();
+    assert!(panics(|| local.block_on(async { task::spawn_local(async { panic!("1") }).await })));
+    assert!(panics(|| local.block_on(async { unreachable!() })));
+    let local = ends();
+    assert!(panics(|| local.block_on(async { trefoil::spawn(async { panic!("1") }).await })));
+}
+
+#[trefoil::test(unhandled_panic = "shutdown_runtime")]
+#[should_panic(expected = "a task has panicked")]
+async fn the_macro_ends_the_runtime() {
+    let _ = trefoil::spawn(async { panic!("on purpose") }).await;
+}
+
+#[trefoil::test(unhandled_panic = "ignore")]
+async fn the_macro_ignores_it() {
+    assert!(trefoil::spawn(async { panic!("on purpose") }).await.unwrap_err().is_panic());
+}

@@ -37,8 +37,8 @@
 //! - `seeded_rng`. Set by `block_on` and workers of runtimes that have a seed; restored by
 //!   `RandomGuard`. For frames; only a number.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
-//!   `enter_current` and `enter_block_on`; restored by the end of that function. For
-//!   frames; the restored value belongs to a frame below.
+//!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
+//!   function. For frames; the restored value belongs to a frame below.
 //!
 //! Futures keep none of these across an `.await`, except the two public guards and
 //! `RestoreOnPending`, if their author keeps them. (Task-locals are in slots of their own:
@@ -540,6 +540,29 @@ pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
     let _fork = Restore::set(|context| &context.fork, std::ptr::null());
     let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
     f()
+}
+
+/// Runs `f` inside of a `block_on` on a thread that is a worker meanwhile.
+pub(crate) fn enter_root<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
+    let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
+    f()
+}
+
+/// Runs `f` in the given runtime and in no set of local tasks, whatever guards there are.
+pub(crate) fn beside_guards<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
+    let is_inside =
+        with(|context| context.handle().is_some_and(|newest| newest.id() == handle.id()));
+    let _handle = (!is_inside).then(|| enter_handle(handle.clone()));
+    if with(|context| context.local().is_null()) { f() } else { without_local(f) }
+}
+
+/// Whether nothing runs on this thread that a task must not run on top of: no worker, no scheduler
+/// that the thread drives, no set of local tasks, and no other `block_on`.
+pub(crate) fn is_free() -> bool {
+    let drives = |context: &Context| {
+        context.worker().is_some() || context.current().is_some() || context.block_on().is_some()
+    };
+    !with(drives) && !is_in_local()
 }
 
 /// Keeps a set of local tasks the current one, for users. Frames of this crate use [`with_local`].

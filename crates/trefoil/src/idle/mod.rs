@@ -177,6 +177,23 @@ impl Idle {
         is_ours().then(|| self.end_sleep(&mut sleepers, worker))
     }
 
+    /// Counts a sleeper as awake and busy, as if it had woken by itself: the one that fell asleep
+    /// last of those of which `take` gets something. For a thread that goes on as that worker.
+    #[must_use]
+    pub(crate) fn wake_any<T>(&self, mut take: impl FnMut(u32) -> Option<T>) -> Option<T> {
+        // A glance at the word, as in `cover`. SeqCst: as everywhere; nothing depends on it.
+        if sleeping(self.counts.load(SeqCst)) == 0 {
+            return None;
+        }
+        let mut sleepers = self.sleepers.lock();
+        let asleep = sleepers.asleep.iter().enumerate().rev();
+        let (index, taken) =
+            { asleep }.find_map(|(index, &worker)| Some((index, take(worker)?)))?;
+        sleepers.asleep.remove(index);
+        self.counts.fetch_sub(SLEEPING, SeqCst);
+        Some(taken)
+    }
+
     /// Takes a sleeper's place: it stays asleep, but counts as awake and busy.
     /// `before_wake` is told which, before the sleeper can wake.
     #[must_use]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::task::Wake;
 use std::time::{Duration, Instant};
 
+mod seat;
+
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;

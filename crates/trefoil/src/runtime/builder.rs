@@ -85,6 +85,7 @@ impl Builder {
                 global_queue_interval: 61,
                 search_rounds: multi::SEARCH_ROUNDS,
                 hands_off_while_forking: true,
+                serves_in_block_on: false,
                 has_lifo_slot: true,
             },
             has_schedule_latency: false,
@@ -425,6 +426,60 @@ impl Builder {
     /// with one worker.
     pub fn handoff_while_forking(&mut self, hands_off: bool) -> &mut Self {
         self.knobs.hands_off_while_forking = hands_off;
+        self
+    }
+
+    /// Whether a thread in [`block_on`](Runtime::block_on) serves tasks while its future waits, in
+    /// the place of a worker that sleeps: `false` by default.
+    ///
+    /// The future of `block_on` stays on the thread that calls it. That thread is no worker, so
+    /// each message between the future and a task wakes a thread. With `true`, the calling thread
+    /// takes the place of a sleeping worker, if there is one, and is that worker until the future
+    /// has ended. A message between the future and a task of that worker then wakes no thread. As
+    /// many threads compute as before. The worker's own thread sleeps meanwhile, and is the worker
+    /// again when `block_on` returns.
+    ///
+    /// What this changes for the future:
+    /// - It waits while a task is being polled on its thread, for as long as that takes, also while
+    ///   the task blocks there. Three more polls of tasks may go before it
+    ///   ([`progress`](crate::progress)). So a task that blocks until the future does something may
+    ///   wait for ever.
+    /// - Tasks run on top of what the thread was doing when it called `block_on`. If it holds a
+    ///   lock, a task that takes this lock waits for ever.
+    ///
+    /// And for the tasks:
+    /// - What the future wakes or spawns runs when the future waits. If the future goes on for
+    ///   long, other workers run it, and the worker's own thread becomes the worker again: within
+    ///   two periods, and at once if the future [blocks in place](crate::task::block_in_place).
+    /// - The thread has its own stack, name and thread-locals.
+    ///   [`thread_stack_size`](Builder::thread_stack_size) and
+    ///   [`on_thread_start`](Builder::on_thread_start) do not apply to it; the hooks around a
+    ///   worker's sleep and [`worker_affinity`](Builder::worker_affinity) do.
+    ///
+    /// The future gets no place if no worker sleeps, if the thread runs or drives other tasks
+    /// already (as in a `block_on` inside of `block_in_place`), or inside of a
+    /// [`LocalSet`](crate::task::LocalSet). Then `block_on` is what it is without this, until it
+    /// waits the next time: before each wait it asks again.
+    ///
+    /// It has no effect on a current-thread runtime, where `block_on` serves all tasks.
+    ///
+    /// ```
+    /// use trefoil::runtime::Builder;
+    ///
+    /// let runtime =
+    ///     Builder::new_multi_thread().worker_threads(2).serve_in_block_on(true).build().unwrap();
+    /// let sum = runtime.block_on(async {
+    ///     let tasks: Vec<_> = (1..=10).map(|n| trefoil::spawn(async move { n })).collect();
+    ///     let mut sum = 0;
+    ///     for task in tasks {
+    ///         sum += task.await.unwrap();
+    ///     }
+    ///     sum
+    /// });
+    /// assert_eq!(sum, 55);
+    /// ```
+    pub fn serve_in_block_on(&mut self, serves: bool) -> &mut Self {
+        self.knobs.serves_in_block_on = serves;
         self
     }
 

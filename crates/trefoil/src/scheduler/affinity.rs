@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The user's function, which returns the CPUs of each worker.
@@ -59,6 +60,28 @@ impl Affinity {
     /// it has inherited the worker's CPUs.
     pub(crate) fn release(&self) {
         let _ = system::pin_to(&self.others);
+    }
+}
+
+impl Affinity {
+    /// Pins the calling thread as worker `worker`'s until the drop. `None` if the system does not
+    /// say what to restore then: the thread runs where it ran.
+    pub(crate) fn pin_visitor(&self, worker: u32) -> Option<Visitor<'_>> {
+        let before = system::current().ok()?;
+        self.pin(worker);
+        Some(Visitor { before, _affinity: PhantomData })
+    }
+}
+
+/// A thread that is not the runtime's, and is pinned for a while.
+pub(crate) struct Visitor<'a> {
+    before: system::CpuSet,
+    _affinity: PhantomData<&'a Affinity>,
+}
+
+impl Drop for Visitor<'_> {
+    fn drop(&mut self) {
+        let _ = system::pin_to(&self.before);
     }
 }
 

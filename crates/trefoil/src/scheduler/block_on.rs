@@ -1,8 +1,8 @@
-//! `block_on` on a thread that runs no tasks.
+//! `block_on` on a thread that runs no tasks. (One that may is in `multi/worker/stand_in.rs`.)
 
 use crate::context::{self, BlockOn};
-use crate::primitives::parker::ParkerGuard;
-use crate::scheduler::Handle;
+use crate::primitives::parker::{Parker, ParkerGuard};
+use crate::scheduler::{Handle, Scheduler, multi};
 use crate::task::coop::{self, Budget};
 use crate::task::wake_guarded;
 use std::future::Future;
@@ -18,7 +18,10 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let _handle = context::enter_handle(handle.clone());
     let seeds = handle.common().seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
-    wait(future)
+    match &handle.scheduler {
+        Scheduler::Multi(shared) if shared.may_stand_in() => multi::block_on(shared, future),
+        _ => wait(future),
+    }
 }
 
 /// Polls a future and its timers on this thread until it is done. With `block_in_place`, the future
@@ -38,23 +41,26 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
                 return output;
             }
             frame.0.deferred.take().into_iter().for_each(wake_guarded);
-            match frame.0.made_timers() {
-                None => parker.park(),
-                Some(timers) => {
-                    match timers.until_next() {
-                        None => parker.park(),
-                        Some(timeout) => parker.park_timeout(timeout),
-                    }
-                    // The number needs no limit, because this thread serves nothing else.
-                    timers.fire(usize::MAX);
-                }
-            }
+            frame.0.park(parker);
         }
     })
 }
 
+impl BlockOn {
+    /// Waits for a token of the parker, and fires the timers.
+    pub(crate) fn park(&self, parker: &Parker) {
+        let Some(timers) = self.made_timers() else { return parker.park() };
+        match timers.until_next() {
+            None => parker.park(),
+            Some(timeout) => parker.park_timeout(timeout),
+        }
+        // The number needs no limit, because this thread serves nothing else.
+        timers.fire(usize::MAX);
+    }
+}
+
 /// Closes the timers when the wait ends, also by a panic.
-struct Frame(BlockOn);
+pub(crate) struct Frame(pub(crate) BlockOn);
 
 impl Drop for Frame {
     fn drop(&mut self) {

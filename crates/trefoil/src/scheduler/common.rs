@@ -1,6 +1,7 @@
 //! The parts that both schedulers have, and the settings of the user.
 
 use super::Id;
+use super::affinity::Visitor;
 use super::histogram::Histograms;
 use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
@@ -56,6 +57,8 @@ pub(crate) struct Knobs {
     pub(crate) search_rounds: u32,
     /// Whether workers offer their states while they fork.
     pub(crate) hands_off_while_forking: bool,
+    /// Whether threads in `block_on` take the places of workers that sleep.
+    pub(crate) serves_in_block_on: bool,
     /// Whether the task that was woken last goes to the LIFO slot.
     pub(crate) has_lifo_slot: bool,
 }
@@ -172,6 +175,11 @@ impl Common {
         if let Some(affinity) = &self.affinity {
             affinity.pin(worker);
         }
+    }
+
+    /// Pins the calling thread, which is the user's, as that worker's until the drop.
+    pub(crate) fn pin_visitor(&self, worker: u32) -> Option<Visitor<'_>> {
+        self.affinity.as_ref()?.pin_visitor(worker)
     }
 
     /// Unpins the calling thread, which is no worker, or no longer one.

@@ -237,8 +237,9 @@ impl Handle {
     /// returns its output.
     ///
     /// This call polls nothing but the future. The workers of a multi-thread runtime run the tasks
-    /// meanwhile. The tasks of a current-thread runtime only run while a thread is in
-    /// [`Runtime::block_on`](crate::runtime::Runtime::block_on).
+    /// meanwhile; with [`serve_in_block_on`](crate::runtime::Builder::serve_in_block_on), the
+    /// calling thread may be one of them. The tasks of a current-thread runtime only run while a
+    /// thread is in [`Runtime::block_on`](crate::runtime::Runtime::block_on).
     ///
     /// # Panics
     /// In asynchronous code, where the thread must not block; and with the future's own panic.

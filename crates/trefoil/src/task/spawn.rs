@@ -1,6 +1,6 @@
 use super::{JoinHandle, Origin};
 use crate::context::{self, BlockOn, Entered};
-use crate::scheduler::multi::Begun;
+use crate::scheduler::multi::{Begun, WorkerThread};
 use crate::scheduler::{Handle, NO_RUNTIME};
 use std::future::Future;
 
@@ -117,13 +117,8 @@ impl Blocking {
             if context.entered() != Entered::Yes {
                 return None;
             }
-            match context.worker() {
-                Some(worker) => Some(worker.begin_blocking()),
-                None => {
-                    context.block_on().into_iter().for_each(BlockOn::release);
-                    None
-                }
-            }
+            context.block_on().into_iter().for_each(BlockOn::release);
+            context.worker().map(WorkerThread::begin_blocking)
         });
         Self { begun }
     }

@@ -70,6 +70,11 @@ pub(crate) fn beside_injected() -> u64 {
     with_pinned(with_injected(255))
 }
 
+/// "The future of `block_on`, in the place of a worker: 3 polls of tasks."
+pub(crate) fn root() -> u64 {
+    3
+}
+
 /// "A task that is always ready is made to yield after 128 operations … Up to
 /// four such budgets come in a row."
 pub(crate) fn operations() -> u64 {

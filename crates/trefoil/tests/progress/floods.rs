@@ -99,6 +99,17 @@ impl Flood {
     /// A busy runtime, under this load.
     pub(crate) fn rig(self, workers: usize) -> Rig {
         let rig = Rig::kept_busy(workers);
+        self.start_threads(&rig);
+        if matches!(self, Self::Pinned | Self::Mixed) {
+            rig.pinned.fetch_add(8, SeqCst);
+        }
+        let workers = rig.workers;
+        rig.on_each(|worker| async move { self.start(worker, workers) });
+        rig
+    }
+
+    /// Starts the threads of the load.
+    pub(crate) fn start_threads(self, rig: &Rig) {
         match self {
             Self::Outside => {
                 let backlog = Arc::new(AtomicUsize::new(0));
@@ -123,15 +134,9 @@ impl Flood {
                     });
                 }
             }
-            Self::Mixed => supply(&rig, 1, 1),
+            Self::Mixed => supply(rig, 1, 1),
             _ => {}
         }
-        if matches!(self, Self::Pinned | Self::Mixed) {
-            rig.pinned.fetch_add(8, SeqCst);
-        }
-        let workers = rig.workers;
-        rig.on_each(|worker| async move { self.start(worker, workers) });
-        rig
     }
 
     /// Starts the load on a worker.

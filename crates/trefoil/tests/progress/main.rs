@@ -15,4 +15,5 @@ mod odd_loads;
 mod queues;
 mod rig;
 mod slots;
+mod stand_in;
 mod threads;

@@ -10,9 +10,11 @@
 //! |---|---|---|
 //! | while it forks | a busy worker | the monitor, if something waits for the worker for a period |
 //! | while it blocks | a sleeping worker | whoever has work for a sleeper, at once |
+//! | while it polls the future of its `block_on` | a busy worker | as from a fork |
 //!
 //! A worker that forks computes, so one more thread would be one too many. A worker that blocks
-//! leaves its CPU to other threads.
+//! leaves its CPU to other threads. The last row is about threads that stand in for a worker
+//! (`worker/stand_in.rs`).
 
 use super::worker::WorkerState;
 use crate::primitives::UnsafeCell;
@@ -39,6 +41,11 @@ pub(super) struct Handoff {
     /// A thread from outside forks in the place of the state's worker, which sleeps: see
     /// `worker/guest.rs`. It counts as one of the `forkers`, too.
     has_guest: AtomicBool,
+    /// Odd while a thread that stands in for the state's worker polls the future of its `block_on`.
+    /// Each such poll has another number. Written by whoever has the state.
+    root_poll: AtomicU64,
+    /// The number of the last of these polls that the monitor wants to go on without the state.
+    wanted_of: AtomicU64,
 }
 
 /// The state can be taken.
@@ -47,12 +54,25 @@ const AVAILABLE: u64 = 1;
 const HAS_PINNED: u64 = 2;
 /// The thread that offers the state blocks.
 const BLOCKS: u64 = 4;
-const NUMBER: u64 = 8;
+/// The thread polls the future of its `block_on`.
+const IN_ROOT: u64 = 8;
+const NUMBER: u64 = 16;
 
 // SAFETY: whoever takes the pointer out owns the state, and a state is `Send`.
 unsafe impl Send for Handoff {}
 // SAFETY: the right to the cell passes from one thread to the other with `AVAILABLE`.
 unsafe impl Sync for Handoff {}
+
+/// Why a state is on offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The thread forks.
+    Forks,
+    /// It blocks.
+    Blocks,
+    /// It polls the future of its `block_on`.
+    InRoot,
+}
 
 /// One offer, which is needed to take the state out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +87,11 @@ impl Offer {
     pub(super) fn blocks(self) -> bool {
         self.0 & BLOCKS != 0
     }
+
+    /// Whether the thread polls the future of its `block_on`.
+    pub(super) fn is_in_root(self) -> bool {
+        self.0 & IN_ROOT != 0
+    }
 }
 
 impl Handoff {
@@ -76,7 +101,40 @@ impl Handoff {
             state: UnsafeCell::new(ptr::null_mut()),
             forkers: AtomicU32::new(0),
             has_guest: AtomicBool::new(false),
+            root_poll: AtomicU64::new(0),
+            wanted_of: AtomicU64::new(0),
         }
+    }
+
+    /// A poll of a root begins, on the thread that has the state.
+    pub(super) fn begin_root_poll(&self) {
+        // Relaxed: policy, which orders nothing. Whoever has the state is the only writer.
+        self.root_poll.store(self.root_poll.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// It has ended, or goes on without the state, which the caller has. There may have been none.
+    pub(super) fn end_root_poll(&self) {
+        // Relaxed: as above.
+        self.root_poll.store(self.root_poll.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+
+    /// The number of the poll of a root that goes on.
+    pub(super) fn root_poll(&self) -> Option<u64> {
+        // Relaxed: as above.
+        Some(self.root_poll.load(Relaxed)).filter(|poll| !poll.is_multiple_of(2))
+    }
+
+    /// That poll is to go on without the state. Its thread offers the state, and now and then takes
+    /// it back for a moment: if the state was not there just now, the thread hands it over.
+    pub(super) fn want_from_root(&self, poll: u64) {
+        // Relaxed: as above.
+        self.wanted_of.store(poll, Relaxed);
+    }
+
+    /// Whether the poll that goes on is to do so without the state.
+    pub(super) fn is_wanted_from_root(&self) -> bool {
+        // Relaxed: as above.
+        self.root_poll() == Some(self.wanted_of.load(Relaxed))
     }
 
     /// Offers a state. This is a full fence.
@@ -87,7 +145,7 @@ impl Handoff {
         &self,
         state: *mut WorkerState,
         has_pinned: bool,
-        blocks: bool,
+        kind: Kind,
     ) -> Offer {
         self.state.with_mut(|cell| {
             // SAFETY: the caller owns the state, so the slot is empty, and nobody else accesses the
@@ -99,7 +157,11 @@ impl Handoff {
         let word = number
             | AVAILABLE
             | if has_pinned { HAS_PINNED } else { 0 }
-            | if blocks { BLOCKS } else { 0 };
+            | match kind {
+                Kind::Forks => 0,
+                Kind::Blocks => BLOCKS,
+                Kind::InRoot => IN_ROOT,
+            };
         // Release: pairs with `take`. Acquire: for the fence.
         self.word.swap(word, AcqRel);
         fence_after_rmw();
@@ -183,7 +245,7 @@ mod loom_tests {
                 is_used.store(false, Relaxed);
             };
             // SAFETY: the state is new, and this is its only owner.
-            let first = unsafe { handoff.offer(state, false, true) };
+            let first = unsafe { handoff.offer(state, false, Kind::Blocks) };
             let taker = {
                 let (handoff, is_used) = (Arc::clone(&handoff), Arc::clone(&is_used));
                 loom::thread::spawn(move || {
@@ -191,7 +253,7 @@ mod loom_tests {
                     let Some(state) = handoff.take(offer) else { return false };
                     use_it(&is_used);
                     // SAFETY: the state was just taken, and this is its only owner.
-                    let second = unsafe { handoff.offer(state, false, false) };
+                    let second = unsafe { handoff.offer(state, false, Kind::Forks) };
                     assert_ne!(first, second);
                     let state = handoff.take(second).expect("nobody else knows this offer");
                     use_it(&is_used);
@@ -228,7 +290,7 @@ mod loom_tests {
             };
             // As in `begin_blocking`.
             // SAFETY: a state that does not exist has no other owner.
-            let offer = unsafe { handoff.offer(ptr::null_mut(), false, true) };
+            let offer = unsafe { handoff.offer(ptr::null_mut(), false, Kind::Blocks) };
             let is_ours = inbox.load(Relaxed) && handoff.take(offer).is_some();
             let is_theirs = sender.join().unwrap();
             assert!(is_ours != is_theirs, "{is_ours} {is_theirs}");
@@ -286,7 +348,7 @@ mod loom_tests {
             let mut offer = None;
             let asleep = model.idle.sleep(0, false, || {
                 // SAFETY: a state that does not exist has no other owner.
-                offer = Some(unsafe { model.handoff.offer(ptr::null_mut(), false, true) });
+                offer = Some(unsafe { model.handoff.offer(ptr::null_mut(), false, Kind::Blocks) });
             });
             let mut is_owner = false;
             if asleep == Asleep::LookAgain {

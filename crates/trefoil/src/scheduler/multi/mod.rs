@@ -3,11 +3,12 @@
 mod deferred;
 mod handoff;
 mod lifo;
+mod loan;
 mod monitor;
 mod shutdown;
 mod worker;
 
-pub(crate) use worker::{Begun, WorkerThread, work_here};
+pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;
 use super::blocking::Body;
@@ -25,8 +26,9 @@ use crate::scheduler::Handle;
 use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
-use handoff::{Handoff, Offer};
+use handoff::{Handoff, Kind, Offer};
 use lifo::LifoSlot;
+use loan::Loan;
 use monitor::Monitor;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -41,6 +43,9 @@ pub(crate) struct Shared {
     common: Common,
     knobs: Knobs,
     remotes: Box<[CachePadded<Remote>]>,
+    /// The states of workers that sleep, in a runtime that serves tasks in `block_on`. (Not in the
+    /// remotes: they would be no power of two in size, for all runtimes.)
+    loans: Box<[Loan<Box<WorkerState>>]>,
     this: Weak<Self>,
     /// The deques, with the jobs that the workers have forked.
     deques: Deques,
@@ -120,6 +125,7 @@ impl Shared {
             common,
             knobs,
             remotes,
+            loans: (0..workers).map(|_| Loan::new()).collect(),
             this: Weak::clone(this),
             deques: Deques::new(workers),
             depot: Arc::default(),
@@ -178,8 +184,17 @@ impl Shared {
         self.remotes[worker].ring.len()
     }
 
+    /// The queue for timers of a thread that fires none.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
-        &self.remotes[0].timers
+        let root = context::with(|context| {
+            context.worker().filter(|worker| worker.is_of(self)).and_then(WorkerThread::root_place)
+        });
+        &self.remotes[root.unwrap_or(0) as usize].timers
+    }
+
+    /// Whether the calling thread, which is in `block_on`, may serve tasks.
+    pub(crate) fn may_stand_in(&self) -> bool {
+        self.knobs.serves_in_block_on && context::is_free()
     }
 
     /// Queues a new task. If the runtime has shut down, cancels it.
@@ -293,6 +308,11 @@ impl Shared {
 
     /// As [`Pool::run`](super::blocking::Pool::run), with a worker's state for the body.
     fn run_in_pool(&self, worker: u32, take: impl FnOnce() -> Option<Box<WorkerState>>) -> bool {
+        let loan = &self.loans[worker as usize];
+        if self.knobs.serves_in_block_on && loan.has_owner() {
+            // The worker's own thread sleeps beside the one that has the state.
+            return take().map(|state| loan.hand(state)).is_some();
+        }
         // The caller has work for this scheduler, or is one of its threads, and so
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };

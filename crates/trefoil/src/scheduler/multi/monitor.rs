@@ -11,6 +11,7 @@
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
+//! | the same, if a thread polls the future of its `block_on` in the worker's place | the same |
 //! | the system's events, if nobody looks for them | wakes a sleeper for them, or takes them |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
@@ -30,7 +31,8 @@
 //! has slept until then, or that looks at its timers, which it does every few polls. So a runtime
 //! that is over sooner has no thread more than its workers. The monitor sleeps when all workers
 //! have slept for `QUIET_LOOKS` looks. With one worker, no other could serve what waits; the
-//! monitor then exists only if that worker blocks in place.
+//! monitor then exists only if that worker blocks in place, or if a thread in `block_on` serves in
+//! its place.
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
@@ -108,6 +110,15 @@ impl Monitor {
         if shared.workers() > 1 && !self.is_early(shared) {
             // There was a fence when this worker came out of its sleep
             // (`worker_woke`), and it has not slept since.
+            self.ensure(shared);
+        }
+    }
+
+    /// For a thread that polls the future of its `block_on` in a worker's place. With one worker,
+    /// too: as long as that poll takes, there is nobody else.
+    pub(super) fn ensure_for_root(&self, shared: &Arc<Shared>) {
+        if !self.is_early(shared) {
+            // There was a fence in `Handoff::offer`.
             self.ensure(shared);
         }
     }
@@ -217,6 +228,7 @@ impl Monitor {
 struct Seen {
     polls: u64,
     offer: Option<Offer>,
+    root_poll: Option<u64>,
     has_guest: bool,
 }
 
@@ -244,6 +256,7 @@ fn monitor(shared: &Arc<Shared>) {
         }
         for (worker, seen) in seen.iter_mut().enumerate() {
             shared.look_at_offer(worker as u32, seen, is_served);
+            shared.look_at_root(worker as u32, seen, is_served);
             shared.look_at_poll(worker, seen);
             timeout = timeout.min(shared.look_at_timers(worker));
         }
@@ -306,18 +319,39 @@ impl Shared {
     fn look_at_offer(&self, worker: u32, seen: &mut Seen, is_served: bool) {
         let remote = &self.remotes[worker as usize];
         // A worker that blocks is replaced by whoever needs it.
-        let offer = remote.handoff.available().filter(|offer| !offer.blocks());
+        let forks = |offer: &Offer| !offer.blocks() && !offer.is_in_root();
+        let offer = remote.handoff.available().filter(forks);
         let before = std::mem::replace(&mut seen.offer, offer);
         if let Some(offer) = offer.filter(|_| before == offer)
-            && self.is_needed(remote, offer, is_served)
+            && self.is_needed(remote, offer.has_pinned(), is_served)
         {
             self.retake_from_fork(worker, offer);
         }
     }
 
+    /// The same if a thread polls the future of its `block_on` in the worker's place. It takes the
+    /// state back for a moment each time that it wakes or spawns something; so it is not by the
+    /// offer that a long poll is known.
+    fn look_at_root(&self, worker: u32, seen: &mut Seen, is_served: bool) {
+        let remote = &self.remotes[worker as usize];
+        let poll = remote.handoff.root_poll();
+        let before = std::mem::replace(&mut seen.root_poll, poll);
+        let Some(poll) = poll.filter(|_| before == poll) else { return };
+        let offer = remote.handoff.available().filter(|offer| offer.is_in_root());
+        let has_pinned = offer.is_some_and(Offer::has_pinned);
+        // With one worker, nobody else empties the slot.
+        let is_slot_full = self.workers() == 1 && !remote.lifo.is_empty();
+        if is_slot_full || self.is_needed(remote, has_pinned, is_served) {
+            remote.handoff.want_from_root(poll);
+            if let Some(offer) = offer {
+                self.replace(worker, offer);
+            }
+        }
+    }
+
     /// Whether something waits that only the worker of the state on offer will serve.
-    fn is_needed(&self, remote: &Remote, offer: Offer, is_served: bool) -> bool {
-        if offer.has_pinned() || !remote.inbox.is_empty() {
+    fn is_needed(&self, remote: &Remote, has_pinned: bool, is_served: bool) -> bool {
+        if has_pinned || !remote.inbox.is_empty() {
             return true;
         }
         // Another worker serves what all workers see, if one is free.
@@ -333,6 +367,12 @@ impl Shared {
     /// still on offer and one more thread is allowed.
     pub(super) fn retake_from_fork(&self, worker: u32, offer: Offer) {
         let remote = &self.remotes[worker as usize];
+        if offer.is_in_root() {
+            // That thread is not the scheduler's, and computes beside the workers from here on, as
+            // any thread in `block_on`.
+            self.replace(worker, offer);
+            return;
+        }
         let retaken = &self.monitor.retaken;
         // Relaxed: bounds on threads, which order nothing.
         let more = |retaken: usize| (retaken < self.workers()).then(|| retaken + 1);
@@ -457,6 +497,7 @@ mod loom_tests {
     use super::*;
     use crate::primitives::Mutex;
     use crate::primitives::atomic::AtomicBool;
+    use crate::scheduler::multi::Kind;
     use std::ptr;
 
     /// The store-buffering pattern of `ensure` and `rest`: `make` makes something visible with a
@@ -492,7 +533,7 @@ mod loom_tests {
     fn loom_an_offer_is_not_slept_through() {
         let offer = |handoff: &Handoff| {
             // SAFETY: a state that does not exist has no other owner.
-            let _ = unsafe { handoff.offer(ptr::null_mut(), false, false) };
+            let _ = unsafe { handoff.offer(ptr::null_mut(), false, Kind::Forks) };
         };
         one_sees_the_other(offer, |handoff| handoff.available().is_some());
     }

@@ -7,17 +7,21 @@ mod fork;
 mod guest;
 #[cfg(all(test, not(loom), not(miri)))]
 mod lag_tests;
+mod lend;
 mod park;
 mod patience;
+mod root;
 mod schedule;
 mod search;
+mod stand_in;
 mod throttle;
 mod turns;
 
 pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
+pub(crate) use stand_in::block_on;
 
-use super::{Offer, Remote, Shared, handle};
+use super::{Kind, Offer, Remote, Shared, handle};
 use crate::context::{self, Entered};
 use crate::fork_join::{self, Deques, Stolen};
 use crate::idle::{Asleep, Awake};
@@ -29,6 +33,7 @@ use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, Fired, TimerQueue};
 use patience::SearchPatience;
+use root::Root;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -104,6 +109,10 @@ pub(crate) struct WorkerThread {
     keeps_state: Cell<bool>,
     /// The worker whose place this thread has taken, if it is a guest.
     place: Cell<Option<u32>>,
+    /// The future of the `block_on` that this thread is in, if it stands in; else null.
+    root: Cell<*const Root>,
+    /// It is being polled.
+    in_root: Cell<bool>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
     task_memory: Option<task::Memory>,
 }
@@ -223,6 +232,8 @@ impl WorkerThread {
             in_leapfrog: Cell::new(false),
             keeps_state: Cell::new(false),
             place: Cell::new(place),
+            root: Cell::new(ptr::null()),
+            in_root: Cell::new(false),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
         }
@@ -322,41 +333,48 @@ impl WorkerThread {
     }
 
     fn work(&self) {
-        while let Some(state) = self.state() {
-            state.turns.advance();
-            if state.turns.is_for_maintenance(self.shared.knobs.event_interval) {
-                self.maintain(state);
+        while self.turn(|| false) {}
+    }
+
+    /// One turn; false when the worker has to leave, or the state is gone. `is_taken` is asked when
+    /// there are no tasks at hand: whether the turn is somebody else's.
+    #[inline(always)]
+    fn turn(&self, is_taken: impl FnOnce() -> bool) -> bool {
+        let Some(state) = self.state() else { return false };
+        state.turns.advance();
+        if state.turns.is_for_maintenance(self.shared.knobs.event_interval) {
+            self.maintain(state);
+        }
+        if state.turns.is_for_timers() {
+            if self.shared.is_shut_down() {
+                return false;
             }
-            if state.turns.is_for_timers() {
-                if self.shared.is_shut_down() {
-                    return;
+            self.shared.monitor.ensure_for_busy(&self.shared);
+            state.turns.fired(self.fire_timers(state));
+        }
+        if let Some(task) = self.next(state) {
+            self.about_to_poll(state);
+            self.run(task);
+        } else if !is_taken() {
+            match self.search(state) {
+                Some(Found::Task(task)) => {
+                    self.about_to_poll(state);
+                    self.run(task);
                 }
-                self.shared.monitor.ensure_for_busy(&self.shared);
-                state.turns.fired(self.fire_timers(state));
-            }
-            if let Some(task) = self.next(state) {
-                self.about_to_poll(state);
-                self.run(task);
-            } else {
-                match self.search(state) {
-                    Some(Found::Task(task)) => {
-                        self.about_to_poll(state);
-                        self.run(task);
+                Some(Found::Job(job)) => {
+                    if state.searching.get() {
+                        self.found_work(state);
                     }
-                    Some(Found::Job(job)) => {
-                        if state.searching.get() {
-                            self.found_work(state);
-                        }
-                        self.notify_pending(state);
-                        // Tasks that it wakes belong where others can see them.
-                        state.forked.set(true);
-                        self.run_job(job);
-                    }
-                    None if self.park(state) => {}
-                    None => return,
+                    self.notify_pending(state);
+                    // Tasks that it wakes belong where others can see them.
+                    state.forked.set(true);
+                    self.run_job(job);
                 }
+                None if self.lends() => return self.park_lending(),
+                None => return self.park(state),
             }
         }
+        true
     }
 
     /// The next task of this worker's own queues, in the order of `turns.rs`.

@@ -20,6 +20,8 @@ enum Situation {
     InFork,
     /// So was that of the worker with this index, and it had been retaken.
     InForkWithout(u32, Offer),
+    /// The state was on offer for the poll of the root.
+    InRoot,
     /// Inside of something that blocks as well.
     Within,
 }
@@ -35,7 +37,7 @@ impl WorkerThread {
             return false;
         }
         let Some(task) = context::with(|context| context.task.get()) else {
-            return self.in_job.get() || self.in_leapfrog.get();
+            return self.in_job.get() || self.in_leapfrog.get() || self.in_root.get();
         };
         if !task::is_under_way(task, Arc::as_ptr(&self.shared)) {
             return false;
@@ -87,6 +89,7 @@ impl WorkerThread {
         self.offer_to_block();
         Begun(match fork {
             None => Situation::Plain,
+            Some((_, offer)) if offer.is_in_root() => Situation::InRoot,
             Some(_) if has_state => Situation::InFork,
             Some((index, offer)) => Situation::InForkWithout(index, offer),
         })
@@ -107,7 +110,7 @@ impl WorkerThread {
         if self.remote(state).handoff.has_forkers() {
             // This worker is only there for tasks, so it must not be chosen for
             // jobs, as a sleeper may be. Another thread becomes it at once.
-            shared.threads.fetch_add(1, SeqCst);
+            self.parts_with_state();
             shared.common.unpin();
             if let Some(state) = self.take_state() {
                 shared.hand_to_pool(state);
@@ -115,9 +118,7 @@ impl WorkerThread {
             return;
         }
         let (index, has_pinned) = (state.index, state.has_pinned());
-        // The state and this thread, which has a task in its hands, may be two
-        // from here on.
-        shared.threads.fetch_add(1, SeqCst);
+        self.parts_with_state();
         let remote = self.remote(state);
         let blocked = state.blocked.get() + 1;
         state.blocked.set(blocked);
@@ -128,7 +129,7 @@ impl WorkerThread {
             let state = self.state.replace(ptr::null_mut());
             // SAFETY: this thread's state, which it gives up, and no reference
             // to which is used any more.
-            offer = Some(unsafe { remote.handoff.offer(state, has_pinned, true) });
+            offer = Some(unsafe { remote.handoff.offer(state, has_pinned, Kind::Blocks) });
         });
         self.offered.set(offer.map(|offer| (index, offer)));
         // What blocks may compute as well, and must not do so on the worker's CPU.
@@ -144,6 +145,14 @@ impl WorkerThread {
         }
     }
 
+    /// The state and this thread, which has a task in its hands, may be two from here
+    /// on. In its root, it has none.
+    fn parts_with_state(&self) {
+        if !self.in_root.get() {
+            self.shared.threads.fetch_add(1, SeqCst);
+        }
+    }
+
     /// This thread blocks no more: it is the worker again if no other thread
     /// has become it.
     pub(crate) fn end_blocking(&self, begun: Begun) {
@@ -156,6 +165,8 @@ impl WorkerThread {
         }
         match situation {
             Situation::Plain | Situation::Within => {}
+            // The poll of the root goes on.
+            Situation::InRoot => self.offer_in_root(),
             // The fork goes on, and may not publish again for long.
             Situation::InFork => {
                 if let Some(state) = self.state() {
@@ -175,7 +186,9 @@ impl WorkerThread {
     /// The state has come back before anybody had a use for it.
     pub(super) fn back_from_blocking(&self) {
         // This thread and its state are one again. Not the last: this is one.
-        self.shared.threads.fetch_sub(1, SeqCst);
+        if !self.in_root.get() {
+            self.shared.threads.fetch_sub(1, SeqCst);
+        }
         self.wake_up();
         let Some(state) = self.state() else { return };
         self.shared.common.pin_worker(state.index);

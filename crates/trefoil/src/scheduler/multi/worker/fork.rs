@@ -52,7 +52,7 @@ impl WorkerThread {
         let state = self.state.replace(ptr::null_mut());
         // SAFETY: this thread's state, which it gives up, and no reference to
         // which is used any more.
-        let offer = unsafe { remote.handoff.offer(state, has_pinned, false) };
+        let offer = unsafe { remote.handoff.offer(state, has_pinned, Kind::Forks) };
         self.offered.set(Some((index, offer)));
         // Behind the fence in `offer`: either this sees that the runtime ends,
         // or `Shared::shut_down` sees the offer.
@@ -81,8 +81,8 @@ impl WorkerThread {
                     self.back_from_blocking();
                 }
             }
-            // It is unpinned since it began to block.
-            None if offer.blocks() => {}
+            // It is unpinned since it began to block, or a visitor.
+            None if offer.blocks() || offer.is_in_root() => {}
             None => {
                 self.shared.monitor.fork_ended(handoff);
                 self.shared.common.unpin();
@@ -102,7 +102,8 @@ impl WorkerThread {
 
     #[cold]
     fn reclaim_if_joined(&self) {
-        let forks = self.offered.get().is_some_and(|(_, offer)| !offer.blocks());
+        let forks =
+            self.offered.get().is_some_and(|(_, offer)| !offer.blocks() && !offer.is_in_root());
         if forks && fork_join::is_joined() {
             self.reclaim();
         }

@@ -59,13 +59,14 @@ impl WorkerThread {
     }
 
     /// Whether anything is queued at this worker.
-    fn has_own_work(&self, state: &WorkerState) -> bool {
+    pub(super) fn has_own_work(&self, state: &WorkerState) -> bool {
         let remote = self.remote(state);
         !remote.ring.is_empty()
             || !remote.lifo.is_empty()
             || !remote.deferred.is_empty()
             || !remote.inbox.is_empty()
             || state.has_pinned()
+            || self.has_woken_root()
     }
 
     /// Wakes what events were for. It is foreign code, and so not called before the worker counts

@@ -8,7 +8,7 @@ impl WorkerThread {
     pub(in crate::scheduler::multi) fn wake(&self, task: Runnable) -> Result<(), Runnable> {
         let Some(state) = self.state_after_fork() else {
             self.shared.common.woken_elsewhere.add_shared(1);
-            return self.shared.inject(task);
+            return self.schedule_without_state(task);
         };
         state.counters.woken.add(1);
         self.schedule_here(state, task)
@@ -17,7 +17,9 @@ impl WorkerThread {
     /// Queues a task that this thread has spawned.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
-        let Some(state) = self.state_after_fork() else { return self.shared.inject(task) };
+        let Some(state) = self.state_after_fork() else {
+            return self.schedule_without_state(task);
+        };
         self.schedule_here(state, task)
     }
 

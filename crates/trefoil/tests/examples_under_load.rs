@@ -1,7 +1,7 @@
 //! The examples of servers, each as a program of its own: under load, and to their end at ctrl-c.
 //!
-//! `cargo test` of the whole package builds the examples beforehand. For this file alone, build them
-//! first: `cargo build -p trefoil --examples`.
+//! `cargo test` of the whole package builds the examples beforehand. For this file alone, build
+//! them first: `cargo build -p trefoil --examples`.
 #![cfg(all(unix, feature = "hyper", feature = "signal"))]
 
 mod support;

@@ -186,6 +186,19 @@ fn a_reset_is_seen_by_reads_and_by_those_who_wait() {
 }
 
 #[test]
+fn the_end_of_writes_after_a_reset_is_no_error() {
+    everywhere(|| async {
+        let (mut near, far) = pair().await;
+        far.set_zero_linger().unwrap();
+        drop(far);
+        let error = near.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        near.shutdown().await.unwrap();
+        near.shutdown().await.unwrap();
+    });
+}
+
+#[test]
 fn nobody_listens() {
     everywhere(|| async {
         let addr = {

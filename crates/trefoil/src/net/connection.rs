@@ -198,7 +198,12 @@ macro_rules! connection {
             }
 
             pub(super) fn end_writes(&self) -> io::Result<()> {
-                self.io.shutdown(Shutdown::Write)
+                match self.io.shutdown(Shutdown::Write) {
+                    // After a reset nothing is left to end. The reset is for reads and writes to
+                    // tell: a proxy that ends its writes at the end of its reads did nothing wrong.
+                    Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+                    ended => ended,
+                }
             }
         }
 

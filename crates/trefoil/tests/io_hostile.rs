@@ -189,7 +189,9 @@ fn buffers_of_no_bytes_work_or_say_that_they_cannot() {
     assert_eq!(run(writer.write_vectored(&[IoSlice::new(b""), IoSlice::new(b"de")])).unwrap(), 2);
     assert_eq!(writer.into_inner(), b"abcde");
     let (mut a, mut b) = (join(&b"to b"[..], Vec::new()), join(&b"to a!"[..], Vec::new()));
-    assert_eq!(run(copy_bidirectional_with_sizes(&mut a, &mut b, 0, 0)).unwrap(), (4, 5));
+    assert!(panics(|| run(copy_bidirectional_with_sizes(&mut a, &mut b, 0, 1))));
+    assert!(panics(|| run(copy_bidirectional_with_sizes(&mut a, &mut b, 1, 0))));
+    assert_eq!(run(copy_bidirectional_with_sizes(&mut a, &mut b, 1, 1)).unwrap(), (4, 5));
     assert_eq!((&a.writer()[..], &b.writer()[..]), (&b"to a!"[..], &b"to b"[..]));
     // A pipe without room takes nothing, and does not say that it did.
     let (mut near, far) = duplex(0);
@@ -250,4 +252,97 @@ fn a_waker_that_panics_harms_neither_its_peer_nor_the_bytes() {
     assert!(pin!(far.read(&mut [0])).poll(&mut Context::from_waker(&waker)).is_pending());
     drop(near);
     assert_eq!(run(far.read(&mut [0])).unwrap(), 0);
+}
+
+/// A signal interrupts every other call, and no call moves more than one byte.
+struct Interrupted<T>(T, bool);
+
+impl<T> Interrupted<T> {
+    fn call(&mut self) -> io::Result<()> {
+        self.1 = !self.1;
+        if self.1 { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+impl AsyncRead for Interrupted<&[u8]> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.call()?;
+        if let Some((first, rest)) = self.0.split_first() {
+            buf.put_slice(&[*first]);
+            self.0 = rest;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncBufRead for Interrupted<&[u8]> {
+    fn poll_fill_buf(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let this = self.get_mut();
+        this.call()?;
+        Poll::Ready(Ok(&this.0[..this.0.len().min(1)]))
+    }
+
+    fn consume(mut self: Pin<&mut Self>, amount: usize) {
+        self.0 = &self.0[amount..];
+    }
+}
+
+impl AsyncWrite for Interrupted<Vec<u8>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.call()?;
+        self.0.extend(buf.first());
+        Poll::Ready(Ok(buf.len().min(1)))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn what_makes_several_calls_makes_those_again_that_were_interrupted() {
+    let reader = || Interrupted(&b"line\nrest"[..], false);
+    let writer = || Interrupted(Vec::new(), false);
+    let mut four = [0; 4];
+    assert_eq!(run(reader().read_exact(&mut four)).unwrap(), 4);
+    assert_eq!(run(reader().read_u32()).unwrap(), u32::from_be_bytes(four));
+    let mut all = Vec::new();
+    assert_eq!(run(reader().read_to_end(&mut all)).unwrap(), 9);
+    let mut text = String::new();
+    assert_eq!(run(reader().read_to_string(&mut text)).unwrap(), 9);
+    let mut line = String::new();
+    assert_eq!(run(reader().read_line(&mut line)).unwrap(), 5);
+    assert_eq!((&all[..], &text[..], &line[..]), (&b"line\nrest"[..], "line\nrest", "line\n"));
+
+    let mut to = writer();
+    run(to.write_all(b"ab")).unwrap();
+    run(to.write_u16(0x6364)).unwrap();
+    run(to.write_all_buf(&mut &b"ef"[..])).unwrap();
+    assert_eq!(to.0, b"abcdef");
+    let mut to = writer();
+    assert_eq!(run(copy(&mut reader(), &mut to)).unwrap(), 9);
+    assert_eq!(run(copy_buf(&mut reader(), &mut to)).unwrap(), 9);
+    assert_eq!(to.0, b"line\nrestline\nrest");
+    let mut to = BufWriter::new(writer());
+    run(to.write_all(b"abc")).unwrap();
+    run(to.flush()).unwrap();
+    assert_eq!(to.into_inner().0, b"abc");
+    let (mut a, mut b) = (join(reader(), writer()), join(reader(), writer()));
+    assert_eq!(run(copy_bidirectional_with_sizes(&mut a, &mut b, 2, 1)).unwrap(), (9, 9));
+
+    // What makes one call leaves that to its caller.
+    assert_eq!(run(reader().read(&mut four)).unwrap_err().kind(), ErrorKind::Interrupted);
+    assert_eq!(run(writer().write(b"x")).unwrap_err().kind(), ErrorKind::Interrupted);
 }

@@ -4,13 +4,14 @@
 
 mod support;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getrlimit, setrlimit, waitpid};
 use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::net::{TcpListener, TcpStream};
-use trefoil::runtime::Handle;
+use trefoil::runtime::{Handle, Runtime};
 use trefoil::time::{Duration, sleep, timeout};
 
 const LOCAL: &str = "127.0.0.1:0";
@@ -156,5 +157,68 @@ fn ten_thousand_sockets() {
                 }
             });
         }
+    });
+}
+
+/// In a fork of the process: what is the parent's fails and says why, and a new runtime works. All
+/// that uses the parent's reactor would take the parent's events away.
+fn in_the_fork(runtime: &Runtime, mut stream: TcpStream) {
+    let why = "this process is a fork of the one that has made the runtime";
+    let guard = runtime.enter();
+    let listener = std::net::TcpListener::bind(LOCAL).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let error = TcpListener::from_std(listener).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+    drop(guard);
+    let panic = catch_unwind(AssertUnwindSafe(|| runtime.block_on(stream.read_u8())));
+    let panic = panic.unwrap_err();
+    assert!(panic.downcast_ref::<String>().unwrap().contains(why));
+    // The parent's reactor is to keep it.
+    let error = stream.into_std().unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+
+    current_thread().block_on(async {
+        let listener = TcpListener::bind(LOCAL).await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+        client.unwrap().write_all(b"x").await.unwrap();
+        assert_eq!(server.unwrap().0.read_u8().await.unwrap(), b'x');
+    });
+}
+
+#[test]
+fn a_fork_without_exec() {
+    alone("a_fork_without_exec", || {
+        let runtime = current_thread();
+        let (mut client, server) = runtime.block_on(async {
+            let listener = TcpListener::bind(LOCAL).await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+            (client.unwrap(), server.unwrap().0)
+        });
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        assert_eq!(threads, 2, "this one, and the main thread, which waits for it");
+        let mut server = Some(server);
+        // SAFETY: the only other thread waits for this test to end, and holds no lock but maybe one
+        // of the allocator, which the C libraries of Linux have in order in the child. So the child
+        // may do more than system calls.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let stream = server.take().expect("it is there in both processes");
+            let ended = catch_unwind(AssertUnwindSafe(|| in_the_fork(&runtime, stream)));
+            // SAFETY: this ends the process, without anything that is the parent's to run.
+            unsafe { libc::_exit(i32::from(ended.is_err())) };
+        }
+        let child = Pid::from_raw(child).expect("a fork failed");
+        let (_, status) = waitpid(Some(child), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.exit_status(), Some(0), "see above for what the child says");
+        // The parent's socket is still registered.
+        runtime.block_on(async {
+            let mut server = server.take().expect("the child had its own");
+            let mut buf = [0];
+            let (read, written) = trefoil::join!(server.read(&mut buf), client.write_all(b"y"));
+            written.unwrap();
+            assert_eq!((read.unwrap(), buf), (1, *b"y"));
+        });
     });
 }

@@ -591,3 +591,39 @@ fn a_socket_that_is_always_ready_lets_siblings_run() {
         });
     }
 }
+
+/// All this happens in one poll, so the reactor is not asked meanwhile.
+#[test]
+fn an_accepted_connection_is_tried_before_any_event() {
+    current_thread().block_on(async {
+        let listener = TcpListener::bind(LOCAL).await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        for is_polled in [false, true] {
+            let mut client = std::net::TcpStream::connect(addr).unwrap();
+            let (server, _) = match is_polled {
+                false => listener.accept().await.unwrap(),
+                true => poll_fn(|cx| listener.poll_accept(cx)).await.unwrap(),
+            };
+            assert_eq!(server.try_write(b"x").unwrap(), 1);
+            assert!(poll_once(pin!(server.readable())).is_ready());
+            // The guess was wrong, which is found out once.
+            assert_eq!(server.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+            assert!(poll_once(pin!(server.readable())).is_pending());
+            client.write_all(b"late").unwrap();
+            server.readable().await.unwrap();
+            assert!(server.try_read(&mut [0; 8]).unwrap() > 0);
+        }
+    });
+}
+
+#[test]
+fn to_shut_a_connection_down_that_was_reset_is_no_error() {
+    everywhere(|| async {
+        let (mut client, server) = pair().await;
+        server.set_zero_linger().unwrap();
+        drop(server);
+        let error = client.read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        client.shutdown().await.unwrap();
+    });
+}

@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 use support::{current_and_multi, current_thread};
 use trefoil::io::unix::AsyncFd;
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
-use trefoil::net::{UnixListener, UnixSocket, UnixStream};
+use trefoil::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 use trefoil::spawn;
 
 fn everywhere<F>(body: impl Fn() -> F)
@@ -196,5 +196,28 @@ fn a_descriptor_shared_by_tasks() {
         for task in tasks {
             assert_eq!(task.await.unwrap().unwrap(), 1);
         }
+    });
+}
+
+/// All this happens in one poll, so the reactor is not asked meanwhile.
+#[test]
+fn new_sockets_are_written_to_before_any_event() {
+    current_thread().block_on(async {
+        let (a, b) = UnixStream::pair().unwrap();
+        assert_eq!((a.try_write(b"x").unwrap(), b.try_write(b"y").unwrap()), (1, 1));
+        let cx = &mut Context::from_waker(Waker::noop());
+        assert!(a.poll_read_ready(cx).is_pending());
+
+        let (a, b) = UnixDatagram::pair().unwrap();
+        assert_eq!((a.try_send(b"x").unwrap(), b.try_send(b"y").unwrap()), (1, 1));
+        assert!(a.poll_recv_ready(cx).is_pending());
+
+        let name = Name::new();
+        let listener = UnixListener::bind(&name.0).unwrap();
+        let mut client = std::os::unix::net::UnixStream::connect(&name.0).unwrap();
+        client.write_all(b"early").unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        assert_eq!(server.try_read(&mut [0; 8]).unwrap(), 5);
+        assert_eq!(server.try_write(b"x").unwrap(), 1);
     });
 }

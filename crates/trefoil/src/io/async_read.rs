@@ -85,3 +85,20 @@ pub(crate) fn poll_read_counted<R: AsyncRead + ?Sized>(
     let read = read.expect("`poll_read` has made the filled part shorter");
     polled.map_ok(|()| read)
 }
+
+/// As `poll_read_counted`, and again for as long as a signal has interrupted the reader.
+#[inline]
+pub(crate) fn poll_read_on<R: AsyncRead + ?Sized>(
+    mut reader: Pin<&mut R>,
+    cx: &mut Context<'_>,
+    buf: &mut ReadBuf<'_>,
+) -> Poll<io::Result<usize>> {
+    let before = buf.filled().len();
+    loop {
+        match poll_read_counted(reader.as_mut(), cx, buf) {
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What came with the interruption counts.
+            polled => return polled.map_ok(|_last| buf.filled().len() - before),
+        }
+    }
+}

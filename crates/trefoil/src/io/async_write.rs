@@ -131,3 +131,18 @@ pub(crate) fn poll_write_counted<W: AsyncWrite + ?Sized>(
         written
     })
 }
+
+/// As `poll_write_counted`, and again for as long as a signal has interrupted the writer.
+#[inline]
+pub(crate) fn poll_write_on<W: AsyncWrite + ?Sized>(
+    mut writer: Pin<&mut W>,
+    cx: &mut Context<'_>,
+    buf: &[u8],
+) -> Poll<io::Result<usize>> {
+    loop {
+        match poll_write_counted(writer.as_mut(), cx, buf) {
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            polled => return polled,
+        }
+    }
+}

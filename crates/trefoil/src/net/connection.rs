@@ -197,12 +197,19 @@ macro_rules! connection {
                 self.io.registration().poll_io(cx, Direction::Write, write)
             }
 
+            /// A connection that was accepted has room, and often brings its first bytes.
+            pub(super) fn of_accepted(stream: mio::net::$Connection) -> io::Result<Self> {
+                let connection = Self::of_mio(stream)?;
+                connection.io.registration().assume(Ready::READABLE | Ready::WRITABLE);
+                Ok(connection)
+            }
+
+            /// A connection that is no more, because the other side has reset it, has no writes to
+            /// end. When that is found out is a matter of luck, so it is no error.
             pub(super) fn end_writes(&self) -> io::Result<()> {
                 match self.io.shutdown(Shutdown::Write) {
-                    // After a reset nothing is left to end. The reset is for reads and writes to
-                    // tell: a proxy that ends its writes at the end of its reads did nothing wrong.
                     Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-                    ended => ended,
+                    result => result,
                 }
             }
         }

@@ -19,6 +19,8 @@ mod ready;
 mod registration;
 #[cfg(feature = "net")]
 mod slot;
+#[cfg(all(test, not(loom), feature = "net"))]
+mod slot_model;
 #[cfg(feature = "net")]
 mod slots;
 #[cfg(feature = "net")]

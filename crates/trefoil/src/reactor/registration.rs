@@ -39,6 +39,12 @@ impl Registration {
         Ok(registration)
     }
 
+    /// Has the first operations tried at once, before any event says that they may go ahead. If the
+    /// guess is wrong, it costs one call. For a source that nobody waits for yet.
+    pub(crate) fn assume(&self, ready: Ready) {
+        self.place.slot().assume(ready);
+    }
+
     /// Has the system forget the source, before it is closed or given away.
     ///
     /// # Errors

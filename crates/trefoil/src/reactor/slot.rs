@@ -9,7 +9,8 @@
 //!
 //! All of it changes by RMWs, so its changes have one order.
 //!
-//! **Readiness** is set by events (`announce`) and cleared by operations that the system has turned
+//! **Readiness** is set by events (`announce`), and by the maker of a source (`assume`) whose first
+//! calls need not wait for an event. It is cleared by operations that the system has turned
 //! down (`clear`). The system reports edges: what it has reported once it does not repeat. So a
 //! readiness that is cleared by mistake is a task that sleeps for ever.
 //!
@@ -159,6 +160,13 @@ impl Slot {
     pub(super) fn now(&self, mask: Ready) -> Event {
         // Acquire: as in `event`.
         Event::of(self.word.load(Acquire), mask)
+    }
+
+    /// The source is new, and its maker knows what may be ready before an event says so. The tick
+    /// stays, so an event that comes meanwhile counts.
+    pub(super) fn assume(&self, now: Ready) {
+        // AcqRel: as in `announce`.
+        self.word.fetch_or(u64::from(now.bits()), AcqRel);
     }
 
     /// An event has come for a source of the given generation.

@@ -149,7 +149,8 @@ impl Common {
         self.reactor.as_ref().and_then(Reactor::look)
     }
 
-    /// Without sources, nobody polls, and a fork does its parent no harm: only `register` asks then.
+    /// Without sources, nobody polls, and a fork does its parent no harm: only `register` asks
+    /// then.
     ///
     /// # Panics
     /// If there are sources, and this process is a fork of the one that has made the runtime, whose

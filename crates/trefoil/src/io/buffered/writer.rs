@@ -1,7 +1,7 @@
 //! `BufWriter`: collects what is written in small pieces, and writes much at once.
 
 use super::DEFAULT_BYTES;
-use crate::io::async_write::poll_write_counted;
+use crate::io::async_write::poll_write_on;
 use crate::io::trivial::length_of;
 use crate::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
@@ -100,7 +100,7 @@ impl<W: AsyncWrite> BufWriter<W> {
             if left.is_empty() {
                 break Ok(());
             }
-            match ready!(poll_write_counted(this.inner.as_mut(), cx, left)) {
+            match ready!(poll_write_on(this.inner.as_mut(), cx, left)) {
                 Ok(0) => {
                     let text = "failed to write the buffered data";
                     break Err(io::Error::new(io::ErrorKind::WriteZero, text));

@@ -15,7 +15,8 @@ use std::task::{Context, Poll, ready};
 /// goes on. It is done when both directions are.
 ///
 /// # Errors
-/// The first of either stream. Both directions end with it.
+/// The first of either stream, unless it is `Interrupted`: such a call is made again. Both
+/// directions end with it.
 ///
 /// # Cancellation safety
 /// None: what was read and not written is lost.
@@ -48,10 +49,13 @@ where
     copy_bidirectional_with_sizes(a, b, DEFAULT_BYTES, DEFAULT_BYTES).await
 }
 
-/// As [`copy_bidirectional`], with buffers of those sizes. A size of zero counts as one byte.
+/// As [`copy_bidirectional`], with buffers of those sizes.
 ///
 /// # Errors
 /// As `copy_bidirectional`.
+///
+/// # Panics
+/// If a size is zero: such a buffer could pass nothing on.
 ///
 /// # Cancellation safety
 /// As `copy_bidirectional`.
@@ -65,6 +69,8 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
+    let is_room = a_to_b_buf_size > 0 && b_to_a_buf_size > 0;
+    assert!(is_room, "a buffer of no bytes could pass none on");
     let mut there = Direction::Copying(Transfer::new(a_to_b_buf_size));
     let mut back = Direction::Copying(Transfer::new(b_to_a_buf_size));
     poll_fn(|cx| {

@@ -5,7 +5,7 @@ mod transfer;
 
 pub use bidirectional::{copy_bidirectional, copy_bidirectional_with_sizes};
 
-use super::async_write::poll_write_counted;
+use super::async_write::poll_write_on;
 use super::buffered::DEFAULT_BYTES;
 use super::{AsyncBufRead, AsyncRead, AsyncWrite};
 use crate::task::coop;
@@ -63,13 +63,16 @@ where
     poll_fn(|cx| {
         loop {
             let unit = ready!(coop::poll_proceed(cx));
-            let available = ready!(Pin::new(&mut *reader).poll_fill_buf(cx))?;
+            let available = match ready!(Pin::new(&mut *reader).poll_fill_buf(cx)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                available => available?,
+            };
             if available.is_empty() {
                 ready!(Pin::new(&mut *writer).poll_flush(cx))?;
                 unit.made_progress();
                 return Poll::Ready(Ok(copied));
             }
-            let written = ready!(poll_write_counted(Pin::new(&mut *writer), cx, available))?;
+            let written = ready!(poll_write_on(Pin::new(&mut *writer), cx, available))?;
             unit.made_progress();
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

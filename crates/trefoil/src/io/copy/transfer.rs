@@ -1,7 +1,7 @@
 //! `Transfer`: one direction of copying.
 
-use crate::io::async_read::poll_read_counted;
-use crate::io::async_write::poll_write_counted;
+use crate::io::async_read::poll_read_on;
+use crate::io::async_write::poll_write_on;
 use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::task::coop;
 use std::io;
@@ -64,7 +64,7 @@ impl Transfer {
             }
             while self.start < self.end {
                 let waiting = &self.buf[self.start..self.end];
-                let Poll::Ready(written) = poll_write_counted(writer.as_mut(), cx, waiting)? else {
+                let Poll::Ready(written) = poll_write_on(writer.as_mut(), cx, waiting)? else {
                     // The time is used to read ahead, if there is room. What comes of it is
                     // written when the writer wakes the task.
                     if read.is_ready() && self.poll_read(cx, reader)? == Poll::Ready(true) {
@@ -101,7 +101,7 @@ impl Transfer {
             return Poll::Ready(Ok(false));
         }
         let mut buf = ReadBuf::new(&mut self.buf[self.end..]);
-        let read = ready!(poll_read_counted(reader, cx, &mut buf))?;
+        let read = ready!(poll_read_on(reader, cx, &mut buf))?;
         self.end += read;
         self.reader_is_over = read == 0;
         Poll::Ready(Ok(true))

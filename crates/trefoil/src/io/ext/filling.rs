@@ -1,6 +1,6 @@
 //! The futures that read all there is: `read_to_end` and `read_to_string`.
 
-use crate::io::async_read::poll_read_counted;
+use crate::io::async_read::poll_read_on;
 use crate::io::{AsyncRead, ReadBuf};
 use pin_project_lite::pin_project;
 use std::future::Future;
@@ -55,7 +55,7 @@ impl Progress {
         if spare < ROOM && self.first_capacity >= ROOM && self.first_capacity == buf.capacity() {
             let mut probe = [MaybeUninit::uninit(); ROOM];
             let mut probe = ReadBuf::uninit(&mut probe);
-            let read = ready!(poll_read_counted(Pin::new(reader), cx, &mut probe))?;
+            let read = ready!(poll_read_on(Pin::new(reader), cx, &mut probe))?;
             self.spare_initialized = 0;
             buf.extend_from_slice(probe.filled());
             return Poll::Ready(Ok(read));
@@ -68,7 +68,7 @@ impl Progress {
         // SAFETY: an earlier round has seen this many initialized bytes behind the vector's end,
         // and the vector has neither moved nor shrunk since then.
         unsafe { into.assume_init(self.spare_initialized) };
-        let polled = poll_read_counted(Pin::new(reader), cx, &mut into);
+        let polled = poll_read_on(Pin::new(reader), cx, &mut into);
         let (filled, initialized) = (into.filled().len(), into.initialized().len());
         self.spare_initialized = initialized - filled;
         let end = buf.len() + filled;

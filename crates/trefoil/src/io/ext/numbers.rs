@@ -1,8 +1,8 @@
 //! The futures that read or write one number.
 
 use super::reading::early_end;
-use crate::io::async_read::poll_read_counted;
-use crate::io::async_write::poll_write_counted;
+use crate::io::async_read::poll_read_on;
+use crate::io::async_write::poll_write_on;
 use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -39,7 +39,7 @@ impl<R: AsyncRead + Unpin + ?Sized, T, const N: usize> Future for ReadNumber<'_,
         let this = self.project();
         while *this.read < N {
             let mut buf = ReadBuf::new(&mut this.bytes[*this.read..]);
-            match ready!(poll_read_counted(Pin::new(&mut **this.reader), cx, &mut buf))? {
+            match ready!(poll_read_on(Pin::new(&mut **this.reader), cx, &mut buf))? {
                 0 => return Poll::Ready(Err(early_end())),
                 read => *this.read += read,
             }
@@ -80,7 +80,7 @@ impl<W: AsyncWrite + Unpin + ?Sized, const N: usize> Future for WriteNumber<'_, 
         let this = self.project();
         while *this.written < N {
             let left = &this.bytes[*this.written..];
-            match ready!(poll_write_counted(Pin::new(&mut **this.writer), cx, left))? {
+            match ready!(poll_write_on(Pin::new(&mut **this.writer), cx, left))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => *this.written += written,
             }

@@ -1,6 +1,6 @@
 //! The futures of single reads: `read`, `read_buf` and `read_exact`.
 
-use crate::io::async_read::poll_read_counted;
+use crate::io::async_read::{poll_read_counted, poll_read_on};
 use crate::io::{AsyncRead, ReadBuf};
 use bytes::BufMut;
 use pin_project_lite::pin_project;
@@ -103,7 +103,7 @@ impl<R: AsyncRead + Unpin + ?Sized> Future for ReadExact<'_, R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let this = self.project();
         while this.buf.remaining() > 0 {
-            if ready!(poll_read_counted(Pin::new(&mut **this.reader), cx, this.buf))? == 0 {
+            if ready!(poll_read_on(Pin::new(&mut **this.reader), cx, this.buf))? == 0 {
                 return Poll::Ready(Err(early_end()));
             }
         }

@@ -20,7 +20,10 @@ fn poll_until<R: AsyncBufRead + ?Sized>(
     read: &mut usize,
 ) -> Poll<io::Result<usize>> {
     loop {
-        let available = ready!(reader.as_mut().poll_fill_buf(cx))?;
+        let available = match ready!(reader.as_mut().poll_fill_buf(cx)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
         let found = available.iter().position(|&byte| byte == delimiter);
         let used = found.map_or(available.len(), |index| index + 1);
         buf.extend_from_slice(&available[..used]);

@@ -1,7 +1,7 @@
 //! The futures that write: `write`, `write_all` and their like, `flush` and `shutdown`.
 
 use crate::io::AsyncWrite;
-use crate::io::async_write::poll_write_counted;
+use crate::io::async_write::poll_write_on;
 use bytes::Buf;
 use pin_project_lite::pin_project;
 use std::future::Future;
@@ -88,7 +88,7 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for WriteAll<'_, W> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.project();
         while !this.left.is_empty() {
-            match ready!(poll_write_counted(Pin::new(&mut **this.writer), cx, this.left))? {
+            match ready!(poll_write_on(Pin::new(&mut **this.writer), cx, this.left))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => *this.left = &this.left[written..],
             }
@@ -173,8 +173,11 @@ impl<W: AsyncWrite + Unpin + ?Sized, B: Buf> Future for WriteAllBuf<'_, W, B> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.project();
         while this.buf.has_remaining() {
-            let written =
-                ready!(poll_write_buf(Pin::new(&mut **this.writer), cx, &mut **this.buf))?;
+            let written = poll_write_buf(Pin::new(&mut **this.writer), cx, &mut **this.buf);
+            let written = match ready!(written) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                written => written?,
+            };
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }

@@ -68,7 +68,7 @@ impl TcpListener {
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let accept = || self.io.accept();
         let (stream, addr) = self.io.registration().async_io(Interest::READABLE, accept).await?;
-        Ok((TcpStream::of_mio(stream)?, addr))
+        Ok((TcpStream::of_accepted(stream)?, addr))
     }
 
     /// Polls for [`accept`](Self::accept). The last caller is woken.
@@ -81,7 +81,7 @@ impl TcpListener {
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let accept = || self.io.accept();
         let (stream, addr) = ready!(self.io.registration().poll_io(cx, Direction::Read, accept))?;
-        Poll::Ready(Ok((TcpStream::of_mio(stream)?, addr)))
+        Poll::Ready(Ok((TcpStream::of_accepted(stream)?, addr)))
     }
 
     /// Takes a listener of the standard library, which must not be in blocking mode.

@@ -54,7 +54,10 @@ impl UnixDatagram {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = mio::net::UnixDatagram::pair()?;
-        Ok((Self::of_mio(one)?, Self::of_mio(other)?))
+        let both = (Self::of_mio(one)?, Self::of_mio(other)?);
+        both.0.io.registration().assume(Ready::WRITABLE);
+        both.1.io.registration().assume(Ready::WRITABLE);
+        Ok(both)
     }
 
     /// A socket without an address.

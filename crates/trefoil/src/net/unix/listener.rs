@@ -109,7 +109,7 @@ impl UnixListener {
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let accept = || self.io.accept();
         let (stream, addr) = self.io.registration().async_io(Interest::READABLE, accept).await?;
-        Ok((UnixStream::of_mio(stream)?, addr.into()))
+        Ok((UnixStream::of_accepted(stream)?, addr.into()))
     }
 
     /// Polls for [`accept`](Self::accept). The last caller is woken.
@@ -122,7 +122,7 @@ impl UnixListener {
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         let accept = || self.io.accept();
         let (stream, addr) = ready!(self.io.registration().poll_io(cx, Direction::Read, accept))?;
-        Poll::Ready(Ok((UnixStream::of_mio(stream)?, addr.into())))
+        Poll::Ready(Ok((UnixStream::of_accepted(stream)?, addr.into())))
     }
 }
 

@@ -95,7 +95,10 @@ impl UnixStream {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = mio::net::UnixStream::pair()?;
-        Ok((Self::of_mio(one)?, Self::of_mio(other)?))
+        let both = (Self::of_mio(one)?, Self::of_mio(other)?);
+        both.0.io.registration().assume(Ready::WRITABLE);
+        both.1.io.registration().assume(Ready::WRITABLE);
+        Ok(both)
     }
 
     /// Takes a connection of the standard library, which must not be in blocking mode.

@@ -75,8 +75,8 @@ pub(crate) struct Context {
     /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
-    /// A poll has panicked since somebody last cleared this.
-    pub(crate) panicked: Cell<bool>,
+    /// The last task whose poll has panicked since somebody cleared this.
+    pub(crate) panicked: Cell<Option<NonNull<Header>>>,
     /// The runtimes that were entered.
     handles: Stack<Handle>,
     entered: Cell<Entered>,
@@ -114,7 +114,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
-            panicked: Cell::new(false),
+            panicked: Cell::new(None),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),

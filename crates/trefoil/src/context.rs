@@ -75,8 +75,8 @@ pub(crate) struct Context {
     /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
-    /// A poll has panicked since somebody last cleared this.
-    pub(crate) panicked: Cell<bool>,
+    /// The last task whose poll has panicked since somebody cleared this.
+    pub(crate) panicked: Cell<Option<NonNull<Header>>>,
     /// What `thread_id` has found.
     thread_id: Cell<Option<ThreadId>>,
     /// The runtimes that were entered.
@@ -116,7 +116,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNLIMITED),
-            panicked: Cell::new(false),
+            panicked: Cell::new(None),
             thread_id: Cell::new(None),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),

@@ -71,3 +71,45 @@ fn what_cannot_be_handled_is_an_error() {
         }
     });
 }
+
+#[test]
+fn a_signal_of_a_fork_is_not_ours() {
+    current_thread().block_on(async {
+        let mut listener = signal(SignalKind::window_change()).unwrap();
+        // SAFETY: up to its end, the child makes system calls alone.
+        let child = match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: the signal has a handler, which may run at any point of a program.
+                unsafe { libc::raise(libc::SIGWINCH) };
+                // SAFETY: nothing of this process is to be tidied up.
+                unsafe { libc::_exit(0) }
+            }
+            child => child,
+        };
+        let mut status = 0;
+        // SAFETY: the place of the status is there.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+        let mut cx = Context::from_waker(Waker::noop());
+        // So often that the runtime has looked for events.
+        for _ in 0..200 {
+            assert!(listener.poll_recv(&mut cx).is_pending());
+            trefoil::task::yield_now().await;
+        }
+        send(Raw::WINCH);
+        listener.recv().await.unwrap();
+    });
+}
+
+#[test]
+fn a_handler_that_others_remove_is_the_end() {
+    current_thread().block_on(async {
+        let mut listener = signal(SignalKind::hangup()).unwrap();
+        send(Raw::HUP);
+        listener.recv().await.unwrap();
+        #[expect(deprecated, reason = "it is still there, and removes handlers of others")]
+        let any = signal_hook_registry::unregister_signal(libc::SIGHUP);
+        assert!(any);
+        assert!(listener.recv().await.is_none());
+    });
+}

@@ -565,7 +565,8 @@ fn a_thread_waits_in_the_queue_of_a_lock() {
 
 #[test]
 fn locks_are_small_and_go_everywhere() {
-    #[cfg(target_pointer_width = "64")]
+    // Under ThreadSanitizer, locks have a word more.
+    #[cfg(all(target_pointer_width = "64", not(trefoil_tsan)))]
     {
         assert_eq!((size_of::<Mutex<()>>(), size_of::<Mutex<u64>>()), (24, 32));
         assert_eq!((size_of::<RwLock<()>>(), size_of::<RwLock<u64>>()), (32, 40));

@@ -3,9 +3,12 @@
 mod support;
 
 use std::collections::HashMap;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use support::by_hand::{Polled, Record, Rng, by_hand, now};
 use support::watch::WATCHDOG;
 use support::{current_and_multi, current_thread};
@@ -524,4 +527,22 @@ fn selectors_are_send() {
         }
     }));
     assert_eq!(receiver.try_recv().unwrap().get(), 1);
+}
+
+/// By parts of the macro's expansion, which are not public API, and yet must not be unsound.
+#[test]
+fn an_arm_is_for_one_selector() {
+    use mpmc::support::{AnyArm, Patience, recv, select};
+    let (sender, receiver) = mpmc::bounded(1);
+    {
+        let mut arm = pin!(recv(&receiver));
+        let mut first = Box::pin(select([arm.as_mut().arm()], true, Patience::Endless));
+        assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        std::mem::forget(first);
+        // The arm still waits.
+        let second = || drop(select([arm.as_mut().arm()], true, Patience::Endless));
+        assert!(catch_unwind(AssertUnwindSafe(second)).is_err());
+    }
+    sender.try_send(1).unwrap();
+    assert_eq!(receiver.try_recv(), Ok(1));
 }

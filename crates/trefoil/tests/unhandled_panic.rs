@@ -118,6 +118,25 @@ fn a_panic_ends_a_set() {
 }
 
 #[test]
+fn a_panic_of_a_set_within_a_task_is_not_the_tasks() {
+    let runtime = current_thread();
+    let mut outer = LocalSet::new();
+    outer.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    for yields in [false, true] {
+        let task = outer.spawn_local(async move {
+            let inner = LocalSet::new();
+            let panicking = inner.spawn_local(async { panic!("on purpose") });
+            let joined = inner.run_until(panicking).await;
+            if yields {
+                task::yield_now().await;
+            }
+            joined.unwrap_err().is_panic()
+        });
+        assert!(outer.block_on(&runtime, task).unwrap());
+    }
+}
+
+#[test]
 fn a_panic_ends_a_local_runtime() {
     let ends = || {
         let mut builder = Builder::new_current_thread();

@@ -100,13 +100,19 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     arrived.set_nonblocking(true)?;
     arrives.set_nonblocking(true)?;
     let arrived = Source::new(mio::net::UnixStream::from_std(arrived), Interest::READABLE)?;
+    let process = std::process::id();
     let handle = move || {
+        // A fork has the handler as well, and its half of this process's sockets. What it is sent
+        // before it executes another program is nothing of ours.
+        if std::process::id() != process {
+            return;
+        }
         // It fails if there is no room: then the listener has not seen an earlier one yet, which
         // this one is then a part of. There is nothing else to do in a handler.
         let _ = rustix::io::write(&arrives, &[1]);
     };
-    // SAFETY: a handler may do only what is safe at any point of the program. This one makes a
-    // system call that POSIX names as such, on a descriptor that it owns. The registry keeps
+    // SAFETY: a handler may do only what is safe at any point of the program. This one makes
+    // system calls that POSIX names as such, on a descriptor that it owns. The registry keeps
     // `errno` as it was.
     let handler = unsafe { signal_hook_registry::register(number, handle) }?;
     Ok(Signal { arrived, handler })
@@ -128,6 +134,8 @@ impl Signal {
             let mut any = false;
             loop {
                 match (&*self.arrived).read(&mut buf) {
+                    // The handler is gone: somebody has told the registry to forget all of them.
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                     // More than fit come in a second read: they are a part of this one as well.
                     Ok(_) => any = true,
                     Err(error) if any && error.kind() == io::ErrorKind::WouldBlock => {

@@ -160,7 +160,8 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         return unsafe { poll_measured(noted, task, cx) };
     };
     call(&hooks.before_poll, &noted.meta(task));
-    context::with(|context| context.panicked.set(false));
+    // An earlier task may have had this one's address.
+    context::with(|context| context.panicked.set(None));
     let polled = if noted.notes.is_measured {
         // SAFETY: 1 and 2.
         unsafe { poll_measured(noted, task, cx) }
@@ -168,7 +169,8 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         // SAFETY: 2.
         unsafe { (noted.plain.poll)(task, cx) }
     };
-    if context::with(|context| context.panicked.get()) {
+    // Not another one, which the future has polled: of a set within the task, for example.
+    if context::with(|context| context.panicked.get()) == Some(task) {
         hooks.task_panicked();
     }
     call(&hooks.after_poll, &noted.meta(task));

@@ -141,7 +141,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Stage::Output(output),
             Err(panic) => {
-                context::with(|context| context.panicked.set(true));
+                context::with(|context| context.panicked.set(Some(task)));
                 Stage::Panicked(panic)
             }
         };

@@ -17,6 +17,9 @@ use std::task::Waker;
 pub(super) trait Operate<'a> {
     fn lock(&self) -> &'a Mutex<()>;
 
+    /// Whether no selector has used it yet.
+    fn is_new(&self) -> bool;
+
     /// Completes the operation if the other side is there. Then returns the waker to be woken
     /// outside of the lock, if any.
     ///
@@ -156,6 +159,10 @@ impl<'s, 'a: 's, T> Operate<'s> for SendArm<'a, T> {
         self.core.channel.lock()
     }
 
+    fn is_new(&self) -> bool {
+        self.core.phase == Phase::New
+    }
+
     unsafe fn attempt(self: Pin<&mut Self>) -> Option<Option<Waker>> {
         let core = self.core();
         let item = core.item(Option::take).expect("a new operation has its item");
@@ -210,6 +217,10 @@ impl<T> Outcome for SendArm<'_, T> {
 impl<'s, 'a: 's, T> Operate<'s> for RecvArm<'a, T> {
     fn lock(&self) -> &'s Mutex<()> {
         self.core.channel.lock()
+    }
+
+    fn is_new(&self) -> bool {
+        self.core.phase == Phase::New
     }
 
     unsafe fn attempt(self: Pin<&mut Self>) -> Option<Option<Waker>> {

@@ -107,11 +107,16 @@ enum Phase {
 type Held<'a, const N: usize> = [Option<MutexGuard<'a, ()>>; N];
 
 /// Makes the future of a `select!`.
+///
+/// # Panics
+/// If an arm was in another one's hands. That one may have been forgotten, and the arm's node still
+/// be on a list.
 pub fn select<const N: usize>(
     arms: [Arm<'_>; N],
     is_biased: bool,
     patience: Patience,
 ) -> Select<'_, N> {
+    assert!(arms.iter().all(|arm| arm.0.is_new()), "an arm is for one selector");
     let mut by_lock = std::array::from_fn(|n| n);
     by_lock.sort_unstable_by_key(|&n: &usize| address(&arms[n]));
     let selector = Selector::new();

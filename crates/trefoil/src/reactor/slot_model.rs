@@ -4,9 +4,9 @@
 
 use super::slot::{Direction, Event, Slot};
 use super::{Ready, Wakes};
+use crate::primitives::atomic::{AtomicUsize, SeqCst};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Wake, Waker};
 
 /// A generator of pseudo-random numbers (xorshift64*).

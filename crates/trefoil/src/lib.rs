@@ -388,6 +388,8 @@ pub mod macros;
 #[cfg(feature = "net")]
 pub mod net;
 mod primitives;
+#[cfg(all(feature = "process", unix, not(loom)))]
+pub mod process;
 #[doc = include_str!("progress.md")]
 pub mod progress {}
 mod queue;

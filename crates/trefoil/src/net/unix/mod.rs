@@ -4,6 +4,7 @@ mod addr;
 mod datagram;
 mod halves;
 mod listener;
+pub mod pipe;
 mod socket;
 mod stream;
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -3,7 +3,7 @@
 //!
 //! Names and signatures follow tokio's and rayon's, so most programs are ported by changing the
 //! name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for users of
-//! rayon](fork_join::from_rayon) list all differences. There is no counterpart of `tokio::process`.
+//! rayon](fork_join::from_rayon) list all differences.
 //!
 //! This page is a tour; each stop is a program that runs.
 //!
@@ -358,6 +358,7 @@
 //! |---|---|---|
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
+//! | `process` | no | [`process`], on Unix; turns on `net` and `signal` |
 //! | `signal` | no | [`signal`], on Unix; turns on `net` |
 //! | `full` | no | the three above |
 //! | `tokio` | no | [`compat`]: adapters to tokio's traits |

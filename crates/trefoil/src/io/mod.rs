@@ -33,9 +33,9 @@
 //!
 //! # Interruptions
 //!
-//! What makes several calls, such as `read_exact`, `write_all` and [`copy`], makes a call again
-//! that has failed with [`ErrorKind::Interrupted`](std::io::ErrorKind::Interrupted). What makes one
-//! call, such as `read` and `write`, returns that error.
+//! What makes several calls, such as `read_exact`, `write_all` and [`copy()`], makes a call again
+//! that has failed with [`ErrorKind::Interrupted`]. What makes one call, such as `read` and
+//! `write`, returns that error.
 //!
 //! # Readers and writers that lie
 //!

@@ -222,9 +222,8 @@
 //!
 //! **What is missing**
 //!
-//! - `process`.
-//! - `signal` on Windows, and the named pipes of Windows.
-//! - `net::unix::pipe`, and `io::bsd`.
+//! - `signal` and `process` on Windows, and the named pipes of Windows.
+//! - `io::bsd`, `fs::FileTimes` and what sets the times of a file.
 //! - Metrics of the driver (`io_driver_*`).
 //!
 //! **Sockets and signals**
@@ -240,6 +239,18 @@
 //! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
 //!   has shut down. With tokio, it goes on as long as any runtime listens.
 //!   `signal::two_runtimes_listen`
+//! - A signal to a forked child is not received by its parent.
+//!   `signal::a_signal_of_a_fork_is_not_ours`
+//!
+//! **Child processes**
+//!
+//! - A `spawn` outside of a runtime panics before it starts anything.
+//!   `process::outside_of_a_runtime_nothing_is_started`
+//! - Children that are dropped before they end are reaped by descriptors of their own, and after
+//!   the end of their runtime by the next `spawn`. With tokio, a signal handler does it.
+//!   `process::the_next_spawn_takes_orphans_over`
+//! - A `wait` whose runtime has shut down goes on in the runtime that polls it.
+//!   `process::another_runtime_takes_a_wait_over`
 //!
 //! **Readers and writers**
 //!

@@ -73,6 +73,18 @@ fn what_cannot_be_handled_is_an_error() {
 }
 
 #[test]
+fn without_io_each_signal_is_a_panic() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    for kind in [SignalKind::user_defined2(), SignalKind::from_raw(-1)] {
+        let listen = || {
+            let _guard = runtime.enter();
+            signal(kind).map(drop)
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(listen)).is_err());
+    }
+}
+
+#[test]
 fn a_signal_of_a_fork_is_not_ours() {
     current_thread().block_on(async {
         let mut listener = signal(SignalKind::window_change()).unwrap();

@@ -92,14 +92,14 @@ pub struct Signal {
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     let SignalKind(number) = kind;
-    if number <= 0 || signal_hook_registry::FORBIDDEN.contains(&number) {
-        let text = format!("signal {number} cannot be handled");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
     let (arrived, arrives) = UnixStream::pair()?;
     arrived.set_nonblocking(true)?;
     arrives.set_nonblocking(true)?;
     let arrived = Source::new(mio::net::UnixStream::from_std(arrived), Interest::READABLE)?;
+    if number <= 0 || signal_hook_registry::FORBIDDEN.contains(&number) {
+        let text = format!("signal {number} cannot be handled");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let process = std::process::id();
     let handle = move || {
         // A fork has the handler as well, and its half of this process's sockets. What it is sent

@@ -140,7 +140,12 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
             let ahead = self.buffer().len() as i64;
             let this = self.as_mut().project();
             let next = match std::mem::replace(this.seek, Seek::None) {
-                Seek::None => return Poll::Ready(Ok(0)),
+                // Nothing was asked for here; but an earlier operation of the inner reader has to
+                // end before another may begin.
+                Seek::None => {
+                    let position = ready!(this.inner.poll_complete(cx))?;
+                    return Poll::Ready(Ok(position.saturating_sub(ahead as u64)));
+                }
                 Seek::Asked(SeekFrom::Current(offset)) => match offset.checked_sub(ahead) {
                     Some(offset) => {
                         this.inner.start_seek(SeekFrom::Current(offset))?;

@@ -46,7 +46,8 @@ where
 }
 
 /// Copies all that comes from a reader with a buffer to a writer, flushes that, and returns how
-/// many bytes it were. It needs no buffer of its own.
+/// many bytes it were. It needs no buffer of its own, and flushes whenever the reader has nothing
+/// to give for a while.
 ///
 /// # Errors
 /// Those of the reader and of the writer, and `WriteZero` if the writer takes no more. What was
@@ -60,12 +61,25 @@ where
     W: AsyncWrite + Unpin + ?Sized,
 {
     let mut copied = 0;
+    // Something was written since the last flush.
+    let mut needs_flush = false;
     poll_fn(|cx| {
         loop {
             let unit = ready!(coop::poll_proceed(cx));
-            let available = match ready!(Pin::new(&mut *reader).poll_fill_buf(cx)) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                available => available?,
+            let available = match Pin::new(&mut *reader).poll_fill_buf(cx) {
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                    unit.made_progress();
+                    continue;
+                }
+                Poll::Ready(available) => available?,
+                Poll::Pending => {
+                    // Nothing comes for a while. Whoever waits for what was written gets it now.
+                    if needs_flush {
+                        ready!(Pin::new(&mut *writer).poll_flush(cx))?;
+                        needs_flush = false;
+                    }
+                    return Poll::Pending;
+                }
             };
             if available.is_empty() {
                 ready!(Pin::new(&mut *writer).poll_flush(cx))?;
@@ -78,6 +92,7 @@ where
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             copied += written as u64;
+            needs_flush = true;
             Pin::new(&mut *reader).consume(written);
         }
     })

@@ -56,6 +56,18 @@ const fn of_examples(test: &'static str) -> Special {
     Special { file: "examples_under_load", test, reason, options: None }
 }
 
+/// A test that leaves the process without descriptors.
+const fn no_descriptors(test: &'static str) -> Special {
+    let reason = "the sanitizer then finds no names of functions, by which false alarms are known";
+    Special { file: "net_faults", test, reason, options: None }
+}
+
+/// A test that sends a signal.
+const fn sends_a_signal(test: &'static str) -> Special {
+    let reason = "the sanitizer delivers no signal to a thread that waits in the system";
+    Special { file: "signal", test, reason, options: None }
+}
+
 pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     name: "AddressSanitizer",
     short: "asan",
@@ -117,6 +129,18 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
             reason: "the sanitizer's own copy of the call stack ends long before the stack does",
             options: None,
         },
+        Special {
+            file: "net_faults",
+            test: "a_fork_without_exec",
+            reason: "the sanitizer gives no promise to a fork of a process with threads",
+            options: None,
+        },
+        no_descriptors("no_descriptor_for_a_connection"),
+        no_descriptors("no_descriptor_for_a_runtime"),
+        sends_a_signal("each_listener_sees_each_signal"),
+        sends_a_signal("two_runtimes_listen"),
+        sends_a_signal("an_interrupt_ends_a_wait_and_not_the_process"),
+        sends_a_signal("a_signal_of_a_fork_is_not_ours"),
         few_threads("a_system_gives_no_threads_for_a_while"),
         few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),

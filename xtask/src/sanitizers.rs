@@ -89,6 +89,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             reason: "it measures a stack on which variables must really lie",
             options: Some("detect_stack_use_after_return=0"),
         },
+        Special {
+            file: "net_faults",
+            test: "no_descriptor_for_a_runtime",
+            reason: "it leaves no descriptor with which leaks could be looked for",
+            options: Some("detect_leaks=0"),
+        },
         few_threads("a_system_gives_no_threads_for_a_while"),
         few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use support::current_thread;
 use trefoil::io::{AsyncWriteExt, Interest};
 use trefoil::net::{TcpListener, TcpStream, UnixDatagram};
+use trefoil::runtime::Handle;
 use trefoil::task::{LocalSet, spawn_local, yield_now};
 
 /// More than any budget.
@@ -99,6 +100,13 @@ fn datagrams_for_a_full_queue_after_an_error() {
                 yield_now().await;
             }
             assert!(!late.is_finished());
+            // It waits for room, and does not try again and again: the runtime has nothing to do.
+            let polls = || Handle::current().metrics().worker_poll_count(0);
+            let before = polls();
+            for _ in 0..100 {
+                yield_now().await;
+            }
+            assert!(polls() - before < 10, "{} polls", polls() - before);
             let mut buf = [0];
             for _ in 0..sent {
                 full.recv(&mut buf).await.unwrap();

@@ -92,7 +92,7 @@ impl UdpSocket {
 
     #[track_caller]
     fn of_mio(socket: mio::net::UdpSocket) -> io::Result<Self> {
-        Ok(Self { io: Source::new(socket, Interest::READABLE | Interest::WRITABLE)? })
+        Ok(Self { io: Source::of_datagrams(socket)? })
     }
 
     /// Takes a socket of the standard library, which must not be in blocking mode.

@@ -16,6 +16,8 @@ use std::task::{Context, Poll, ready};
 pub(crate) struct Registration {
     reactor: Reactor,
     place: Place,
+    /// Its other side cannot close it.
+    never_closes: bool,
 }
 
 impl Registration {
@@ -34,7 +36,7 @@ impl Registration {
     ) -> io::Result<Self> {
         let reactor = handle.reactor();
         let place = reactor.register(source, interest)?;
-        let registration = Self { reactor: reactor.clone(), place };
+        let registration = Self { reactor: reactor.clone(), place, never_closes: false };
         handle.have_reactor_attended();
         Ok(registration)
     }
@@ -53,8 +55,15 @@ impl Registration {
         self.reactor.deregister(source)
     }
 
+    /// The source is a socket of datagrams. The system reports an error of it as it reports the end
+    /// of a stream, and yet a later call may have to wait.
+    pub(crate) fn never_closes(&mut self) {
+        self.never_closes = true;
+    }
+
     pub(crate) fn clear(&self, event: Event) {
-        self.place.slot().clear(event);
+        let slot = self.place.slot();
+        if self.never_closes { slot.clear_all(event) } else { slot.clear(event) }
     }
 
     /// Waits for one side. The last caller of each side is woken. It spends no budget.

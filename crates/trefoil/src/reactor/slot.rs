@@ -185,7 +185,17 @@ impl Slot {
     /// An operation that went ahead because of `event` would have to wait: what it has relied on is
     /// no more, unless there was a newer event.
     pub(super) fn clear(&self, event: Event) {
-        let gone = u64::from(event.ready.clearable().bits());
+        self.take_back(event, event.ready.clearable());
+    }
+
+    /// As [`clear`](Self::clear), for a source that never closes: what looked like an end was an
+    /// error, and passes.
+    pub(super) fn clear_all(&self, event: Event) {
+        self.take_back(event, event.ready);
+    }
+
+    fn take_back(&self, event: Event, gone: Ready) {
+        let gone = u64::from(gone.bits());
         if gone == 0 {
             return;
         }

@@ -27,6 +27,14 @@ impl<S: mio::event::Source> Source<S> {
         Ok(Self { inner: Some(inner), registration })
     }
 
+    /// As [`new`](Self::new), for a socket of datagrams: see [`Registration::never_closes`].
+    #[track_caller]
+    pub(crate) fn of_datagrams(inner: S) -> io::Result<Self> {
+        let mut source = Self::new(inner, Interest::READABLE | Interest::WRITABLE)?;
+        source.registration.never_closes();
+        Ok(source)
+    }
+
     pub(crate) fn registration(&self) -> &Registration {
         &self.registration
     }

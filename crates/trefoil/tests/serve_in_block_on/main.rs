@@ -3,6 +3,8 @@
 
 mod crowds;
 mod ends;
+#[cfg(feature = "net")]
+mod events;
 mod rig;
 #[path = "../support/mod.rs"]
 mod support;

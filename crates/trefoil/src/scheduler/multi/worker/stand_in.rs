@@ -342,6 +342,9 @@ impl WorkerThread {
         {
             shared.look_again(index);
         }
+        // The owner sleeps on where it lent the state, and not in the poll, which was this
+        // thread's. A period later the monitor would see that, too.
+        shared.have_reactor_attended();
     }
 }
 

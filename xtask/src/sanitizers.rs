@@ -17,6 +17,8 @@ pub(crate) struct Sanitizer {
     short: &'static str,
     rustflags: &'static [&'static str],
     options: &'static str,
+    /// Features of other crates, which only a sanitizer's build can have.
+    features: &'static [&'static str],
     suppressions: &'static [(&'static str, &'static str)],
     /// The std that is used if none is named.
     std: Std,
@@ -74,6 +76,8 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     rustflags: &["-Zsanitizer=address"],
     // Other threads use a fork's frame, so accesses after its end are to be found.
     options: "detect_stack_use_after_return=1",
+    // It tells the sanitizer of switches between stacks.
+    features: &["corosensei/sanitizer"],
     suppressions: &[("LSAN_OPTIONS", "lsan.supp")],
     std: Std::Toolchain,
     special: &[
@@ -88,6 +92,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             test: "stack::thousands_of_nested_forks_fit_into_a_default_stack",
             reason: "it measures a stack on which variables must really lie",
             options: Some("detect_stack_use_after_return=0"),
+        },
+        Special {
+            file: "fiber",
+            test: "an_overflow_is_named",
+            reason: "the sanitizer has a handler of its own for the end of a stack",
+            options: None,
         },
         Special {
             file: "net_faults",
@@ -118,6 +128,7 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
         "-Clink-arg=-Wl,--wrap=__tsan_atomic_thread_fence",
     ],
     options: "",
+    features: &[],
     suppressions: &[("TSAN_OPTIONS", "tsan.supp")],
     // It does not see what orders the accesses of threads that met in a std that was not built for
     // it (a contended `Mutex`, say), and takes some of these accesses for races.
@@ -299,6 +310,7 @@ impl Habit<'_> {
             false => format!("target/{}", self.sanitizer.short),
         };
         command.args(["--target", TARGET, "--target-dir", &folder, "--package", "trefoil"]);
+        command.args(self.sanitizer.features.iter().flat_map(|feature| ["--features", feature]));
         if self.std_is_rebuilt {
             command.arg("-Zbuild-std");
         }

@@ -46,6 +46,26 @@ impl Count {
         }
     }
 
+    /// Adds what tests said that end with `N passed, N failed` each, and whether they succeeded.
+    fn add_summed(&mut self, heard: &Heard, what: &str) {
+        let mut failed = 0;
+        for line in heard.text.lines() {
+            let counts = line.strip_suffix(" failed").and_then(|line| line.split_once(" passed, "));
+            if let Some((Ok(more), Ok(less))) =
+                counts.map(|(more, less)| (more.parse::<u64>(), less.parse::<u64>()))
+            {
+                self.passed += more;
+                failed += less;
+            } else if line.starts_with("failed: ") {
+                self.failures.push(line.to_owned());
+            }
+        }
+        self.failed += if heard.ok { failed } else { failed.max(1) };
+        if !heard.ok {
+            self.failures.push(format!("{what} did not pass"));
+        }
+    }
+
     /// One failure that no test has counted.
     pub(crate) fn fail(&mut self, reason: String) {
         self.failed += 1;
@@ -72,6 +92,23 @@ pub(crate) fn run(root: &Path) -> bool {
         go(&root.join("contenders/go"), &mut count);
     } else {
         eprintln!("skipped: the tests of the Go harness, for want of go");
+        count.skipped += 1;
+    }
+    if has("python3", "--version") {
+        python(root, &mut count);
+    } else {
+        eprintln!("skipped: the tests of the Python harness, for want of python3");
+        count.skipped += 1;
+    }
+    let find_jdk = root.join("contenders/java/harness/find-jdk");
+    if Command::new(&find_jdk)
+        .stderr(Stdio::null())
+        .output()
+        .is_ok_and(|said| said.status.success())
+    {
+        java(root, &mut count);
+    } else {
+        eprintln!("skipped: the tests of the Java harness, for want of a JDK of release 21");
         count.skipped += 1;
     }
     count.close()
@@ -121,6 +158,35 @@ pub(crate) fn listen(program: &str, command: &mut Command) -> Heard {
 
 fn rust(directory: &Path, args: &[&str], count: &mut Count) {
     count.add_rust(&heard(directory, "cargo", args));
+}
+
+/// Python says at the end how many tests ran, on standard error, and names those that failed.
+fn python(root: &Path, count: &mut Count) {
+    let args = ["-B", "-m", "unittest", "discover", "contenders/python/harness"];
+    let said = heard(root, "python3", &args);
+    let number = |line: &str| line.strip_prefix("Ran ")?.split_whitespace().next()?.parse().ok();
+    let ran: u64 = said.errors.lines().find_map(number).unwrap_or(0);
+    let failures: Vec<&str> = said
+        .errors
+        .lines()
+        .filter(|line| line.starts_with("FAIL: ") || line.starts_with("ERROR: "))
+        .collect();
+    let failed = if said.ok && ran > 0 { 0 } else { (failures.len() as u64).max(1) };
+    count.passed += ran.saturating_sub(failed);
+    count.failed += failed;
+    count.failures.extend(failures.into_iter().map(str::to_owned));
+    if failed > 0 {
+        count.failures.push("the tests of the Python harness did not pass".to_owned());
+    }
+}
+
+/// The harness's tests sum themselves up, once for each way to read CPU time.
+fn java(root: &Path, count: &mut Count) {
+    let classes = root.join("target/java-harness");
+    let script = root.join("contenders/java/harness/test/run");
+    let classes = classes.display().to_string();
+    let said = heard(root, &script.display().to_string(), &[&classes]);
+    count.add_summed(&said, "the tests of the Java harness");
 }
 
 fn go(directory: &Path, count: &mut Count) {

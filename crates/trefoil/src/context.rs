@@ -1,8 +1,7 @@
 //! What a thread is doing for the runtime: all of this crate's thread-locals.
 //!
-//! Every field is a plain cell without a destructor, so that an access is one
-//! load relative to the thread pointer, and is possible at any time, in the
-//! destructors of other thread-locals as well.
+//! Every field is a plain cell without a destructor, so that an access is one load relative to the
+//! thread pointer, and is possible at any time, in the destructors of other thread-locals as well.
 //!
 //! # What is restored, and when
 //!
@@ -36,6 +35,10 @@
 //!   never that of code without a budget.
 //! - `seeded_rng`. Set by `block_on` and workers of runtimes that have a seed; restored by
 //!   `RandomGuard`. For frames; only a number.
+//! - `fiber`. Set by polls and drops of fibers; restored by the end of `Inside::enter`. For frames;
+//!   the fiber is owned by the task that is polled.
+//! - `scopes`. Set by polls and drops of a `TaskLocalFuture` and by `sync_scope`; restored by the
+//!   end of `in_scope`. For frames. A fiber that waits takes its own along, as with `handles`.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
 //!   function. For frames; the restored value belongs to a frame below.
@@ -49,9 +52,15 @@
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
 mod random;
+mod scopes;
 mod stack;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+mod surroundings;
 
 pub(crate) use random::{random, random_for_select, seed_random};
+pub(crate) use scopes::{Scope, borrowing, in_scope};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use surroundings::{Layers, Surroundings};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
@@ -90,6 +99,11 @@ pub(crate) struct Context {
     current: Cell<*const current::Driver>,
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
+    /// The fiber that this thread runs.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fiber: Cell<*const crate::fiber::Inside>,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    scopes: scopes::Scopes,
     /// The sets of local tasks that were entered.
     locals: Stack<Local>,
     /// A set of local tasks is being dropped, and drops its tasks.
@@ -124,6 +138,10 @@ impl Context {
             fork: Cell::new(std::ptr::null()),
             current: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            fiber: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            scopes: scopes::Scopes::new(),
             locals: Stack::new(),
             local_drops: Cell::new(false),
             rng: Cell::new(0),

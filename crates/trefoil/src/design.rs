@@ -20,6 +20,9 @@ pub mod time {}
 #[doc = include_str!("fork_join/README.md")]
 pub mod fork_join {}
 
+#[doc = include_str!("fiber/README.md")]
+pub mod fiber {}
+
 #[doc = include_str!("sync/README.md")]
 pub mod sync {
     #[doc = include_str!("sync/mpsc/README.md")]

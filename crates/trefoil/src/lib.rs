@@ -380,6 +380,8 @@
 pub mod compat;
 mod context;
 pub mod design;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub mod fiber;
 pub mod fork_join;
 pub mod fs;
 mod idle;

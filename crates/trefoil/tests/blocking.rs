@@ -173,7 +173,7 @@ fn a_runtime_may_end_while_tasks_block_in_place() {
 }
 
 #[test]
-#[should_panic(expected = "`block_in_place` on a thread that drives a single-threaded scheduler")]
+#[should_panic(expected = "can call blocking only when running on the multi-threaded runtime")]
 fn block_in_place_panics_on_a_single_thread() {
     Builder::new_current_thread()
         .enable_all()

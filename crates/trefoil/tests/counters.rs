@@ -41,23 +41,34 @@ fn schedules_are_counted_where_they_happen() {
     }
 }
 
+/// A wake-up in the middle of a poll is its worker's own matter, so this one waits for the poll's
+/// end: for the worker to go to sleep.
 #[test]
 fn wakes_from_outside_are_counted() {
     for runtime in current_and_multi([1, 2]) {
         let metrics = runtime.metrics();
-        let (send_waker, waker) = mpsc::channel();
+        let (send_polled, polled) = mpsc::channel();
         let (send_word, mut word) = trefoil::sync::oneshot::channel();
+        let in_task = metrics.clone();
         let task = runtime.spawn(async move {
             poll_fn(|cx| {
-                let polled = std::pin::Pin::new(&mut word).poll(cx);
-                let _ = send_waker.send(());
-                polled
+                let poll = pin!(&mut word).poll(cx);
+                let here = Some(thread::current().id());
+                let mut workers = 0..in_task.num_workers();
+                let worker = workers.find(|&worker| in_task.worker_thread_id(worker) == here);
+                let worker = worker.expect("a worker polls");
+                let _ = send_polled.send((worker, in_task.worker_park_count(worker)));
+                poll
             })
             .await
             .unwrap()
         });
+        let in_sender = metrics.clone();
         let sender = thread::spawn(move || {
-            waker.recv().unwrap();
+            let (worker, parks) = polled.recv().unwrap();
+            while in_sender.worker_park_count(worker) == parks {
+                thread::yield_now();
+            }
             send_word.send(7).unwrap();
         });
         assert_eq!(runtime.block_on(task).unwrap(), 7);

@@ -6,10 +6,12 @@ mod support;
 
 use std::future::Future;
 use std::io::{ErrorKind, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
 use support::current_thread;
 use trefoil::fs::{self, File, OpenOptions};
 use trefoil::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
@@ -116,13 +118,14 @@ fn a_read_is_no_longer_than_the_buffer_may_be() {
     let path = directory.file(&[7; 100]);
     current_thread().block_on(async {
         let mut file = read_write(&path).await;
-        for (max, read) in [(10, 10), (1, 1), (0, 1)] {
+        for (max, read) in [(10, 10), (1, 1)] {
             file.set_max_buf_size(max);
             assert_eq!(file.max_buf_size(), max);
             assert_eq!(file.read(&mut [0; 50]).await.unwrap(), read);
             assert_eq!(file.write(&[8; 50]).await.unwrap(), read);
         }
         assert_eq!(file.write(&[]).await.unwrap(), 0);
+        assert!(catch_unwind(AssertUnwindSafe(|| file.set_max_buf_size(0))).is_err());
         let mut whole = File::open(&path).await.unwrap();
         assert_eq!(whole.max_buf_size(), 2 * 1024 * 1024);
         assert_eq!(whole.read(&mut [0; 200]).await.unwrap(), 100);
@@ -318,5 +321,62 @@ fn a_directory_is_read_whole_even_if_reads_are_dropped() {
         assert!(entries.next_entry().await.unwrap().is_none());
         names.sort();
         assert_eq!(names, expected);
+    });
+}
+
+#[test]
+fn times_are_set_behind_what_was_written() {
+    let directory = Directory::new("times");
+    let path = directory.file(b"");
+    let [long_ago, later] =
+        [1_000_000, 2_000_000].map(|s| SystemTime::UNIX_EPOCH + Duration::from_secs(s));
+    current_thread().block_on(async {
+        let mut file = read_write(&path).await;
+        file.write_all(b"abc").await.unwrap();
+        let times = fs::FileTimes::new().set_modified(long_ago).set_accessed(later);
+        file.set_times(times).await.unwrap();
+        let metadata = file.metadata().await.unwrap();
+        assert_eq!((metadata.modified().unwrap(), metadata.len()), (long_ago, 3));
+        assert_eq!(metadata.accessed().unwrap(), later);
+        file.write_all(b"def").await.unwrap();
+        file.set_modified(later).await.unwrap();
+        let metadata = file.metadata().await.unwrap();
+        assert_eq!((metadata.modified().unwrap(), metadata.len()), (later, 6));
+    });
+}
+
+#[test]
+fn a_call_on_a_path_fails_when_the_runtime_has_shut_down() {
+    let runtime = current_thread();
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    let error = handle.block_on(fs::read("any")).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (ErrorKind::Other, "background task failed".into())
+    );
+    let inner = error.into_inner().unwrap();
+    let cause = inner.source().unwrap().downcast_ref::<trefoil::task::JoinError>().unwrap();
+    assert!(cause.is_cancelled());
+}
+
+/// A future that is forgotten never gives back what it had. Whoever has the file for itself does.
+#[test]
+fn a_call_that_was_forgotten_holds_nobody_up_for_good() {
+    let directory = Directory::new("forgotten");
+    let path = directory.file(b"abc");
+    one_thread().block_on(async {
+        let mut file = read_write(&path).await;
+        {
+            let _hold = hold();
+            // A future that is not pinned to the heap could not be forgotten after its first poll.
+            let file: &File = &file;
+            let mut sync = Box::pin(file.sync_all());
+            assert!(sync.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            std::mem::forget(sync);
+        }
+        file.write_all(b"xyz").await.unwrap();
+        file.sync_all().await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"xyz");
     });
 }

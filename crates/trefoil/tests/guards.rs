@@ -39,7 +39,7 @@ fn is_in_a_set() -> bool {
     let spawned = catch_unwind(|| drop(spawn_local(async {})));
     if let Err(payload) = &spawned {
         let text = payload.downcast_ref::<&str>().unwrap();
-        assert!(text.contains("needs a `LocalSet`"), "{text}");
+        assert!(text.contains("outside of a `task::LocalSet`"), "{text}");
     }
     spawned.is_ok()
 }

@@ -10,7 +10,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use trefoil::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
-    BufWriter, ReadBuf, copy, copy_bidirectional_with_sizes, copy_buf, duplex, join, split,
+    BufStream, BufWriter, ReadBuf, SimplexStream, copy, copy_bidirectional_with_sizes, copy_buf,
+    duplex, join, simplex, split,
 };
 
 /// What a reader does with the buffer.
@@ -180,10 +181,12 @@ fn a_reader_at_its_end_too_early_is_an_error_and_no_endless_loop() {
 
 #[test]
 fn buffers_of_no_bytes_work_or_say_that_they_cannot() {
-    let mut reader = BufReader::with_capacity(0, &b"abc"[..]);
-    assert_eq!(run(reader.fill_buf()).unwrap(), b"");
-    let mut all = Vec::new();
-    assert_eq!(run(reader.read_to_end(&mut all)).unwrap(), 3);
+    // A reader without a buffer would say that it has ended, and a pipe without room never moves.
+    assert!(panics(|| drop(BufReader::with_capacity(0, &b"abc"[..]))));
+    assert!(panics(|| drop(BufStream::with_capacity(0, 1, io::Cursor::new(Vec::new())))));
+    assert!(panics(|| drop(duplex(0))));
+    assert!(panics(|| drop(simplex(0))));
+    assert!(panics(|| drop(SimplexStream::new_unsplit(0))));
     let mut writer = BufWriter::with_capacity(0, Vec::new());
     run(writer.write_all(b"abc")).unwrap();
     assert_eq!(run(writer.write_vectored(&[IoSlice::new(b""), IoSlice::new(b"de")])).unwrap(), 2);
@@ -193,13 +196,6 @@ fn buffers_of_no_bytes_work_or_say_that_they_cannot() {
     assert!(panics(|| run(copy_bidirectional_with_sizes(&mut a, &mut b, 1, 0))));
     assert_eq!(run(copy_bidirectional_with_sizes(&mut a, &mut b, 1, 1)).unwrap(), (4, 5));
     assert_eq!((&a.writer()[..], &b.writer()[..]), (&b"to a!"[..], &b"to b"[..]));
-    // A pipe without room takes nothing, and does not say that it did.
-    let (mut near, far) = duplex(0);
-    let cx = &mut Context::from_waker(Waker::noop());
-    assert!(pin!(near.write(b"x")).poll(cx).is_pending());
-    assert_eq!(run(near.write(b"")).unwrap(), 0);
-    drop(far);
-    assert_eq!(run(near.write(b"x")).unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
 
 #[test]
@@ -345,4 +341,20 @@ fn what_makes_several_calls_makes_those_again_that_were_interrupted() {
     // What makes one call leaves that to its caller.
     assert_eq!(run(reader().read(&mut four)).unwrap_err().kind(), ErrorKind::Interrupted);
     assert_eq!(run(writer().write(b"x")).unwrap_err().kind(), ErrorKind::Interrupted);
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_refused_with_what_std_says() {
+    let bytes = b"ok\n\xff\xfe\r\nnext\n";
+    let mut lines = bytes.as_slice().lines();
+    assert_eq!(run(lines.next_line()).unwrap().unwrap(), "ok");
+    let error = run(lines.next_line()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    let inner = error.into_inner().unwrap().downcast::<std::string::FromUtf8Error>().unwrap();
+    assert_eq!(inner.as_bytes(), b"\xff\xfe");
+    assert_eq!(run(lines.next_line()).unwrap().unwrap(), "next");
+    let mut text = String::from("abc");
+    let error = run(bytes.as_slice().read_to_string(&mut text)).unwrap_err();
+    let inner = error.into_inner().unwrap().downcast::<std::str::Utf8Error>().unwrap();
+    assert_eq!((inner.valid_up_to(), text.as_str()), (6, "abc"));
 }

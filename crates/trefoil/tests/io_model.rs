@@ -292,7 +292,7 @@ fn copies_chains_and_parts_are_the_bytes_themselves() {
 fn a_pipe_is_a_queue_of_bytes_with_an_end() {
     for seed in 1..=ROUNDS {
         let random = &mut Random(seed);
-        let max = random.below(20);
+        let max = 1 + random.below(20);
         let (near, far) = duplex(max);
         let (mut near, mut far) = (Some(near), far);
         let mut model = VecDeque::new();

@@ -180,7 +180,7 @@ async fn tests_may_be_local() {
 }
 
 #[test]
-#[should_panic(expected = "`spawn_local` needs a `LocalSet`")]
+#[should_panic(expected = "`spawn_local` called from outside of a `task::LocalSet`")]
 fn spawn_local_needs_a_set() {
     drop(task::spawn_local(async {}));
 }

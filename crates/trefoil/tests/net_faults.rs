@@ -11,7 +11,7 @@ use std::process::Command;
 use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::net::{TcpListener, TcpStream};
-use trefoil::runtime::{Handle, Runtime};
+use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::time::{Duration, sleep, timeout};
 
 const LOCAL: &str = "127.0.0.1:0";
@@ -220,5 +220,60 @@ fn a_fork_without_exec() {
             written.unwrap();
             assert_eq!((read.unwrap(), buf), (1, *b"y"));
         });
+    });
+}
+
+/// Forks, runs `child` there, and panics if it has.
+fn fork(child: impl FnOnce()) {
+    // SAFETY: the other threads are asleep, but maybe one in the allocator, which the C libraries
+    // of Linux have in order in the child. So the child may do more than system calls.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let ended = catch_unwind(AssertUnwindSafe(child));
+        // SAFETY: as in `a_fork_without_exec`.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    let pid = Pid::from_raw(pid).expect("a fork failed");
+    let (_, status) = waitpid(Some(pid), WaitOptions::empty()).unwrap().unwrap();
+    assert_eq!(status.exit_status(), Some(0), "see above for what the child says");
+}
+
+/// Nobody would ever run what is spawned, nor end what the drop waits for.
+#[test]
+fn a_fork_without_exec_has_no_workers() {
+    alone("a_fork_without_exec_has_no_workers", || {
+        for with_io in [false, true] {
+            let mut builder = Builder::new_multi_thread();
+            let builder = builder.worker_threads(2).enable_time();
+            let builder = if with_io { builder.enable_io() } else { builder };
+            let runtime = builder.build().unwrap();
+            let handle = runtime.handle().clone();
+            runtime.block_on(async { trefoil::spawn(async {}).await.unwrap() });
+            let mut runtime = Some(runtime);
+            fork(|| {
+                let runtime = runtime.take().expect("it is there in both processes");
+                for handle in [runtime.handle(), &handle] {
+                    let panic = catch_unwind(AssertUnwindSafe(|| handle.block_on(async {})));
+                    let panic = panic.unwrap_err();
+                    let text = panic.downcast_ref::<&str>().unwrap();
+                    assert!(text.contains("make a new runtime after the fork"), "{text}");
+                }
+                drop(runtime);
+                let new = support::multi(2);
+                assert_eq!(new.block_on(new.spawn(async { 1 })).unwrap(), 1);
+            });
+            runtime.expect("the child had its own").block_on(async {});
+        }
+    });
+}
+
+#[test]
+fn a_runtime_of_the_parent_whose_pool_has_threads_ends_in_a_fork() {
+    alone("a_runtime_of_the_parent_whose_pool_has_threads_ends_in_a_fork", || {
+        let runtime = current_thread();
+        runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+        let mut runtime = Some(runtime);
+        fork(|| drop(runtime.take()));
+        runtime.expect("the child had its own").block_on(async {});
     });
 }

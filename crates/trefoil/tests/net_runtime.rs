@@ -37,6 +37,74 @@ fn without_io_there_is_a_message() {
     assert!(message(panic.unwrap_err()).contains("enable_io"));
     let panic = std::panic::catch_unwind(|| drop(TcpListener::from_std(listener)));
     assert!(message(panic.unwrap_err()).contains("no Trefoil runtime"));
+    // That comes before what is wrong with the socket.
+    let blocks = std::net::TcpListener::bind(LOCAL).unwrap();
+    let panic = std::panic::catch_unwind(|| drop(TcpListener::from_std(blocks)));
+    assert!(message(panic.unwrap_err()).contains("no Trefoil runtime"));
+}
+
+#[test]
+fn what_has_arrived_may_be_taken_when_the_runtime_has_shut_down() {
+    let runtime = current_thread();
+    let (mut near, mut far) = runtime.block_on(pair());
+    runtime.block_on(async {
+        far.write_all(b"late").await.unwrap();
+        near.readable().await.unwrap();
+    });
+    drop(runtime);
+    let mut word = [0; 4];
+    assert_eq!(near.try_read(&mut word).unwrap(), 4);
+    assert_eq!(&word, b"late");
+    assert_eq!(near.try_read(&mut word).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    let error = current_thread().block_on(near.read(&mut word)).unwrap_err();
+    assert!(is_rt_shutdown_err(&error));
+}
+
+/// Tasks that are always ready, and events that are taken one by one: all of them are.
+#[test]
+fn events_are_taken_in_small_numbers_if_asked() {
+    let refuses_zero = |set: fn(&mut Builder, usize) -> &mut Builder| {
+        let mut builder = Builder::new_current_thread();
+        std::panic::catch_unwind(move || set(&mut builder, 0).build().map(drop)).is_err()
+    };
+    assert!(refuses_zero(Builder::max_io_events_per_tick));
+    assert!(refuses_zero(Builder::max_io_events_per_busy_tick));
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let runtime = builder
+            .worker_threads(1)
+            .max_io_events_per_tick(usize::MAX)
+            .max_io_events_per_busy_tick(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let busy = spawn(async {
+                loop {
+                    trefoil::task::yield_now().await;
+                }
+            });
+            let mut exchanges = trefoil::task::JoinSet::new();
+            for _ in 0..16 {
+                exchanges.spawn(async {
+                    let (mut near, mut far) = pair().await;
+                    let echo = spawn(async move {
+                        let mut byte = [0];
+                        while far.read(&mut byte).await.unwrap() > 0 {
+                            far.write_all(&byte).await.unwrap();
+                        }
+                    });
+                    for n in 0..16 {
+                        near.write_all(&[n]).await.unwrap();
+                        assert_eq!(near.read_u8().await.unwrap(), n);
+                    }
+                    drop(near);
+                    echo.await.unwrap();
+                });
+            }
+            exchanges.join_all().await;
+            busy.abort();
+        });
+    }
 }
 
 /// A thread outside waits, and is woken by the end.
@@ -97,4 +165,28 @@ fn a_task_that_blocks_in_place_on_io() {
             blocks.await.unwrap();
         });
     }
+}
+
+#[test]
+fn sources_and_their_events_are_counted() {
+    let without = Builder::new_current_thread().build().unwrap().metrics();
+    assert_eq!((without.io_driver_fd_registered_count(), without.io_driver_ready_count()), (0, 0));
+    let runtime = current_thread();
+    let metrics = runtime.metrics();
+    let counts =
+        || (metrics.io_driver_fd_registered_count(), metrics.io_driver_fd_deregistered_count());
+    assert_eq!((counts(), metrics.io_driver_ready_count()), ((0, 0), 0));
+    let (near, mut far) = runtime.block_on(pair());
+    assert_eq!(counts(), (3, 1), "the listener has gone");
+    let before = metrics.io_driver_ready_count();
+    assert!(before > 0, "somebody has connected");
+    runtime.block_on(async {
+        far.write_all(b"x").await.unwrap();
+        while near.try_read(&mut [0]).is_err() {
+            near.readable().await.unwrap();
+        }
+    });
+    assert!(metrics.io_driver_ready_count() > before);
+    drop((near, far));
+    assert_eq!(counts(), (3, 3));
 }

@@ -23,6 +23,15 @@ fn current() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
+/// With both histograms.
+fn measuring() -> Runtime {
+    Builder::new_current_thread()
+        .enable_metrics_poll_time_histogram()
+        .enable_metrics_schedule_latency_histogram()
+        .build()
+        .unwrap()
+}
+
 /// Calls `f` in asynchronous code.
 fn in_async<R>(f: impl FnOnce() -> R) {
     current().block_on(async { drop(f()) });
@@ -109,10 +118,10 @@ fn cases() -> Vec<Case> {
             LogHistogram::builder().min_value(Duration::MAX).build()
         }),
         case("poll_time_histogram_bucket_range", || {
-            current().metrics().poll_time_histogram_bucket_range(0)
+            measuring().metrics().poll_time_histogram_bucket_range(1000)
         }),
         case("schedule_latency_histogram_bucket_count", || {
-            current().metrics().schedule_latency_histogram_bucket_count(0, 0)
+            measuring().metrics().schedule_latency_histogram_bucket_count(0, 1000)
         }),
     ]
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use support::{current_and_multi, current_thread, multi};
-use trefoil::runtime::{Builder, Runtime};
+use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};
 use trefoil::sync::oneshot;
 use trefoil::task;
 
@@ -321,5 +321,18 @@ fn blocking_tasks_that_wait_for_a_thread_run() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn standard_outputs_say_that_the_runtime_has_shut_down() {
+    use trefoil::io::{AsyncWriteExt, stderr, stdout};
+    for runtime in runtimes() {
+        let handle = runtime.handle().clone();
+        drop(runtime);
+        let error = handle.block_on(async { stdout().write_all(b"lost").await }).unwrap_err();
+        assert!(is_rt_shutdown_err(&error), "{error}");
+        let error = handle.block_on(async { stderr().write_all(b"lost").await }).unwrap_err();
+        assert!(is_rt_shutdown_err(&error), "{error}");
     }
 }

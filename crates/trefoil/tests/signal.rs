@@ -125,3 +125,19 @@ fn a_handler_that_others_remove_is_the_end() {
         assert!(listener.recv().await.is_none());
     });
 }
+
+#[test]
+fn what_came_before_the_listener_is_not_its() {
+    current_thread().block_on(async {
+        // From here on, the signal does not end the process.
+        drop(signal(SignalKind::alarm()).unwrap());
+        // SAFETY: it takes nothing but a number. The signal is this thread's, and handled when the
+        // call returns.
+        assert_eq!(unsafe { libc::raise(libc::SIGALRM) }, 0);
+        let mut late = signal(SignalKind::alarm()).unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(pin!(late.recv()).poll(&mut cx).is_pending());
+        send(Raw::ALARM);
+        late.recv().await.unwrap();
+    });
+}

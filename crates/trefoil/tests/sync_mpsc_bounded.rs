@@ -216,3 +216,16 @@ fn capacities_out_of_range_panic() {
     assert_eq!(receiver.try_recv(), Ok(1));
     assert_eq!(receiver.capacity(), Semaphore::MAX_PERMITS);
 }
+
+#[test]
+fn the_room_of_messages_that_the_receiver_has_dropped_is_there_again() {
+    let (sender, receiver) = mpsc::channel(4);
+    sender.try_send(1).unwrap();
+    sender.try_send(2).unwrap();
+    let permit = sender.try_reserve().unwrap();
+    assert_eq!(sender.capacity(), 1);
+    drop(receiver);
+    assert_eq!(sender.capacity(), 3);
+    drop(permit);
+    assert_eq!(sender.capacity(), 4);
+}

@@ -56,6 +56,17 @@ fn an_empty_channel_is_one_allocation_of_at_most_256_bytes() {
     assert_eq!(since(before), (0, 0));
 }
 
+/// A task that sends holds one of these.
+#[cfg(all(target_pointer_width = "64", not(trefoil_tsan)))]
+#[test]
+fn the_futures_hold_little_more_than_the_message_and_a_place_in_the_queue() {
+    let (sender, mut receiver) = mpsc::channel::<u64>(1);
+    let size = size_of_val(&sender.send(0));
+    assert!(size <= 104, "{size}");
+    let size = size_of_val(&receiver.recv());
+    assert!(size <= 8, "{size}");
+}
+
 #[test]
 fn a_channel_that_is_emptied_again_and_again_keeps_a_few_blocks() {
     let before = LIVE.get();

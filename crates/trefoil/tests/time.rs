@@ -579,7 +579,7 @@ fn a_sleep_is_polled_outside_of_its_runtime() {
 }
 
 #[test]
-#[should_panic(expected = "a timer was polled in a runtime that has shut down")]
+#[should_panic(expected = "it is being shutdown. A timer cannot fire any more")]
 fn a_sleep_whose_runtime_is_gone_panics_outside_of_any() {
     let runtime = multi(1);
     let timer = sleep_in(&runtime, ms(3));
@@ -624,4 +624,25 @@ async fn deadlines_are_rounded_up_to_a_quarter_of_a_millisecond() {
         sleep(us(asked)).await;
         assert_eq!(start.elapsed(), us(expected));
     }
+}
+
+/// A deadline that was set anew counts without another poll.
+#[trefoil::test(start_paused = true)]
+async fn a_sleep_that_was_reset_elapses_without_a_poll() {
+    for is_polled in [false, true] {
+        for ahead in [ms(0), ms(5)] {
+            let mut timer = pin!(sleep(ms(1)));
+            if is_polled {
+                timer.as_mut().await;
+            }
+            assert_eq!(timer.is_elapsed(), is_polled);
+            timer.as_mut().reset(Instant::now() + ahead);
+            assert_eq!(timer.is_elapsed(), ahead.is_zero());
+            time::advance(ms(6)).await;
+            assert!(timer.is_elapsed());
+        }
+    }
+    let unpolled = sleep(ms(1));
+    time::advance(ms(6)).await;
+    assert!(!unpolled.is_elapsed());
 }

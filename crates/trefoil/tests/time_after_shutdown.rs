@@ -43,7 +43,8 @@ fn panic_of(f: impl FnOnce()) -> String {
     payload.downcast_ref::<&str>().map(ToString::to_string).unwrap_or_default()
 }
 
-const IS_OVER: &str = "a timer was polled in a runtime that has shut down";
+const IS_OVER: &str =
+    "A Trefoil context was found, but it is being shutdown. A timer cannot fire any more.";
 
 #[test]
 fn a_timer_panics_in_a_runtime_that_has_shut_down() {

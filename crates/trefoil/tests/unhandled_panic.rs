@@ -151,7 +151,7 @@ fn a_panic_ends_a_local_runtime() {
 }
 
 #[trefoil::test(unhandled_panic = "shutdown_runtime")]
-#[should_panic(expected = "a task has panicked")]
+#[should_panic(expected = "configured to shut down on unhandled panic")]
 async fn the_macro_ends_the_runtime() {
     let _ = trefoil::spawn(async { panic!("on purpose") }).await;
 }

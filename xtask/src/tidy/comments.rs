@@ -30,7 +30,7 @@ pub(super) const WIDTH: Rule = Rule {
 };
 
 fn marker(file: &File) -> Option<&'static str> {
-    if file.is(&["rs", "go", "cpp", "hpp"]) {
+    if file.is(&["rs", "go", "cpp", "hpp", "java", "cs"]) {
         Some("//")
     } else if file.is(&["py"]) || file.name == ".ci/run" {
         Some("#")

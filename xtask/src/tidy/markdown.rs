@@ -6,8 +6,8 @@ use crate::VERBS as KNOWN_VERBS;
 
 /// Endings of files that a repository like this holds.
 const ENDINGS: &[&str] = &[
-    "rs", "toml", "md", "go", "py", "cpp", "hpp", "cmake", "json", "lock", "mjs", "js", "css",
-    "csv",
+    "rs", "toml", "md", "go", "py", "cpp", "hpp", "java", "cs", "cmake", "json", "lock", "mjs",
+    "js", "css", "csv",
 ];
 
 pub(super) const PATHS: Rule = Rule {

@@ -9,7 +9,8 @@ pub(super) const RULE: Rule = Rule {
     name: "the length of modules",
     faults: |tree| {
         let long = |text: &str| Some(text.lines().count()).filter(|&lines| lines > LINES_MAX);
-        let files = tree.files.iter().filter(|file| file.is(&["rs", "go", "cpp", "hpp", "py"]));
+        let languages = ["rs", "go", "cpp", "hpp", "py", "java", "cs"];
+        let files = tree.files.iter().filter(|file| file.is(&languages));
         files
             .filter_map(|file| {
                 let lines = long(&file.text)?;

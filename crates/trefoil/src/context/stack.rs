@@ -135,6 +135,67 @@ impl<T> Drop for Pin<'_, T> {
     }
 }
 
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[derive(Debug)]
+pub(super) struct Segment<T> {
+    newest: *const Node<T>,
+    /// The oldest of them.
+    last: *const Node<T>,
+}
+
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl<T> Stack<T> {
+    /// The place above which `cut` cuts.
+    pub(super) fn top(&self) -> *const Node<T> {
+        self.newest.get()
+    }
+
+    /// Takes off the nodes above a place, if there are some, and the place is still there.
+    ///
+    /// A guard whose node is on no stack cannot be dropped: `unlink` panics, and nothing is freed.
+    pub(super) fn cut(&self, below: *const Node<T>) -> Option<Segment<T>> {
+        let newest = self.newest.get();
+        let mut last = newest;
+        while last != below {
+            // SAFETY: nodes on the stack are live, by the promise of `link`. The loop ends at null,
+            // if not before.
+            let next = unsafe { last.as_ref() }?.below.get();
+            if next == below {
+                self.newest.set(below);
+                return Some(Segment { newest, last });
+            }
+            last = next;
+        }
+        None
+    }
+
+    /// Puts back what `cut` has taken off, on top of what is there now.
+    pub(super) fn put_back(&self, segment: &Segment<T>) {
+        // SAFETY: nodes that are on no stack are not freed: see `cut`.
+        let last = unsafe { &*segment.last };
+        last.below.set(self.newest.get());
+        self.newest.set(segment.newest);
+    }
+}
+
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl<T: Copy> Segment<T> {
+    /// The values, the newest first.
+    pub(super) fn values(&self) -> Vec<T> {
+        let mut values = Vec::new();
+        let mut node = self.newest;
+        loop {
+            // SAFETY: nodes that are on no stack are not freed: see `cut`.
+            let this = unsafe { &*node };
+            values.push(this.value);
+            if node == self.last {
+                return values;
+            }
+            node = this.below.get();
+        }
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -174,6 +235,28 @@ mod tests {
             }
             assert_eq!(newest(&stack), None);
         }
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[test]
+    fn a_segment_goes_off_and_comes_back_elsewhere() {
+        let stack = Stack::new();
+        let below = push(&stack, 1);
+        let place = stack.top();
+        assert!(stack.cut(place).is_none());
+        let nodes = [2, 3].map(|value| push(&stack, value));
+        let segment = stack.cut(place).unwrap();
+        assert_eq!(segment.values(), [3, 2]);
+        assert_eq!(newest(&stack), Some(1));
+        assert!(!remove(&stack, below) || newest(&stack).is_none());
+        let other = push(&stack, 4);
+        stack.put_back(&segment);
+        assert_eq!(newest(&stack), Some(3));
+        assert!(remove(&stack, nodes[1]));
+        assert!(!remove(&stack, other));
+        assert_eq!(newest(&stack), Some(2));
+        assert!(stack.cut(place).is_none(), "the place is gone");
+        assert!(remove(&stack, nodes[0]));
     }
 
     #[test]

@@ -8,13 +8,14 @@ use crate::primitives::Mutex;
 use crate::sync::Notify;
 use crate::task::spawn_blocking;
 use std::fmt;
-use std::fs::{File as StdFile, Metadata, Permissions};
+use std::fs::{File as StdFile, FileTimes, Metadata, Permissions};
 use std::future::poll_fn;
 use std::io::{self, IoSlice, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
 /// An open file, read and written by [`AsyncReadExt`](crate::io::AsyncReadExt) and
 /// [`AsyncWriteExt`](crate::io::AsyncWriteExt).
@@ -102,10 +103,8 @@ impl File {
 
     /// Makes a file of one that `std` has opened.
     pub fn from_std(std: StdFile) -> Self {
-        let turn = Notify::new();
-        turn.notify_one();
         let state = Mutex::new(Some(FileState::new()));
-        Self { std: Arc::new(std), turn, state, max_buf_size: CALL_BYTES_MAX }
+        Self { std: Arc::new(std), turn: free_turn(), state, max_buf_size: CALL_BYTES_MAX }
     }
 
     /// Waits until what was written is on the disk, with what the system knows of the file.
@@ -215,8 +214,36 @@ impl File {
         on_pool(move || std.set_permissions(perm)).await
     }
 
-    /// Sets the most that one read or write takes, which is 2 MiB otherwise. Zero counts as one.
+    /// Sets the times of the last access and of the last change, after what was written.
+    ///
+    /// # Errors
+    /// Those of [`std::fs::File::set_times`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        // A write that ended later would set the time of the last change again.
+        self.call(false, move |std| std.set_times(times)).await
+    }
+
+    /// Sets the time of the last change, after what was written.
+    ///
+    /// # Errors
+    /// As [`set_times`](Self::set_times).
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        self.set_times(FileTimes::new().set_modified(time)).await
+    }
+
+    /// Sets the most that one read or write takes, which is 2 MiB otherwise.
+    ///
+    /// # Panics
+    /// If `max_buf_size` is 0.
+    #[track_caller]
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
+        assert!(max_buf_size > 0, "`max_buf_size` must be greater than 0");
         self.max_buf_size = max_buf_size;
     }
 
@@ -226,8 +253,13 @@ impl File {
     }
 
     fn state(&mut self) -> &mut FileState {
-        // A future that was forgotten has kept the state. What it was doing goes on without it.
-        self.state.get_mut().get_or_insert_with(FileState::new)
+        let Self { state, turn, .. } = self;
+        state.get_mut().get_or_insert_with(|| {
+            // A future that was forgotten has kept the state, and the turn. What it was doing goes
+            // on without it.
+            *turn = free_turn();
+            FileState::new()
+        })
     }
 
     /// Waits until no other future of this kind uses the state and no call is under way.
@@ -248,6 +280,12 @@ impl File {
         turn.state().begin_other(&self.std, is_exact, call);
         poll_fn(|cx| turn.state().poll_other(cx)).await
     }
+}
+
+fn free_turn() -> Notify {
+    let turn = Notify::new();
+    turn.notify_one();
+    turn
 }
 
 /// The state in the hands of one future, which returns it with the permit.

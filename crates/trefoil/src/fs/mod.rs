@@ -47,8 +47,12 @@ pub use paths::{
 };
 #[cfg(windows)]
 pub use paths::{symlink_dir, symlink_file};
+#[doc(no_inline)]
+pub use std::fs::FileTimes;
 
-use crate::task::spawn_blocking;
+use crate::task::{JoinError, spawn_blocking};
+use std::error::Error;
+use std::fmt;
 use std::io;
 
 /// Makes a call on the blocking pool.
@@ -57,5 +61,21 @@ where
     T: Send + 'static,
     F: FnOnce() -> io::Result<T> + Send + 'static,
 {
-    spawn_blocking(call).await?
+    spawn_blocking(call).await.map_err(|error| io::Error::other(BackgroundTaskFailed(error)))?
+}
+
+/// The call was not made, because the runtime has shut down.
+#[derive(Debug)]
+struct BackgroundTaskFailed(JoinError);
+
+impl fmt::Display for BackgroundTaskFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("background task failed")
+    }
+}
+
+impl Error for BackgroundTaskFailed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
 }

@@ -1,7 +1,9 @@
 //! Readers and writers that block, driven on the blocking pool.
 
 use super::{AsyncRead, AsyncWrite, ReadBuf};
-use crate::task::{JoinHandle, spawn_blocking};
+use crate::scheduler::Handle;
+use crate::scheduler::blocking::try_spawn;
+use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, IoSlice, Read, Write};
 use std::pin::Pin;
@@ -124,15 +126,24 @@ impl<T: Send + 'static> Blocking<T> {
     }
 
     /// Begins a call. The state is idle.
-    fn begin(&mut self, call: impl FnOnce(&mut T, &mut Buf) -> io::Result<()> + Send + 'static) {
+    ///
+    /// # Errors
+    /// The runtime has shut down, or its pool has no thread and the system gives none. `T` is gone
+    /// then.
+    fn begin(
+        &mut self,
+        call: impl FnOnce(&mut T, &mut Buf) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
         let State::Idle(mut inner, mut buf) = std::mem::replace(&mut self.state, State::Lost)
         else {
             unreachable!("a call begins when none is under way")
         };
-        self.state = State::Busy(spawn_blocking(move || {
+        let call = try_spawn(&Handle::current(), move || {
             let result = call(&mut inner, &mut buf);
             (inner, buf, result)
-        }));
+        })?;
+        self.state = State::Busy(call);
+        Ok(())
     }
 }
 
@@ -152,7 +163,7 @@ impl<T: Read + Unpin + Send + 'static> AsyncRead for Blocking<T> {
                 return Poll::Ready(Ok(()));
             }
             let max = buf.remaining().min(CALL_BYTES_MAX);
-            self.begin(move |inner, own| own.read_from(inner, max));
+            self.begin(move |inner, own| own.read_from(inner, max))?;
             has_read = true;
         }
     }
@@ -169,7 +180,7 @@ impl<T: Write + Unpin + Send + 'static> Blocking<T> {
             unreachable!("`poll_idle` has returned no error")
         };
         let taken = own.take_from(bufs, CALL_BYTES_MAX);
-        self.begin(|inner, own| own.write_to(inner));
+        self.begin(|inner, own| own.write_to(inner))?;
         self.needs_flush = true;
         Poll::Ready(Ok(taken))
     }
@@ -190,7 +201,7 @@ impl<T: Write + Unpin + Send + 'static> AsyncWrite for Blocking<T> {
             if !std::mem::take(&mut self.needs_flush) {
                 return Poll::Ready(Ok(()));
             }
-            self.begin(|inner, _| inner.flush());
+            self.begin(|inner, _| inner.flush())?;
         }
     }
 

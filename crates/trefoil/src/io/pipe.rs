@@ -172,7 +172,12 @@ impl Pipe {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Panics
+/// If `max_buf_size` is 0: nothing could be written.
+#[track_caller]
 pub fn duplex(max_buf_size: usize) -> (DuplexStream, DuplexStream) {
+    assert!(max_buf_size > 0, "`max_buf_size` must be greater than 0");
     let [one, two] = [0; 2].map(|_| Arc::new(Pipe::new(max_buf_size)));
     let near = DuplexStream { incoming: Arc::clone(&one), outgoing: Arc::clone(&two) };
     (near, DuplexStream { incoming: two, outgoing: one })
@@ -228,6 +233,10 @@ impl fmt::Debug for Pipe {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Panics
+/// If `max_buf_size` is 0: nothing could be written.
+#[track_caller]
 pub fn simplex(max_buf_size: usize) -> (ReadHalf<SimplexStream>, WriteHalf<SimplexStream>) {
     split(SimplexStream::new_unsplit(max_buf_size))
 }
@@ -239,7 +248,12 @@ pub struct SimplexStream {
 
 impl SimplexStream {
     /// A pipe as one value, which reads what was written to it.
+    ///
+    /// # Panics
+    /// If `max_buf_size` is 0.
+    #[track_caller]
     pub fn new_unsplit(max_buf_size: usize) -> Self {
+        assert!(max_buf_size > 0, "`max_buf_size` must be greater than 0");
         Self { pipe: Pipe::new(max_buf_size) }
     }
 }

@@ -67,10 +67,17 @@ pub use udp::UdpSocket;
 #[cfg(unix)]
 pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 
+use crate::scheduler::Handle;
 use std::io;
 
 /// A socket that blocks would block its worker.
+///
+/// # Panics
+/// If the thread is in no runtime, or the runtime has no I/O: that comes first, because no other
+/// socket would do better.
+#[track_caller]
 fn must_not_block(is_nonblocking: bool) -> io::Result<()> {
+    let _ = Handle::current().reactor();
     if is_nonblocking {
         return Ok(());
     }

@@ -17,7 +17,21 @@ use std::time::Duration;
 const INTERRUPT: mio::Token = mio::Token(usize::MAX);
 
 /// How many events are taken from the system at a time.
-const EVENTS: usize = 1024;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventLimits {
+    pub(crate) per_turn: usize,
+    /// When the thread has something else to do, if that is to be another number.
+    pub(crate) per_busy_turn: Option<usize>,
+}
+
+impl Default for EventLimits {
+    fn default() -> Self {
+        Self { per_turn: 1024, per_busy_turn: None }
+    }
+}
+
+/// The room for events is allocated at once, and more of them than this bring nothing.
+const EVENTS_MAX: usize = 1 << 16;
 
 /// The reactor of one runtime.
 #[derive(Clone)]
@@ -32,6 +46,11 @@ struct Inner {
     sources: AtomicUsize,
     /// How often the system was asked for events. Only whoever has the lease writes it.
     looks: AtomicU64,
+    /// How many events the system has had. Only whoever has the lease writes it.
+    events: AtomicU64,
+    /// How many sources there have been, and how many of them have gone.
+    registered: AtomicU64,
+    gone: AtomicU64,
     interrupt: Arc<Interrupter>,
     /// The process that has made the reactor. A fork of it shares the system's half, and must not
     /// touch that.
@@ -42,6 +61,8 @@ struct Inner {
 struct Core {
     poll: mio::Poll,
     events: mio::Events,
+    /// For looks that do not wait, if they take another number.
+    busy_events: Option<mio::Events>,
     known: Known,
 }
 
@@ -59,18 +80,26 @@ impl Interrupt for Interrupter {
 impl Reactor {
     /// # Errors
     /// Those of the system, which may have no descriptor left.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(limits: EventLimits) -> io::Result<Self> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let interrupt = Arc::new(Interrupter(mio::Waker::new(&registry, INTERRUPT)?));
-        let core =
-            Core { poll, events: mio::Events::with_capacity(EVENTS), known: Known::default() };
+        let room_for = |n: usize| mio::Events::with_capacity(n.min(EVENTS_MAX));
+        let core = Core {
+            poll,
+            events: room_for(limits.per_turn),
+            busy_events: limits.per_busy_turn.map(room_for),
+            known: Known::default(),
+        };
         Ok(Self(Arc::new(Inner {
             lease: Lease::new(core),
             registry,
             slots: Mutex::new(Slots::default()),
             sources: AtomicUsize::new(0),
             looks: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            registered: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
             interrupt,
             process: std::process::id(),
         })))
@@ -159,9 +188,11 @@ impl Reactor {
         self.0.sources.fetch_add(1, SeqCst);
         let token = mio::Token(place.token());
         if let Err(error) = self.0.registry.register(source, token, interest.to_mio()) {
-            self.vacate(&place);
+            self.free(&place);
             return Err(error);
         }
+        // Relaxed: statistics, here and below.
+        self.0.registered.fetch_add(1, Relaxed);
         Ok(place)
     }
 
@@ -177,12 +208,32 @@ impl Reactor {
 
     /// Gives a slot back. No event reaches it from here on.
     pub(super) fn vacate(&self, place: &Place) {
+        self.free(place);
+        self.0.gone.fetch_add(1, Relaxed);
+    }
+
+    fn free(&self, place: &Place) {
         let mut wakers = Vec::new();
         place.slot().vacate(&mut wakers);
         self.0.slots.lock().free(place);
         // SeqCst: as in `register`. That somebody still sleeps in the poll does no harm.
         self.0.sources.fetch_sub(1, SeqCst);
         drop(wakers);
+    }
+
+    /// How many sources were registered.
+    pub(crate) fn registered(&self) -> u64 {
+        self.0.registered.load(Relaxed)
+    }
+
+    /// How many of them have gone.
+    pub(crate) fn gone(&self) -> u64 {
+        self.0.gone.load(Relaxed)
+    }
+
+    /// How many events there were.
+    pub(crate) fn events(&self) -> u64 {
+        self.0.events.load(Relaxed)
     }
 
     /// # Errors
@@ -208,7 +259,11 @@ impl Reactor {
     }
 
     fn turn(&self, core: &mut Core, timeout: Option<Duration>, wakes: &mut Wakes) {
-        let Core { poll, events, known } = core;
+        let Core { poll, events, busy_events, known } = core;
+        let events = match busy_events {
+            Some(events) if timeout == Some(Duration::ZERO) => events,
+            _ => events,
+        };
         // Relaxed: a hint for the monitor. The lease is this thread's, so it is no RMW.
         self.0.looks.store(self.0.looks.load(Relaxed).wrapping_add(1), Relaxed);
         match poll.poll(events, timeout) {
@@ -217,10 +272,12 @@ impl Reactor {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
             Err(error) => panic!("the I/O driver cannot wait for events any more: {error}"),
         }
+        let mut count = 0;
         for event in events.iter() {
             if event.token() == INTERRUPT {
                 continue;
             }
+            count += 1;
             let (index, generation) = split(event.token().0);
             let slot = known.slot(index, |known| {
                 let slots = self.0.slots.lock();
@@ -230,6 +287,8 @@ impl Reactor {
                 Slot::announce(slot, generation, Ready::of_event(event), wakes);
             }
         }
+        // Relaxed: statistics. As with `looks`, it is no RMW.
+        self.0.events.store(self.0.events.load(Relaxed) + count, Relaxed);
     }
 }
 

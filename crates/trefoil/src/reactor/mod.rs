@@ -32,7 +32,7 @@ mod wakes;
 pub(crate) use absent::{Reactor, Wakes};
 #[cfg(feature = "net")]
 pub(crate) use {
-    driver::Reactor,
+    driver::{EventLimits, Reactor},
     registration::Registration,
     slot::{Direction, Event},
     source::Source,

@@ -116,14 +116,15 @@ impl Registration {
         }
     }
 
-    /// Makes a call if it may succeed; if not, or if it would block, returns that error.
+    /// Makes a call if it may succeed; if not, or if it would block, returns that error. Nobody can
+    /// say so any more when the runtime has shut down, so the call is made then.
     pub(crate) fn try_io<R>(
         &self,
         interest: Interest,
         call: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let event = unless_over(self.place.slot().now(interest.mask() | Ready::ERROR))?;
-        if event.ready.is_empty() {
+        let event = self.place.slot().now(interest.mask() | Ready::ERROR);
+        if event.ready.is_empty() && !event.is_over {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let result = call();

@@ -1,7 +1,11 @@
+#[cfg(feature = "net")]
+mod events;
 mod tasks;
 
 use super::local::{LocalOptions, LocalRuntime};
 use super::{Handle, RngSeed, Runtime};
+#[cfg(feature = "net")]
+use crate::reactor::EventLimits;
 use crate::reactor::Reactor;
 use crate::scheduler::affinity;
 use crate::scheduler::histogram::{HistogramConfiguration, Histograms};
@@ -53,6 +57,8 @@ pub struct Builder {
     has_time: bool,
     #[cfg(feature = "net")]
     has_io: bool,
+    #[cfg(feature = "net")]
+    event_limits: EventLimits,
     name: Option<String>,
     rng_seed: Option<RngSeed>,
 }
@@ -96,6 +102,8 @@ impl Builder {
             has_time: false,
             #[cfg(feature = "net")]
             has_io: false,
+            #[cfg(feature = "net")]
+            event_limits: EventLimits::default(),
             name: None,
             rng_seed: None,
         }
@@ -106,14 +114,6 @@ impl Builder {
         #[cfg(feature = "net")]
         self.enable_io();
         self.enable_time()
-    }
-
-    /// Enables I/O: without this, the types of [`net`](crate::net) panic. I/O that is not used
-    /// costs a few descriptors, and a runtime without it pays nothing.
-    #[cfg(feature = "net")]
-    pub fn enable_io(&mut self) -> &mut Self {
-        self.has_io = true;
-        self
     }
 
     /// Enables timers: without this, [`sleep`](crate::time::sleep) and its like panic. Timers cost
@@ -567,6 +567,7 @@ impl Builder {
             task_hooks,
             id: super::Id::next(),
             name: self.name.clone(),
+            process: std::process::id(),
         };
         let scheduler = if self.is_multi {
             Scheduler::Multi(multi::Shared::start(common, self.knobs, workers)?)
@@ -583,11 +584,6 @@ impl Builder {
 }
 
 impl Builder {
-    #[cfg(feature = "net")]
-    fn reactor(&self) -> io::Result<Option<Reactor>> {
-        if self.has_io { Reactor::new().map(Some) } else { Ok(None) }
-    }
-
     #[cfg(not(feature = "net"))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with I/O")]
     fn reactor(&self) -> io::Result<Option<Reactor>> {

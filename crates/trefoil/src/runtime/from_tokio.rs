@@ -61,8 +61,7 @@
 //!
 //! - Of `runtime::Builder`: `enable_alt_timer`, `enable_eager_driver_handoff`,
 //!   `enable_sharded_blocking_queue` and `enable_io_uring`, which choose among implementations of
-//!   tokio's; `max_io_events_per_tick` and `max_io_events_per_busy_tick`;
-//!   `track_task_schedule_latency`, and with it `TaskMeta::schedule_latency`.
+//!   tokio's; `track_task_schedule_latency`, and with it `TaskMeta::schedule_latency`.
 //! - What tokio has deprecated: `metrics_poll_count_histogram_*`, `poll_count_histogram_*`,
 //!   `active_tasks_count`, `injection_queue_depth`.
 //! - `tracing`, and dumps of tasks. [`Handle::dump`](super::Handle::dump) shows the scheduler's
@@ -84,6 +83,9 @@
 //! - [`worker_index`](super::worker_index()) is `None` inside of `block_in_place`, where another
 //!   thread may be the worker. With tokio, it is that of the worker that the thread was.
 //!   `worker_index::a_pinned_task_knows_its_worker`
+//! - In a fork of the process, `block_on` of a multi-thread runtime of the parent panics, and its
+//!   drop does not wait. With tokio, both may wait for ever, for threads that only the parent has.
+//!   `net_faults::a_fork_without_exec_has_no_workers`
 //!
 //! **Hooks and panics**
 //!
@@ -167,7 +169,8 @@
 //! **Threads and names**
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
-//! - The texts of panics and errors are not tokio's, except those of `JoinError`.
+//! - The texts of panics and errors are tokio's where a short one says all, and those of
+//!   `JoinError` are. Others name the way out, or this crate.
 //!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
 //! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
 //!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`
@@ -223,13 +226,15 @@
 //! **What is missing**
 //!
 //! - `signal` and `process` on Windows, and the named pipes of Windows.
-//! - `io::bsd`, `fs::FileTimes` and what sets the times of a file.
-//! - Metrics of the driver (`io_driver_*`).
+//! - `io::bsd`.
 //!
 //! **Sockets and signals**
 //!
 //! - An event is seen although all workers are in long polls: by the monitor, within 4 ms. With
 //!   tokio, it waits for a worker. `progress::events::beside_long_polls_of_all_workers`
+//! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that
+//!   never has to wait leaves others their turn. With tokio, it keeps its worker.
+//!   `yields_and_others::waiting_for_what_is_ready_spends_the_budget`
 //! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
 //!   it is a panic in builds with debug assertions, and else a socket that blocks its worker.
 //!   `net_tcp::to_the_standard_library_and_back`
@@ -239,6 +244,9 @@
 //! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
 //!   has shut down. With tokio, it goes on as long as any runtime listens.
 //!   `signal::two_runtimes_listen`
+//! - A `Signal` receives what comes after it was made. With tokio, it may also receive what came
+//!   before, if another `Signal` of the kind had been made and the driver has not looked since.
+//!   `signal::what_came_before_the_listener_is_not_its`
 //! - A signal to a forked child is not received by its parent.
 //!   `signal::a_signal_of_a_fork_is_not_ours`
 //!

@@ -2,12 +2,23 @@ use super::{Builder, EnterGuard, Handle, Runtime, RuntimeMetrics};
 use crate::task::{JoinHandle, LocalSet};
 use std::future::Future;
 use std::io;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// Options for [`Builder::build_local`]. There are none so far.
+///
+/// They stay on their thread:
+///
+/// ```compile_fail,E0277
+/// fn is_send(_: impl Send) {}
+/// is_send(trefoil::runtime::LocalOptions::default());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct LocalOptions {}
+pub struct LocalOptions {
+    /// Options that are bound to a thread may come.
+    _is_local: PhantomData<*mut u8>,
+}
 
 /// A current-thread runtime that stays on its thread, so that its tasks need not be `Send`.
 ///

@@ -1,6 +1,8 @@
 //! The counters of a runtime.
 
 use crate::primitives::thread::ThreadId;
+#[cfg(feature = "net")]
+use crate::reactor::Reactor;
 use crate::scheduler::histogram::{Histogram, HistogramConfiguration, TaskTimes};
 use crate::scheduler::{Handle, TaskCounters, WorkerCounters};
 use std::ops::Range;
@@ -228,7 +230,7 @@ impl RuntimeMetrics {
     /// The range of latencies that a bucket counts.
     ///
     /// # Panics
-    /// If there is no such bucket or no histogram.
+    /// If there is no such bucket. Without a histogram, all ranges are empty.
     #[track_caller]
     pub fn schedule_latency_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
         range(self.handle.common().histograms.schedule_latency.as_ref(), bucket)
@@ -239,7 +241,7 @@ impl RuntimeMetrics {
     /// from the end of that poll.
     ///
     /// # Panics
-    /// If there is no such worker, no such bucket or no histogram.
+    /// If there is no such worker or no such bucket. Without a histogram, all counts are 0.
     #[track_caller]
     pub fn schedule_latency_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
         let times = self.worker(worker).times.as_deref();
@@ -263,7 +265,7 @@ impl RuntimeMetrics {
     /// The range of durations that a bucket counts.
     ///
     /// # Panics
-    /// If there is no such bucket or no histogram.
+    /// If there is no such bucket. Without a histogram, all ranges are empty.
     #[track_caller]
     pub fn poll_time_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
         range(self.handle.common().histograms.poll_time.as_ref(), bucket)
@@ -273,20 +275,45 @@ impl RuntimeMetrics {
     /// ended, for the worker that began it.
     ///
     /// # Panics
-    /// If there is no such worker, no such bucket or no histogram.
+    /// If there is no such worker or no such bucket. Without a histogram, all counts are 0.
     #[track_caller]
     pub fn poll_time_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
         let times = self.worker(worker).times.as_deref();
         count(times.and_then(|times| times.poll_time.as_ref()), bucket)
     }
+
+    /// How many sources of events (sockets, signals, children) were registered; 0 without I/O.
+    #[cfg(feature = "net")]
+    pub fn io_driver_fd_registered_count(&self) -> u64 {
+        self.handle.common().reactor.as_ref().map_or(0, Reactor::registered)
+    }
+
+    /// How many of these sources have gone.
+    #[cfg(feature = "net")]
+    pub fn io_driver_fd_deregistered_count(&self) -> u64 {
+        self.handle.common().reactor.as_ref().map_or(0, Reactor::gone)
+    }
+
+    /// How many events of sources the system has reported.
+    #[cfg(feature = "net")]
+    pub fn io_driver_ready_count(&self) -> u64 {
+        self.handle.common().reactor.as_ref().map_or(0, Reactor::events)
+    }
 }
 
 #[track_caller]
 fn range(configuration: Option<&HistogramConfiguration>, bucket: usize) -> Range<Duration> {
-    configuration.expect("the runtime does not keep this histogram").range(bucket)
+    // No closures: the panics name the caller's line.
+    match configuration {
+        Some(configuration) => configuration.range(bucket),
+        None => Range::default(),
+    }
 }
 
 #[track_caller]
 fn count(histogram: Option<&Histogram>, bucket: usize) -> u64 {
-    histogram.expect("the runtime does not keep this histogram").count(bucket)
+    match histogram {
+        Some(histogram) => histogram.count(bucket),
+        None => 0,
+    }
 }

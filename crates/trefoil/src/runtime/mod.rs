@@ -224,12 +224,21 @@ impl Runtime {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
+        let is_in_a_fork = self.handle.common().is_in_a_fork();
+        if is_in_a_fork && self.handle.runtime_flavor() == RuntimeFlavor::MultiThread {
+            // There are no workers to wait for, and what they have is not dropped by others.
+            return;
+        }
         registry::leave(self.handle.id());
         let deadline = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
         let left = || deadline.map(|d| d.saturating_duration_since(std::time::Instant::now()));
         match &self.handle.scheduler {
             Scheduler::Multi(shared) => shared.shut_down(),
             Scheduler::Current(shared) => current::shut_down(&self.handle, shared),
+        }
+        if is_in_a_fork {
+            // Nor are there threads of the pool.
+            return;
         }
         self.handle.common().block_on_timers.close();
         self.handle.common().blocking.shut_down(&self.handle);
@@ -241,7 +250,7 @@ impl Runtime {
                 return;
             }
             panic!(
-                "a runtime was dropped in asynchronous code, which must not wait for the runtime's \
+                "Cannot drop a runtime in asynchronous code, which must not wait for the runtime's \
                  threads: call `shutdown_background`, or drop it inside of `spawn_blocking`"
             );
         }

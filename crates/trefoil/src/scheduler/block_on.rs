@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// # Panics
-/// From within asynchronous code, and with the future's own panics.
+/// From within asynchronous code, in a fork if it takes workers, and with the future's own panics.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
+    if let Scheduler::Multi(_) = &handle.scheduler {
+        handle.common().check_workers();
+    }
     let _entered = context::enter_blocking_section();
     let _handle = context::enter_handle(handle.clone());
     let seeds = handle.common().seeds.as_ref();
@@ -22,6 +25,21 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
         Scheduler::Multi(shared) if shared.may_stand_in() => multi::block_on(shared, future),
         _ => wait(future),
     }
+}
+
+/// Waits for a future in code that is not asynchronous: a fiber leaves its stack meanwhile, and any
+/// other thread blocks.
+///
+/// # Panics
+/// In asynchronous code, and with the future's own panics.
+#[track_caller]
+pub(crate) fn blocking<F: Future>(future: F) -> F::Output {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    if crate::fiber::is_inside() {
+        return crate::fiber::wait_inside(future);
+    }
+    let _entered = context::enter_blocking_section();
+    wait(future)
 }
 
 /// Polls a future and its timers on this thread until it is done. With `block_in_place`, the future

@@ -44,6 +44,8 @@ pub(crate) struct Common {
     pub(crate) is_observed: bool,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
+    /// The process that has made the runtime. A fork of it has none of the runtime's threads.
+    pub(crate) process: u32,
 }
 
 /// How often a scheduler does its periodic work.
@@ -143,6 +145,12 @@ impl Common {
         None
     }
 
+    /// Whether there is anything that events may come from.
+    #[inline]
+    pub(crate) fn has_sources(&self) -> bool {
+        self.reactor.as_ref().is_some_and(Reactor::has_sources)
+    }
+
     /// Looks for events without waiting.
     #[inline]
     pub(crate) fn look_at_events(&self) -> Option<Wakes> {
@@ -162,6 +170,23 @@ impl Common {
         {
             panic!("{error}");
         }
+    }
+
+    /// Whether this process is a fork of the one that has made the runtime. No thread of the
+    /// runtime came with it, and any lock may have been taken by one.
+    pub(crate) fn is_in_a_fork(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// # Panics
+    /// In a fork, where nobody would run what is spawned.
+    #[track_caller]
+    pub(crate) fn check_workers(&self) {
+        assert!(
+            !self.is_in_a_fork(),
+            "this process is a fork of the one that has made the runtime, whose worker threads it \
+             does not have: make a new runtime after the fork"
+        );
     }
 
     /// All operations on sources fail from here on.

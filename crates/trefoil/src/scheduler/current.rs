@@ -259,6 +259,8 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            crate::fiber::drives();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
@@ -389,8 +391,8 @@ impl Driver {
                 if shared.common.has_ended() {
                     self.cancel_tasks(shared);
                     panic!(
-                        "a task has panicked, and its runtime ends when one does: see \
-                         `Builder::unhandled_panic`"
+                        "a spawned task panicked and the runtime is configured to shut down on \
+                         unhandled panic"
                     );
                 }
                 if main.take() {
@@ -400,7 +402,7 @@ impl Driver {
                         return output;
                     }
                 }
-                if !self.run_some(shared) && !main.is_woken() {
+                if !self.run_some(shared, &main) && !main.is_woken() {
                     self.rest(shared, &main);
                 }
                 self.look_in_turn(shared);
@@ -411,8 +413,10 @@ impl Driver {
     }
 
     /// Runs tasks for a while. False if there are no more.
-    fn run_some(&self, shared: &Shared) -> bool {
+    fn run_some(&self, shared: &Shared, main: &MainWaker) -> bool {
         let (mut polls, mut woken) = (0, 0);
+        // When so many have yielded, the others have had their turn: a round is over.
+        let mut round = self.queue.borrow().len().max(1) as u64;
         let any_left = loop {
             if polls == shared.knobs.event_interval {
                 break true;
@@ -433,7 +437,15 @@ impl Driver {
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
                     woken += 1;
-                    self.queue.borrow_mut().push_back(task);
+                    let mut queue = self.queue.borrow_mut();
+                    queue.push_back(task);
+                    if woken == round {
+                        round += queue.len() as u64;
+                        drop(queue);
+                        if self.has_others(shared, main) {
+                            break true;
+                        }
+                    }
                 }
             }
         };
@@ -441,6 +453,22 @@ impl Driver {
         shared.counters.woken.add(woken);
         self.polls_since_look.set(self.polls_since_look.get() + polls);
         any_left
+    }
+
+    /// All tasks of the queue have yielded: whether anybody else may be ready, who comes before
+    /// they are polled again.
+    fn has_others(&self, shared: &Shared, main: &MainWaker) -> bool {
+        self.have_events_looked_at(shared) || main.is_woken() || !self.deferred.borrow().is_empty()
+    }
+
+    /// Everybody who is ready has yielded, maybe to what an event brings: if there are sources, the
+    /// next look at them is due.
+    fn have_events_looked_at(&self, shared: &Shared) -> bool {
+        let has_sources = shared.common.has_sources();
+        if has_sources {
+            self.polls_since_look.set(shared.knobs.event_interval);
+        }
+        has_sources
     }
 
     /// Cancels all tasks, and refuses further ones.
@@ -484,6 +512,7 @@ impl Driver {
     /// Sleeps until there may be something to do.
     fn rest(&self, shared: &Shared, main: &MainWaker) {
         if !self.deferred.borrow().is_empty() {
+            self.have_events_looked_at(shared);
             return;
         }
         self.timers().fire(FIRE_AT_MOST);

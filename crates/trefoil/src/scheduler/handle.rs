@@ -69,7 +69,8 @@ pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call 
 
 /// The text of the panic of what needs the reactor.
 #[cfg(feature = "net")]
-const NO_IO: &str = "this runtime has no I/O: call `enable_io` or `enable_all` on its builder";
+const NO_IO: &str = "A Trefoil context was found, but IO is disabled. Call `enable_io` on the runtime \
+                     builder to enable IO.";
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -293,7 +293,13 @@ impl Histogram {
 
     /// # Panics
     /// If there is no such bucket.
+    #[track_caller]
     pub(crate) fn count(&self, bucket: usize) -> u64 {
+        let buckets = self.counts.len();
+        assert!(
+            bucket < buckets,
+            "the histogram has {buckets} buckets, and none with number {bucket}"
+        );
         // Relaxed: statistics.
         self.counts[bucket].load(Relaxed)
     }

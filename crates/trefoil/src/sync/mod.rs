@@ -56,7 +56,7 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use mutex::{
     MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard, TryLockError,
 };
-pub use notify::{Notified, Notify, OwnedNotified};
+pub use notify::Notify;
 pub use once_cell::{OnceCell, SetError};
 pub use rwlock::{
     OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
@@ -66,3 +66,8 @@ pub use semaphore::{
     AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError,
 };
 pub use set_once::{SetOnce, SetOnceError};
+
+/// The futures that have names.
+pub mod futures {
+    pub use super::notify::{Notified, OwnedNotified};
+}

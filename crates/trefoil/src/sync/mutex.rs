@@ -2,7 +2,6 @@
 
 use super::guard::show_as_value;
 use super::permits::Permits;
-use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::scheduler::block_on;
 use std::error::Error;
@@ -175,8 +174,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     #[doc(alias = "lock_blocking")]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.lock())
+        block_on::blocking(self.lock())
     }
 
     /// Blocks the thread until it has the lock. The guard owns the mutex instead of borrowing it.
@@ -185,8 +183,7 @@ impl<T: ?Sized> Mutex<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.lock_owned())
+        block_on::blocking(self.lock_owned())
     }
 
     /// Takes the lock if nobody has it or waits for it.

@@ -1,6 +1,5 @@
 //! A channel for one value, between two tasks or threads.
 
-use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32};
 use crate::scheduler::block_on;
@@ -294,8 +293,7 @@ impl<T> Receiver<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self)
+        block_on::blocking(self)
     }
 }
 

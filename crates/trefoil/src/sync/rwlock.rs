@@ -2,7 +2,6 @@
 
 use super::TryLockError;
 use super::permits::{Acquiring, Permits};
-use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::scheduler::block_on;
 use std::fmt;
@@ -178,7 +177,7 @@ impl<T> RwLock<T> {
     const fn check(max_readers: u32) {
         assert!(
             max_readers != 0,
-            "an `RwLock` for 0 readers could never be locked: allow at least 1"
+            "a RwLock may not be created with 0 readers: nobody could lock it"
         );
         assert!(max_readers <= MAX_READERS, "an `RwLock` is for at most `u32::MAX >> 3` readers");
     }
@@ -235,8 +234,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     #[doc(alias = "read_blocking")]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.read())
+        block_on::blocking(self.read())
     }
 
     /// Blocks the thread until it may write. It queues with those that wait asynchronously.
@@ -246,8 +244,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     #[doc(alias = "write_blocking")]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.write())
+        block_on::blocking(self.write())
     }
 
     /// Takes a read lock if nobody writes or waits, and there are not too many readers.

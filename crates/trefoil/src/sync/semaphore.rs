@@ -1,7 +1,6 @@
 //! `Semaphore`: limits how many do something at a time.
 
 use super::permits::{Permits, TryError};
-use crate::context;
 use crate::scheduler::block_on;
 use std::error::Error;
 use std::fmt;
@@ -183,8 +182,7 @@ impl Semaphore {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.acquire_many(n))
+        block_on::blocking(self.acquire_many(n))
     }
 
     /// Gives no more permits. All that wait, and all that ask later, get an error. Permits that

@@ -1,5 +1,7 @@
 //! Owning pointers to tasks, and what a worker does with one.
 
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use super::header::HOSTS;
 use super::header::{Header, NO_HOME, header, trailer};
 use super::list::OwnedTasks;
 use super::state::{Complete, Idle, Seize, Start, State, Undeliver};
@@ -125,6 +127,17 @@ pub(crate) trait Home {
     fn index(&self) -> u32;
     /// The list of tasks at rest whose home is this worker.
     fn tasks(&self) -> &OwnedTasks;
+    /// The list that a task is to be put on which is pinned to that worker or host, if any; and
+    /// that list's home.
+    #[inline(always)]
+    fn home_of(&self, _pinned: u32) -> (&OwnedTasks, u32) {
+        (self.tasks(), self.index())
+    }
+    /// The list of that home, if it is here.
+    #[inline(always)]
+    fn list_of(&self, home: u32) -> Option<&OwnedTasks> {
+        (home == self.index()).then(|| self.tasks())
+    }
     /// Sends a completed task to its home.
     fn send_home(&self, home: u32, task: CompletedTask);
     /// Counts a task that ends on this worker.
@@ -159,12 +172,11 @@ impl Runnable {
         unsafe { trailer(self.0) }.id
     }
 
-    /// The worker to which the task is pinned, if it is.
+    /// The worker to which the task is pinned, or the host to which it is bound, if it is.
     #[inline]
     pub(crate) fn pinned_to(&self) -> Option<u32> {
-        // SAFETY: the entry's reference keeps the task live.
-        let trailer = unsafe { trailer(self.0) };
-        (trailer.pinned != NO_HOME).then_some(trailer.pinned)
+        let pinned = pinned(self.0);
+        (pinned != NO_HOME).then_some(pinned)
     }
 
     /// Polls the task once, and completes it or puts it to rest.
@@ -191,15 +203,12 @@ impl Runnable {
             finish(task, worker);
             return Ran::Off;
         }
-        if home_of(task) == NO_HOME {
-            // SAFETY: the task is on no list, and stays live until `finish`, which takes it off.
-            // The right is ours until `idle`.
-            unsafe { worker.tasks().insert(task, worker.index()) };
-        }
         if yielded {
-            // The entry takes the right to the future along: no transition.
+            // The entry takes the right to the future along: no transition. It does not rest, and
+            // needs no home yet.
             return Ran::Yielded(self);
         }
+        settle(task, worker);
         match header.state.idle() {
             Idle::Parked => Ran::Off,
             Idle::Rescheduled => Ran::Woken(self),
@@ -226,14 +235,47 @@ impl Runnable {
     }
 }
 
-/// Puts the task that this thread is polling on the worker's list, as if the task rested: its poll
-/// may go on without the worker's state.
+/// Puts the task that this thread is polling, or has just polled, on the list of its home, if it is
+/// on none: it rests, or its poll may go on without the worker's state.
+#[inline]
 pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
     if home_of(task) == NO_HOME {
-        // SAFETY: the caller is inside of the task's poll, so the task is live and this thread
-        // holds the right to its future.
-        unsafe { worker.tasks().insert(task, worker.index()) };
+        let (tasks, home) = worker.home_of(pinned(task));
+        // SAFETY: the caller holds the right to the future, so the task is live. It is on no list,
+        // and stays live until `finish`, which takes it off.
+        unsafe { tasks.insert(task, home) };
     }
+}
+
+/// Binds the task that this thread is polling for the first time to a host, which alone runs it
+/// from here on.
+///
+/// # Safety
+/// The caller is inside of the task's poll. The task is of a scheduler that has this host, it was
+/// not pinned, and it is on no list.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) unsafe fn bind(task: NonNull<Header>, host: u32) {
+    debug_assert!(host >= HOSTS && host != NO_HOME);
+    debug_assert_eq!(home_of(task), NO_HOME);
+    // SAFETY: being polled keeps a task live.
+    let trailer = unsafe { trailer(task) };
+    trailer.pinned.with_mut(|pinned| {
+        // SAFETY: the right to the future is this thread's, and there is no queue entry: whoever
+        // makes one takes note of the end of this poll first (`State::idle`).
+        unsafe { *pinned = host }
+    });
+}
+
+/// Only for the holder of the right to the future, or of the queue entry.
+#[inline]
+fn pinned(task: NonNull<Header>) -> u32 {
+    // SAFETY: either keeps the task live.
+    let trailer = unsafe { trailer(task) };
+    trailer.pinned.with(|pinned| {
+        // SAFETY: it is only written by `bind`, by the holder of the right to the future, while
+        // there is no entry.
+        unsafe { *pinned }
+    })
 }
 
 /// Whether the task that this thread is inside of belongs to `scheduler` and has not ended yet. If
@@ -259,10 +301,11 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
     // keeps the task live until it is given up below.
     let header = unsafe { header(task) };
     let home = home_of(task);
-    let elsewhere = home != NO_HOME && home != worker.index();
-    if home == worker.index() {
+    let here = worker.list_of(home);
+    let elsewhere = home != NO_HOME && here.is_none();
+    if let Some(tasks) = here {
         // SAFETY: its home is here, so it is on this list.
-        unsafe { worker.tasks().remove(task) };
+        unsafe { tasks.remove(task) };
     }
     worker.count_end();
     match header.state.complete(elsewhere) {

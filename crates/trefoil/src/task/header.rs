@@ -73,8 +73,9 @@ pub(super) struct Trailer {
     /// The worker on whose list the task is, or [`NO_HOME`]. Belongs to the
     /// holder of the right to the future.
     pub(super) home: UnsafeCell<u32>,
-    /// The only worker that may run the task, or [`NO_HOME`].
-    pub(super) pinned: u32,
+    /// The only worker that may run the task, or [`NO_HOME`]; from [`HOSTS`] on, the only host.
+    /// Belongs to the holder of the right to the future, and is read with the queue entry.
+    pub(super) pinned: UnsafeCell<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +86,9 @@ pub(super) struct Neighbours {
 
 /// The home of a task that never rested: it is on no list yet.
 pub(crate) const NO_HOME: u32 = u32::MAX;
+
+/// The first of the homes that are no workers but hosts: threads to which tasks are bound.
+pub(crate) const HOSTS: u32 = u32::MAX / 2;
 
 impl<F: Future> std::fmt::Debug for Stage<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

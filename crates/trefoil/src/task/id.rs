@@ -30,6 +30,13 @@ impl Id {
     }
 }
 
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl Id {
+    pub(crate) fn as_u64(self) -> u64 {
+        self.0.get()
+    }
+}
+
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({})", self.0)

@@ -48,6 +48,19 @@ impl UnwindSafe for AbortHandle {}
 impl RefUnwindSafe for AbortHandle {}
 
 impl<T> JoinHandle<T> {
+    /// Waits for the task's output in code that is not asynchronous: a
+    /// [fiber](crate::fiber) leaves its stack meanwhile, and any other thread blocks.
+    ///
+    /// # Errors
+    /// The task has panicked or was cancelled.
+    ///
+    /// # Panics
+    /// In asynchronous code, where the thread must not block.
+    #[track_caller]
+    pub fn join(self) -> Result<T, JoinError> {
+        crate::scheduler::block_on::blocking(self)
+    }
+
     pub(super) fn new(task: TaskRef) -> Self {
         Self { task: ManuallyDrop::new(task), _output: PhantomData }
     }

@@ -107,7 +107,7 @@ where
     match spawned {
         Some(join) => join,
         None => panic!(
-            "`spawn_local` needs a `LocalSet` or a `LocalRuntime` around it, and there is none here"
+            "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
         ),
     }
 }
@@ -309,8 +309,8 @@ impl LocalShared {
         if has_ended {
             self.cancel_tasks();
             panic!(
-                "a task has panicked, and its `LocalSet` or runtime ends when one does: see \
-                 `unhandled_panic`"
+                "a spawned task panicked and the LocalSet is configured to shutdown on unhandled \
+                 panic"
             );
         }
     }

@@ -1,8 +1,10 @@
+use crate::context::{self, Scope};
 use pin_project_lite::pin_project;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::thread;
@@ -73,13 +75,49 @@ impl ScopeError {
     }
 }
 
+/// A scope whose code runs, or would run if its fiber did.
+struct InScope<'a, T: 'static> {
+    key: &'static LocalKey<T>,
+    /// The scope's own value while it is left, and that of the code around it while it is entered.
+    value: RefCell<&'a mut Option<T>>,
+    is_in: Cell<bool>,
+}
+
+impl<T> Scope for InScope<'_, T> {
+    fn enter(&self) {
+        // It cannot be had if the code around this resumes the fiber with a borrow of the same key.
+        // The key has that code's value then.
+        if !self.is_in.get() {
+            self.is_in.set(self.key.swap(&mut self.value.borrow_mut()).is_ok());
+        }
+    }
+
+    fn leave(&self) {
+        // A fiber does not leave its stack with a borrow (`Layers`), and none outlives a scope.
+        if self.is_in.get() {
+            self.is_in.set(self.key.swap(&mut self.value.borrow_mut()).is_err());
+        }
+    }
+}
+
+impl<T> Drop for InScope<'_, T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
 impl<T: 'static> LocalKey<T> {
     /// Gives the key a value during all polls of `future`.
     ///
     /// # Panics
     /// If the future is polled inside of [`with`](LocalKey::with) of the same key.
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
-        TaskLocalFuture { key: self, value: Some(value), future: Some(future) }
+        TaskLocalFuture {
+            key: self,
+            value: Some(value),
+            future: Some(future),
+            _pinned: PhantomPinned,
+        }
     }
 
     /// Calls `f` while the key has the given value.
@@ -101,16 +139,9 @@ impl<T: 'static> LocalKey<T> {
         value: &mut Option<T>,
         f: impl FnOnce() -> R,
     ) -> Result<R, ScopeError> {
-        struct Back<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
-        impl<T: 'static> Drop for Back<'_, T> {
-            fn drop(&mut self) {
-                // The slot was accessible before `f`, and no borrow of it outlives `f`.
-                let _ = self.0.swap(self.1);
-            }
-        }
         self.swap(value)?;
-        let _back = Back(self, value);
-        Ok(f())
+        let scope = InScope { key: self, value: RefCell::new(value), is_in: Cell::new(true) };
+        Ok(context::in_scope(&scope, f))
     }
 
     fn swap(&'static self, value: &mut Option<T>) -> Result<(), ScopeError> {
@@ -145,7 +176,7 @@ impl<T: 'static> LocalKey<T> {
     /// Outside of a scope of this key.
     pub fn try_with<F: FnOnce(&T) -> R, R>(&'static self, f: F) -> Result<R, AccessError> {
         self.__slot
-            .try_with(|slot| slot.borrow().as_ref().map(f))
+            .try_with(|slot| slot.borrow().as_ref().map(|value| context::borrowing(|| f(value))))
             .ok()
             .flatten()
             .ok_or(AccessError(()))
@@ -197,6 +228,14 @@ impl Error for AccessError {}
 
 pin_project! {
     /// The future of [`LocalKey::scope`].
+    ///
+    /// It is not `Unpin`, whatever the future inside is:
+    ///
+    /// ```compile_fail,E0277
+    /// fn is_unpin(_: impl Unpin) {}
+    /// trefoil::task_local! { static ORDER: u32; }
+    /// is_unpin(ORDER.scope(7, std::future::ready(())));
+    /// ```
     pub struct TaskLocalFuture<T, F>
     where
         T: 'static,
@@ -206,6 +245,9 @@ pin_project! {
         value: Option<T>,
         #[pin]
         future: Option<F>,
+        // Nobody is to rely on a scope that may be moved once it was polled.
+        #[pin]
+        _pinned: PhantomPinned,
     }
 
     impl<T: 'static, F> PinnedDrop for TaskLocalFuture<T, F> {

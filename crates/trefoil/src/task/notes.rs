@@ -147,7 +147,8 @@ pub(super) unsafe fn set_runnable(task: NonNull<Header>) {
 }
 
 /// Polls a task between the calls of its runtime's hooks. All of them are called within the poll:
-/// like the future, they may give the worker's state away.
+/// like the future, they may give the worker's state away. Only the first may not: the poll of a
+/// fiber that begins binds the task to the thread, which it can if the task is on no list yet.
 ///
 /// # Safety
 /// 1. As for [`noted_of`].
@@ -159,7 +160,7 @@ pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         // SAFETY: 1 and 2. A task without hooks has notes because it is measured.
         return unsafe { poll_measured(noted, task, cx) };
     };
-    call(&hooks.before_poll, &noted.meta(task));
+    context::keep_state(|| call(&hooks.before_poll, &noted.meta(task)));
     // An earlier task may have had this one's address.
     context::with(|context| context.panicked.set(None));
     let polled = if noted.notes.is_measured {

@@ -59,7 +59,7 @@ where
             join_waker: UnsafeCell::new(None),
             neighbours: UnsafeCell::new(Neighbours::default()),
             home: UnsafeCell::new(NO_HOME),
-            pinned,
+            pinned: UnsafeCell::new(pinned),
         },
     };
     // SAFETY: the memory is new, and has room for a cell, with or without notes. A cell with notes

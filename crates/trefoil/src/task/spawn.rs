@@ -98,7 +98,8 @@ where
     // location.
     if is_driving {
         panic!(
-            "`block_in_place` on a thread that drives a single-threaded scheduler: use `spawn_blocking`"
+            "can call blocking only when running on the multi-threaded runtime: this thread drives a \
+             single-threaded scheduler, so use `spawn_blocking`"
         );
     }
     let _blocking = Blocking::begin();

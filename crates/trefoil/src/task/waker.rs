@@ -14,7 +14,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, dr
 /// # Safety
 /// `task` stays live for as long as the result is used.
 #[inline(always)]
-pub(super) unsafe fn borrowed(task: NonNull<Header>) -> ManuallyDrop<Waker> {
+pub(crate) unsafe fn borrowed(task: NonNull<Header>) -> ManuallyDrop<Waker> {
     let data = task.as_ptr().cast_const().cast();
     // SAFETY: the functions below keep the contract of `RawWakerVTable`: they are thread-safe, and
     // each waker other than this borrowed one stands for one reference, which keeps the task live.

@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 /// Lets other tasks run.
 ///
 /// The task goes to the back of its worker's queue. If the runtime has nothing else to run, it
-/// polls the task again at once. No order is promised beyond this.
+/// polls the task again at once, after a look at events. No order is promised beyond this.
 ///
 /// # Cancellation safety
 /// Yes: there is nothing to lose.

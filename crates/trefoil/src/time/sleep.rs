@@ -72,6 +72,8 @@ enum Phase {
     New {
         /// The deadline was in the future when it was set.
         ahead: bool,
+        /// It was given another deadline since the last poll.
+        is_reset: bool,
     },
     /// On a queue. The `Sleep` gives the entry back.
     Armed(NonNull<Entry>),
@@ -89,7 +91,12 @@ impl Sleep {
     #[track_caller]
     fn new(deadline: Instant, ahead: bool) -> Self {
         let Some(runtime) = context::runtime_with_time() else { refuse() };
-        Self { deadline, phase: Phase::New { ahead }, runtime, _pinned: PhantomPinned }
+        Self {
+            deadline,
+            phase: Phase::New { ahead, is_reset: false },
+            runtime,
+            _pinned: PhantomPinned,
+        }
     }
 
     /// The moment at which it ends.
@@ -97,10 +104,10 @@ impl Sleep {
         self.deadline
     }
 
-    /// Whether it has ended. A sleep that was never polled has not.
+    /// Whether it has ended. A sleep that was neither polled nor reset has not.
     pub fn is_elapsed(&self) -> bool {
         match self.phase {
-            Phase::New { .. } => false,
+            Phase::New { is_reset, .. } => is_reset && Instant::now() >= self.deadline,
             // SAFETY: armed, so the entry is live.
             Phase::Armed(entry) => unsafe { entry.as_ref() }.state() == State::Fired,
             Phase::Elapsed => true,
@@ -120,6 +127,7 @@ impl Sleep {
             return;
         }
         let waker = this.disarm();
+        this.phase = Phase::New { ahead: false, is_reset: true };
         this.deadline = deadline;
         // A task that waits does not poll again before it is woken.
         if let Some(waker) = waker
@@ -132,7 +140,8 @@ impl Sleep {
     /// Gives the entry back. Returns its waker, if it had not fired.
     #[inline]
     fn disarm(&mut self) -> Option<Waker> {
-        let before = std::mem::replace(&mut self.phase, Phase::New { ahead: false });
+        let before =
+            std::mem::replace(&mut self.phase, Phase::New { ahead: false, is_reset: false });
         let Phase::Armed(entry) = before else { return None };
         context::with(|context| match own_queue(context, entry) {
             // SAFETY: the entry is this queue's, and we were its holder. The thread keeps the
@@ -146,7 +155,7 @@ impl Sleep {
     /// Has `waker` woken at the deadline, unless it has passed or there is no runtime for it.
     #[inline]
     fn arm(&mut self, waker: &Waker) -> Result<(), Refused> {
-        let Phase::New { ahead } = self.phase else { unreachable!("armed twice") };
+        let Phase::New { ahead, .. } = self.phase else { unreachable!("armed twice") };
         // First, because foreign code may change which timers this thread fires.
         let mut clone = clone_foreign(waker);
         let armed = context::with(|context| {
@@ -187,7 +196,10 @@ impl Sleep {
                     Ok(()) => return Poll::Pending,
                     Err(Refused::Due) => {}
                     Err(Refused::Closed) => {
-                        panic!("a timer was polled in a runtime that has shut down")
+                        panic!(
+                            "A Trefoil context was found, but it is being shutdown. A timer cannot \
+                             fire any more."
+                        )
                     }
                 },
             }

@@ -58,7 +58,12 @@ impl<R: AsyncRead> BufReader<R> {
     }
 
     /// A reader with a buffer of that many bytes.
+    ///
+    /// # Panics
+    /// If `capacity` is 0: what is not read past the buffer would seem to have ended.
+    #[track_caller]
     pub fn with_capacity(capacity: usize, inner: R) -> Self {
+        assert!(capacity > 0, "capacity must be greater than zero");
         let buf = vec![0; capacity].into_boxed_slice();
         Self { inner, buf, start: 0, end: 0, seek: Seek::None }
     }

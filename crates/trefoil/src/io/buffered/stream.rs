@@ -26,6 +26,10 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     }
 
     /// A stream with buffers of that many bytes.
+    ///
+    /// # Panics
+    /// If `reader_capacity` is 0.
+    #[track_caller]
     pub fn with_capacity(reader_capacity: usize, writer_capacity: usize, stream: RW) -> Self {
         let writer = BufWriter::with_capacity(writer_capacity, stream);
         Self { inner: BufReader::with_capacity(reader_capacity, writer) }

@@ -69,8 +69,8 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    let is_room = a_to_b_buf_size > 0 && b_to_a_buf_size > 0;
-    assert!(is_room, "a buffer of no bytes could pass none on");
+    assert!(a_to_b_buf_size > 0, "`a_to_b_buf_size` must be greater than 0");
+    assert!(b_to_a_buf_size > 0, "`b_to_a_buf_size` must be greater than 0");
     let mut there = Direction::Copying(Transfer::new(a_to_b_buf_size));
     let mut back = Direction::Copying(Transfer::new(b_to_a_buf_size));
     poll_fn(|cx| {

@@ -136,9 +136,10 @@ impl<'a> Borrowed<'a> {
                 Ok(())
             }
             Err(error) => {
+                let invalid = error.utf8_error();
                 self.bytes = error.into_bytes();
                 self.give_back();
-                Err(not_utf8())
+                Err(not_utf8(invalid))
             }
         }
     }
@@ -159,8 +160,9 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-pub(super) fn not_utf8() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8")
+/// The error of bytes that are not UTF-8, with what `std` says about them inside.
+pub(super) fn not_utf8(invalid: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, invalid)
 }
 
 pin_project! {

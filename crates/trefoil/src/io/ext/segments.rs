@@ -234,15 +234,11 @@ impl<R: AsyncBufRead> Lines<R> {
         if read == 0 && this.buf.is_empty() {
             return Poll::Ready(Ok(None));
         }
-        let line = mem::take(this.buf);
-        let mut line = String::from_utf8(line).map_err(|_| not_utf8())?;
-        if line.ends_with('\n') {
-            line.pop();
-            if line.ends_with('\r') {
-                line.pop();
-            }
+        let mut line = mem::take(this.buf);
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            line.pop_if(|last| *last == b'\r');
         }
-        Poll::Ready(Ok(Some(line)))
+        Poll::Ready(String::from_utf8(line).map(Some).map_err(not_utf8))
     }
 }
 

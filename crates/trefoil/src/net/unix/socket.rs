@@ -53,7 +53,7 @@ impl UnixSocket {
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<UnixListener> {
-        self.must_be(false)?;
+        self.must_be(false, "listen")?;
         self.inner.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         let listener = net::UnixListener::from(OwnedFd::from(self.inner));
         UnixListener::of_mio(mio::net::UnixListener::from_std(listener))
@@ -70,7 +70,7 @@ impl UnixSocket {
     /// # Cancellation safety
     /// There is no connection if the future is dropped.
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
-        self.must_be(false)?;
+        self.must_be(false, "connect")?;
         let in_progress = rustix::io::Errno::INPROGRESS.raw_os_error();
         if let Err(error) = self.inner.connect(&socket2::SockAddr::unix(path)?)
             && error.raw_os_error() != Some(in_progress)
@@ -90,18 +90,17 @@ impl UnixSocket {
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn datagram(self) -> io::Result<UnixDatagram> {
-        self.must_be(true)?;
+        self.must_be(true, "datagram")?;
         let socket = net::UnixDatagram::from(OwnedFd::from(self.inner));
         UnixDatagram::of_mio(mio::net::UnixDatagram::from_std(socket))
     }
 
-    fn must_be(&self, datagram: bool) -> io::Result<()> {
+    fn must_be(&self, datagram: bool, method: &str) -> io::Result<()> {
         if self.is_datagram == datagram {
             return Ok(());
         }
-        let text =
-            if datagram { "the socket is for streams" } else { "the socket is for datagrams" };
-        Err(io::Error::other(text))
+        let kind = if self.is_datagram { "datagram" } else { "stream" };
+        Err(io::Error::other(format!("{method} cannot be called on a {kind} socket")))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod deferred;
 mod handoff;
+mod host;
 mod lifo;
 mod loan;
 mod monitor;
@@ -23,10 +24,11 @@ use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Condvar, Mutex};
 use crate::queue::{Inbox, Injector, Ring};
 use crate::scheduler::Handle;
-use crate::task::{CompletedTask, Depot, Home, OwnedTasks, Runnable, Schedule};
+use crate::task::{CompletedTask, Depot, HOSTS, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
 use handoff::{Handoff, Kind, Offer};
+use host::Hosts;
 use lifo::LifoSlot;
 use loan::Loan;
 use monitor::Monitor;
@@ -47,6 +49,8 @@ pub(crate) struct Shared {
     /// remotes: they would be no power of two in size, for all runtimes.)
     loans: Box<[Loan<Box<WorkerState>>]>,
     this: Weak<Self>,
+    /// The threads to which tasks are bound.
+    hosts: Hosts,
     /// The deques, with the jobs that the workers have forked.
     deques: Deques,
     /// The memory of completed tasks, for new tasks.
@@ -127,6 +131,7 @@ impl Shared {
             remotes,
             loans: (0..workers).map(|_| Loan::new()).collect(),
             this: Weak::clone(this),
+            hosts: Hosts::default(),
             deques: Deques::new(workers),
             depot: Arc::default(),
             monitor: CachePadded(Monitor::new()),
@@ -243,8 +248,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Sends a pinned task to its worker.
+    /// Sends a pinned task to its worker, or a bound one to its host.
     fn send(&self, worker: u32, task: Runnable) -> Result<(), Runnable> {
+        if worker >= HOSTS {
+            self.hosts.send(self, task, worker);
+            return Ok(());
+        }
         let remote = &self.remotes[worker as usize];
         let was_empty = remote.inbox.push(task)?;
         // If the inbox was not empty, the thread that made it so does this or has done it, and the
@@ -396,6 +405,7 @@ impl Shared {
                 self.retake_from_fork(worker as u32, offer);
             }
         }
+        self.hosts.wake_all(self);
         self.monitor.shut_down();
     }
 

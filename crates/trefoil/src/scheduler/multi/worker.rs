@@ -5,6 +5,7 @@ mod block;
 mod crash_tests;
 mod fork;
 mod guest;
+mod hosting;
 #[cfg(all(test, not(loom), not(miri)))]
 mod lag_tests;
 mod lend;
@@ -21,6 +22,7 @@ pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
 pub(crate) use stand_in::block_on;
 
+use super::host::Local;
 use super::{Kind, Offer, Remote, Shared, handle};
 use crate::context::{self, Entered};
 use crate::fork_join::{self, Deques, Stolen};
@@ -30,11 +32,11 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::queue::Fifo;
 use crate::scheduler::{Hook, WorkerCounters};
-use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, settle};
+use crate::task::{self, CompletedTask, HOSTS, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, Fired, TimerQueue};
 use patience::SearchPatience;
 use root::Root;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 use std::task::Waker;
@@ -60,6 +62,8 @@ pub(super) struct WorkerState {
     /// The same as in its `Remote`, with one indirection less.
     counters: Arc<CachePadded<WorkerCounters>>,
     turns: Turns,
+    /// How many tasks have yielded since the last look at events that a yield has brought about.
+    yields: Cell<usize>,
     throttle: WakeThrottle,
     patience: SearchPatience,
     /// When this worker last woke.
@@ -113,6 +117,10 @@ pub(crate) struct WorkerThread {
     root: Cell<*const Root>,
     /// It is being polled.
     in_root: Cell<bool>,
+    /// This thread as one to which tasks are bound, once there was such a task.
+    host: OnceCell<Local>,
+    /// It was asked to be one, and is the user's: the task that has asked goes to another.
+    refused: Cell<bool>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
     task_memory: Option<task::Memory>,
 }
@@ -127,6 +135,7 @@ impl WorkerState {
             index,
             counters,
             turns: Turns::new(),
+            yields: Cell::new(0),
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
@@ -209,6 +218,7 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
                 worker.work();
                 worker.count_busy();
                 worker.abort_tasks();
+                worker.serve_as_host();
             });
         });
     }
@@ -234,6 +244,8 @@ impl WorkerThread {
             place: Cell::new(place),
             root: Cell::new(ptr::null()),
             in_root: Cell::new(false),
+            host: OnceCell::new(),
+            refused: Cell::new(false),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
         }
@@ -422,7 +434,8 @@ impl WorkerThread {
     #[inline]
     fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
         self.empty_inbox(state);
-        let task = state.pinned.borrow_mut().pop_front()?;
+        let bound = self.host.get().and_then(|host| host.next_in_turn(state.has_pinned()));
+        let task = bound.or_else(|| state.pinned.borrow_mut().pop_front())?;
         self.notify_pending(state);
         Some(task)
     }
@@ -483,7 +496,11 @@ impl WorkerThread {
             Ran::Woken(task) => (task, false),
             Ran::Yielded(task) => (task, true),
         };
-        let Some(state) = self.state() else {
+        let bound_to = task.pinned_to().filter(|pinned| *pinned >= HOSTS);
+        if let Some(host) = bound_to {
+            return self.push_bound(host, task);
+        }
+        let Some(state) = self.state().filter(|_| !self.refused.get()) else {
             self.shared.common.woken_elsewhere.add_shared(1);
             let queued = self.shared.inject(task);
             debug_assert!(queued.is_ok(), "closed before this thread has left");
@@ -497,6 +514,23 @@ impl WorkerThread {
         } else {
             let queued = self.schedule_here(state, task);
             debug_assert!(queued.is_ok());
+        }
+        self.look_after_yield(state);
+    }
+
+    /// A task has yielded, maybe to what it waits for. If as many have done so as the ring holds,
+    /// nothing else may be ready but what events bring.
+    #[inline]
+    fn look_after_yield(&self, state: &WorkerState) {
+        if !self.shared.common.has_sources() {
+            return;
+        }
+        let yields = state.yields.get() + 1;
+        let is_time = yields >= self.remote(state).ring.len();
+        state.yields.set(if is_time { 0 } else { yields });
+        if is_time {
+            let wakes = self.shared.common.look_at_events();
+            self.wake_all(state, wakes);
         }
     }
 
@@ -551,6 +585,22 @@ impl Home for WorkerThread {
     #[inline(always)]
     fn index(&self) -> u32 {
         self.state().map_or(NOBODY, |state| state.index)
+    }
+
+    #[inline(always)]
+    fn home_of(&self, pinned: u32) -> (&OwnedTasks, u32) {
+        match self.host.get() {
+            Some(host) if host.index() == pinned => (host.tasks(), pinned),
+            _ => (self.tasks(), self.index()),
+        }
+    }
+
+    #[inline(always)]
+    fn list_of(&self, home: u32) -> Option<&OwnedTasks> {
+        match self.state() {
+            Some(state) if state.index == home => Some(&state.tasks),
+            _ => self.host_of(home).map(Local::tasks),
+        }
     }
 
     #[inline(always)]

@@ -2,7 +2,6 @@
 
 use super::error::{RecvError, TryRecvError};
 use super::ring::Ring;
-use crate::context;
 use crate::scheduler::block_on;
 use crate::sync::sleeper::Sleeper;
 use crate::task::coop;
@@ -119,8 +118,7 @@ impl<T: Clone> Receiver<T> {
     /// ```
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.recv())
+        block_on::blocking(self.recv())
     }
 }
 

@@ -4,7 +4,6 @@ use super::arm::RecvArm;
 use super::channel::{Channel, Refusal, UNBOUNDED};
 use super::error::{RecvError, TryRecvError};
 use super::operation::Operation;
-use crate::context;
 use crate::scheduler::block_on;
 use crate::task::wake_guarded;
 use std::fmt;
@@ -63,8 +62,7 @@ impl<T> Receiver<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_recv(&self) -> Result<T, RecvError> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.recv())
+        block_on::blocking(self.recv())
     }
 
     /// The items that can be taken without a wait.

@@ -4,7 +4,6 @@ use super::arm::SendArm;
 use super::channel::{Channel, Refusal, UNBOUNDED};
 use super::error::{SendError, TrySendError};
 use super::operation::Operation;
-use crate::context;
 use crate::scheduler::block_on;
 use crate::task::coop::cooperative;
 use crate::task::wake_guarded;
@@ -65,8 +64,7 @@ impl<T> Sender<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_send(&self, item: T) -> Result<(), SendError<T>> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.send(item))
+        block_on::blocking(self.send(item))
     }
 
     /// Closes the channel. Senders that wait get their items back. What the channel holds can still

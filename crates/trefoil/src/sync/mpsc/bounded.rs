@@ -5,9 +5,13 @@ use super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::receiver;
 use crate::scheduler::block_on;
-use crate::sync::permits::{Permits, TryError};
-use crate::{context, time};
+use crate::sync::permits::{Acquiring, Permits, TryError};
+use crate::time;
+use pin_project_lite::pin_project;
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Each message takes a permit, and gives it back when it is received.
@@ -50,6 +54,55 @@ pub struct WeakSender<T> {
 /// Messages that were not received are dropped with it, by the thread that drops it.
 pub struct Receiver<T> {
     rx: Rx<T, Bounded>,
+}
+
+/// A wait that ends without permits may give some back, of which the receiver is told. None once
+/// the permits are there.
+struct GivenUp<'a, T>(Option<&'a Tx<T, Bounded>>);
+
+impl<T> Drop for GivenUp<'_, T> {
+    fn drop(&mut self) {
+        self.0.into_iter().for_each(wake_if_closed);
+    }
+}
+
+pin_project! {
+    /// The future of [`Sender::send`].
+    ///
+    /// Not an `async fn`, whose future keeps the sender and the message twice, and would have the
+    /// one of `reserve` inside: every task that sends is as much larger.
+    struct Sending<'a, T> {
+        // Dropped in this order: the receiver is told when the permits are back.
+        #[pin]
+        acquiring: Acquiring<'a>,
+        given_up: GivenUp<'a, T>,
+        // None once it was sent, or returned.
+        message: Option<T>,
+    }
+}
+
+impl<T> Future for Sending<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let acquired = ready!(this.acquiring.poll(cx));
+        let tx = this.given_up.0.take();
+        let (Some(tx), Some(message)) = (tx, this.message.take()) else {
+            panic!("a send was polled after its end");
+        };
+        match acquired {
+            Ok(()) => {
+                Permit::new(tx).send(message);
+                Poll::Ready(Ok(()))
+            }
+            Err(_) => {
+                drop(GivenUp(Some(tx)));
+                Poll::Ready(Err(SendError(message)))
+            }
+        }
+    }
 }
 
 /// Makes a channel that holds up to `capacity` messages.
@@ -97,13 +150,11 @@ impl<T> Sender<T> {
     /// # Cancellation safety
     /// If the future is dropped, the message is dropped and was not sent, and the sender's place in
     /// the queue is lost. To keep the message, wait for room with [`reserve`](Self::reserve).
-    pub async fn send(&self, message: T) -> Result<(), SendError<T>> {
-        match self.reserve().await {
-            Ok(permit) => {
-                permit.send(message);
-                Ok(())
-            }
-            Err(_) => Err(SendError(message)),
+    pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
+        Sending {
+            acquiring: self.tx.channel().limit.permits.acquire(1),
+            given_up: GivenUp(Some(&self.tx)),
+            message: Some(message),
         }
     }
 
@@ -157,8 +208,7 @@ impl<T> Sender<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_send(&self, message: T) -> Result<(), SendError<T>> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.send(message))
+        block_on::blocking(self.send(message))
     }
 
     /// Waits until the receiver is dropped or closed.
@@ -291,21 +341,13 @@ impl<T> Sender<T> {
     }
 
     async fn acquire(&self, n: usize) -> Result<(), SendError<()>> {
-        /// A wait that ends without permits may give some back, of which the receiver is told.
-        struct GivenUp<'a, T>(&'a Tx<T, Bounded>);
-        impl<T> Drop for GivenUp<'_, T> {
-            fn drop(&mut self) {
-                wake_if_closed(self.0);
-            }
-        }
-
         if n > self.max_capacity() {
             return Err(SendError(()));
         }
         // Made before the wait, and so dropped after it.
-        let given_up = GivenUp(&self.tx);
+        let mut given_up = GivenUp(Some(&self.tx));
         self.tx.channel().limit.permits.acquire(n).await.map_err(|_| SendError(()))?;
-        std::mem::forget(given_up);
+        given_up.0 = None;
         Ok(())
     }
 

@@ -7,7 +7,9 @@ use crate::primitives::atomic::{AcqRel, Acquire, AtomicUsize, Relaxed};
 use crate::primitives::{Mutex, spin_hint, thread};
 use crate::sync::Notify;
 use crate::task::{coop, wake_guarded, wake_in_turn};
+use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -46,8 +48,11 @@ impl<T, L> UnwindSafe for Channel<T, L> {}
 impl<T, L> RefUnwindSafe for Channel<T, L> {}
 
 /// One of the senders.
+///
+/// Together they own one count of the `Arc`, which the last of them gives back: so a clone and a
+/// drop change one counter, and not two.
 pub(super) struct Tx<T, L> {
-    channel: Arc<Channel<T, L>>,
+    channel: ManuallyDrop<Arc<Channel<T, L>>>,
 }
 
 /// What may become a sender, as long as there is one.
@@ -73,7 +78,8 @@ pub(super) fn channel<T, L: Limit>(limit: L) -> (Tx<T, L>, Rx<T, L>) {
         weak_senders: AtomicUsize::new(0),
         closed: Notify::new(),
     });
-    (Tx { channel: Arc::clone(&channel) }, Rx { channel, consumer, closed: false })
+    let tx = Tx { channel: ManuallyDrop::new(Arc::clone(&channel)) };
+    (tx, Rx { channel, consumer, closed: false })
 }
 
 impl<T, L> Channel<T, L> {
@@ -105,7 +111,29 @@ impl<T, L> Channel<T, L> {
     }
 }
 
+/// More senders than this are only possible if they are forgotten. They would make the counter
+/// overflow in the end, and the channel would be freed too soon; `Arc` has the same limit.
+const SENDERS_MAX: usize = isize::MAX as usize;
+
+/// Called with the number of senders before another one was counted.
+fn check_senders(before: usize) {
+    if before > SENDERS_MAX {
+        std::process::abort();
+    }
+}
+
 impl<T, L> Tx<T, L> {
+    /// Another sender of that channel.
+    ///
+    /// # Safety
+    /// It is counted among the senders already, and was when there was another one.
+    unsafe fn counted(channel: &Arc<Channel<T, L>>) -> Self {
+        // SAFETY: the copy is not dropped as long as this sender is not the last one. The count of
+        // the `Arc` that all senders own keeps the channel until then.
+        let channel = unsafe { ptr::read(channel) };
+        Self { channel: ManuallyDrop::new(channel) }
+    }
+
     pub(super) fn channel(&self) -> &Channel<T, L> {
         &self.channel
     }
@@ -147,15 +175,16 @@ impl<T, L> Tx<T, L> {
 impl<T, L> Clone for Tx<T, L> {
     fn clone(&self) -> Self {
         // Relaxed: this sender keeps the number above 0, and nothing else is read from it.
-        self.channel.senders.fetch_add(1, Relaxed);
-        Self { channel: Arc::clone(&self.channel) }
+        check_senders(self.channel.senders.fetch_add(1, Relaxed));
+        // SAFETY: counted just now, beside this one.
+        unsafe { Self::counted(&self.channel) }
     }
 }
 
 impl<T, L> Drop for Tx<T, L> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire of the last sender's drop, so that all claims come before
-        // its `close`.
+        // its `close`, and all accesses before it gives the channel back.
         if self.channel.senders.fetch_sub(1, AcqRel) != 1 {
             return;
         }
@@ -163,6 +192,9 @@ impl<T, L> Drop for Tx<T, L> {
         if waits {
             self.channel.end_wait().into_iter().for_each(wake_guarded);
         }
+        // SAFETY: nobody uses it after this. This was the last sender, and no other one can be made
+        // from none; so the count that all of them owned is given back once.
+        unsafe { ManuallyDrop::drop(&mut self.channel) };
     }
 }
 
@@ -184,7 +216,11 @@ impl<T, L> WeakTx<T, L> {
             // Relaxed: as in `Tx::clone`. While there is a sender, its drop is still to come, and
             // so orders what this one does.
             match self.channel.senders.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
-                Ok(_) => return Some(Tx { channel: Arc::clone(&self.channel) }),
+                Ok(before) => {
+                    check_senders(before);
+                    // SAFETY: counted just now, beside another one.
+                    return Some(unsafe { Tx::counted(&self.channel) });
+                }
                 Err(now) => seen = now,
             }
         }
@@ -349,7 +385,11 @@ impl<T, L: Limit> Rx<T, L> {
     fn drain(&mut self) {
         loop {
             match self.pop() {
-                Popped::Message(message) => drop(message),
+                Popped::Message(message) => {
+                    // Whoever asks a sender how much room there is finds it, as after a `recv`.
+                    let _room = Taken { limit: &self.channel.limit, messages: 1 };
+                    drop(message);
+                }
                 Popped::Closed => return,
                 Popped::Empty | Popped::InFlight => thread::yield_now(),
             }

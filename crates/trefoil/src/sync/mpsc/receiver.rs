@@ -10,8 +10,8 @@ macro_rules! receiver {
             ///
             /// # Cancellation safety
             /// If the future is dropped, it has received nothing.
-            pub async fn recv(&mut self) -> Option<T> {
-                std::future::poll_fn(|cx| self.rx.poll_recv(cx)).await
+            pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
+                std::future::poll_fn(|cx| self.rx.poll_recv(cx))
             }
 
             /// Receives up to `limit` messages into `buffer`, and waits for the first of them if
@@ -39,8 +39,7 @@ macro_rules! receiver {
             /// In asynchronous code, where the thread must not block.
             #[track_caller]
             pub fn blocking_recv(&mut self) -> Option<T> {
-                let _entered = crate::context::enter_blocking_section();
-                crate::scheduler::block_on::wait(self.recv())
+                crate::scheduler::block_on::blocking(self.recv())
             }
 
             /// [`recv_many`](Self::recv_many), for code that is not asynchronous: blocks the
@@ -50,8 +49,7 @@ macro_rules! receiver {
             /// In asynchronous code, where the thread must not block.
             #[track_caller]
             pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-                let _entered = crate::context::enter_blocking_section();
-                crate::scheduler::block_on::wait(self.recv_many(buffer, limit))
+                crate::scheduler::block_on::blocking(self.recv_many(buffer, limit))
             }
 
             /// Keeps the senders from sending. Messages that were sent before can still be

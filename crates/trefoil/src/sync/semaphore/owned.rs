@@ -1,7 +1,6 @@
 //! Permits that own their semaphore instead of borrowing it.
 
 use super::{AcquireError, Semaphore, TryAcquireError};
-use crate::context;
 use crate::scheduler::block_on;
 use std::sync::Arc;
 
@@ -106,8 +105,7 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        let _entered = context::enter_blocking_section();
-        block_on::wait(self.acquire_many_owned(n))
+        block_on::blocking(self.acquire_many_owned(n))
     }
 }
 

@@ -11,7 +11,8 @@ use crate::scheduler::multi::loan::Back;
 impl WorkerThread {
     /// Whether this thread lends its state when it sleeps. One that stands in for another does not:
     /// its own future waits for it. Nor does one that is to wait for the system's events, because
-    /// nobody else does.
+    /// nobody else does, nor one to which tasks are bound: their wake-ups would go to whoever has
+    /// borrowed its place, who must not run them.
     ///
     /// The look at the lease comes before this worker counts as asleep, and not after it, as
     /// `reactor/README.md` has it. So whoever gives the lease back at that moment may see no
@@ -21,6 +22,7 @@ impl WorkerThread {
     pub(super) fn lends(&self) -> bool {
         self.shared.knobs.serves_in_block_on
             && self.root.get().is_null()
+            && !self.has_bound_tasks()
             && !self.shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder)
     }
 

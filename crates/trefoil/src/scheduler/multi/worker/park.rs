@@ -66,6 +66,7 @@ impl WorkerThread {
             || !remote.deferred.is_empty()
             || !remote.inbox.is_empty()
             || state.has_pinned()
+            || self.has_bound_work()
             || self.has_woken_root()
     }
 

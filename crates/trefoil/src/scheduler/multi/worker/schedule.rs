@@ -31,6 +31,10 @@ impl WorkerThread {
         task: Runnable,
     ) -> Result<(), Runnable> {
         if let Some(worker) = task.pinned_to() {
+            if worker >= HOSTS {
+                self.push_bound(worker, task);
+                return Ok(());
+            }
             if worker != state.index {
                 return self.shared.send(worker, task);
             }

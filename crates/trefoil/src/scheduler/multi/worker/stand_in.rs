@@ -217,7 +217,8 @@ impl StandIn<'_> {
             if is_idle {
                 return Pause::Root;
             }
-            if !goes_on {
+            // A task has to begin on a thread that stays: the worker's own.
+            if !goes_on || worker.refused.take() {
                 return Pause::End;
             }
             self.others.set(self.others.get().saturating_add(1));

@@ -1,0 +1,97 @@
+//! A fiber as the scheduler sees it: a task whose poll runs the fiber until it waits.
+
+use super::builder::Options;
+use super::running::Running;
+use super::stack::{DEFAULT_SIZE, Stack};
+use super::{overflow, stranded};
+use crate::context;
+use crate::task::bind;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The future of a fiber's task. It is only ever polled as a task's own future.
+pub(super) struct Fiber<F, R: 'static>(State<F, R>);
+
+enum State<F, R: 'static> {
+    Fresh(F, Options),
+    Running(Running<R>),
+    Over,
+}
+
+// SAFETY: a fresh fiber is a closure that is `Send`, and options. One that has begun has anything
+// on its stack; but then its task is bound to its thread (`poll`), and whoever polls or drops it on
+// another one touches nothing but the thread's id (`Running`). The output, which is sent to whoever
+// joins, is `Send`.
+unsafe impl<F: Send, R: Send> Send for Fiber<F, R> {}
+
+/// Nothing in it is pinned: what refers to itself is on the stack, or in a box.
+impl<F, R> Unpin for Fiber<F, R> {}
+
+impl<F, R> Fiber<F, R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    pub(super) fn new(f: F, options: Options) -> Self {
+        Self(State::Fresh(f, options))
+    }
+
+    /// Makes the thread the fiber's, and the fiber ready to run; false if this thread cannot be.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    fn begin(&mut self) -> bool {
+        let host = context::with(|context| context.worker().map(|worker| worker.become_host()));
+        if let Some(Err(_)) = host {
+            return false;
+        }
+        let State::Fresh(f, options) = std::mem::replace(&mut self.0, State::Over) else {
+            unreachable!("a fiber begins once")
+        };
+        let Some(task) = context::with(|context| context.task.get()) else {
+            unreachable!("a fiber is polled as a task")
+        };
+        let stack = options.stack.map_or_else(|| Stack::new(DEFAULT_SIZE), Ok);
+        let stack = stack.unwrap_or_else(|error| panic!("{error}"));
+        if let Some(Ok(host)) = host {
+            // SAFETY: this is the first poll of the task, whose own future this is, on a worker of
+            // its scheduler, which has just said that it has this host. Tasks of fibers are spawned
+            // unpinned.
+            unsafe { bind(task, host) };
+        }
+        overflow::watch();
+        // SAFETY: it is the task whose future this is, and which drops it.
+        self.0 = State::Running(unsafe { Running::new(stack, f, task, options.name) });
+        true
+    }
+}
+
+impl<F, R> Future for Fiber<F, R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        if matches!(self.0, State::Fresh(..)) && !self.begin() {
+            // The worker has taken note, and sends the task to another thread. It yields instead of
+            // being woken, so that it does not rest before it is bound.
+            context::with(|context| context.yielded.set(true));
+            return Poll::Pending;
+        }
+        let State::Running(running) = &mut self.0 else {
+            unreachable!("a fiber was polled after its end")
+        };
+        if !running.is_here() {
+            stranded::wait(running.thread(), cx.waker());
+            return Poll::Pending;
+        }
+        let polled = running.resume();
+        if polled.is_ready() {
+            self.0 = State::Over;
+        }
+        polled
+    }
+}

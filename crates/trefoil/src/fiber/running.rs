@@ -1,0 +1,261 @@
+//! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
+
+use super::stack::Stack;
+use crate::context::{self, Layers, Surroundings};
+use crate::primitives::thread::{self, ThreadId};
+use crate::task::{self, Header, Id};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::any::Any;
+use std::cell::Cell;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::ptr::{self, NonNull};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+type Resumed<R> = Coroutine<(), (), Result<R, Box<dyn Any + Send>>, Stack>;
+
+/// A coroutine that has begun, and the thread that it belongs to.
+pub(super) struct Running<R: 'static> {
+    /// `None` once it has ended.
+    coroutine: Option<Resumed<R>>,
+    /// Apart: code on the stack refers to it, and this may move until it first rests.
+    inside: Rc<Inside>,
+}
+
+/// What code on a fiber's stack reaches through the thread's context, while it runs.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    pub(super) id: Id,
+    pub(super) name: Option<Box<str>>,
+    pub(super) stack_size: usize,
+    guard: std::ops::Range<usize>,
+    thread: ThreadId,
+    /// Set as soon as it runs.
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// The task's own, without a reference. It is not that of a poll: a future that is polled on
+    /// the stack may wait in turn, and go on with this one in a later poll.
+    waker: ManuallyDrop<Waker>,
+    /// What the thread was doing for the runtime when it was resumed.
+    surroundings: Cell<Option<Surroundings>>,
+    /// What was entered then.
+    layers: Cell<Option<Layers>>,
+    /// It is being unwound, and must not be left any more.
+    is_ending: Cell<bool>,
+}
+
+impl<R: 'static> Running<R> {
+    /// # Safety
+    /// The task of that header is live for as long as this is.
+    pub(super) unsafe fn new<F>(
+        stack: Stack,
+        f: F,
+        task: NonNull<Header>,
+        name: Option<Box<str>>,
+    ) -> Self
+    where
+        F: FnOnce() -> R + 'static,
+    {
+        let inside = Rc::new(Inside {
+            id: task::id_of(task),
+            name,
+            stack_size: stack.size(),
+            guard: stack.guard(),
+            thread: context::thread_id(),
+            yielder: Cell::new(ptr::null()),
+            // SAFETY: the caller's promise: the stack, which may use it, is this one's.
+            waker: unsafe { task::borrowed_waker(task) },
+            surroundings: Cell::new(None),
+            layers: Cell::new(None),
+            is_ending: Cell::new(false),
+        });
+        let coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
+            context::with(|context| {
+                // SAFETY: set by `resume`, for as long as this runs.
+                let inside = unsafe { context.fiber.get().as_ref() };
+                inside.expect("a fiber was resumed without its context").yielder.set(yielder);
+            });
+            catch_unwind(AssertUnwindSafe(f))
+        });
+        Self { coroutine: Some(coroutine), inside }
+    }
+
+    /// Runs the fiber until it waits or ends.
+    ///
+    /// # Panics
+    /// With the fiber's own panic.
+    pub(super) fn resume(&mut self) -> Poll<R> {
+        assert!(
+            self.is_here(),
+            "a fiber was to run on another thread than the one on which it began"
+        );
+        let Some(coroutine) = &mut self.coroutine else {
+            unreachable!("a fiber was resumed after its end")
+        };
+        let resumed = self.inside.enter(|| coroutine.resume(()));
+        match resumed {
+            CoroutineResult::Yield(()) => Poll::Pending,
+            CoroutineResult::Return(ended) => {
+                self.release();
+                match ended {
+                    Ok(output) => Poll::Ready(output),
+                    Err(payload) => resume_unwind(payload),
+                }
+            }
+        }
+    }
+
+    /// Whether the calling thread is the fiber's.
+    pub(super) fn is_here(&self) -> bool {
+        self.inside.thread == context::thread_id()
+    }
+
+    pub(super) fn thread(&self) -> ThreadId {
+        self.inside.thread
+    }
+
+    fn release(&mut self) {
+        if let Some(coroutine) = self.coroutine.take() {
+            coroutine.into_stack().release();
+        }
+    }
+}
+
+impl<R: 'static> Drop for Running<R> {
+    /// Unwinds the stack, so that what is on it is dropped.
+    fn drop(&mut self) {
+        let Some(mut coroutine) = self.coroutine.take() else { return };
+        if !self.is_here() {
+            // Only its own thread may run the destructors of what is on the stack. That thread
+            // drives the runtime no more: this is a current-thread runtime whose `block_on`s were
+            // on several threads (`fiber/README.md`). What the stack refers to stays as well, and
+            // the task for its waker: threads that were lent a part of the stack may use both.
+            std::mem::forget(coroutine);
+            std::mem::forget((*self.inside.waker).clone());
+            std::mem::forget(Rc::clone(&self.inside));
+            return;
+        }
+        self.inside.is_ending.set(true);
+        let ended =
+            self.inside.enter(|| catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind())));
+        coroutine.into_stack().release();
+        if let Err(payload) = ended {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl Inside {
+    /// Runs `f`, which switches to this fiber's stack and comes back.
+    fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
+        let before = context::with(|context| {
+            self.surroundings.set(Some(context.surroundings()));
+            self.layers.set(Some(context.layers()));
+            context.fiber.replace(self)
+        });
+        // Nothing unwinds through this: panics end at the root of the coroutine.
+        let result = f();
+        context::with(|context| context.fiber.set(before));
+        result
+    }
+
+    /// Whether the fiber's stack may be left here for another one.
+    ///
+    /// It may not be where the thread is in something that ends on this stack: the closure of a
+    /// fork, another task's poll, a set of local tasks, `block_on`, `block_in_place`, a borrow of a
+    /// task-local, or a panic, which `std` counts for each thread.
+    pub(super) fn may_wait(&self) -> bool {
+        let is_in_no_fork = || {
+            context::with(|context| context.worker().is_none_or(|worker| worker.may_leave_stack()))
+        };
+        self.is_where_it_was_resumed()
+            && is_in_no_fork()
+            && self.layers.get().is_some_and(Layers::may_detach)
+            && !self.is_ending.get()
+            && !thread::panicking()
+    }
+
+    /// Whether the calling code is the fiber's own, and no other task's poll, set of local tasks,
+    /// `block_on` or `block_in_place` on top of it.
+    pub(super) fn is_where_it_was_resumed(&self) -> bool {
+        context::with(|context| self.surroundings.get() == Some(context.surroundings()))
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending.get()
+    }
+
+    /// Waits for a future: the thread does something else meanwhile.
+    ///
+    /// The caller has asked whether it [may](Self::may_wait).
+    pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            let mut cx = Context::from_waker(&self.waker);
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return output;
+            }
+            self.leave();
+        }
+    }
+
+    /// Leaves the stack until the fiber is resumed.
+    fn leave(&self) {
+        let yielder = self.yielder.get();
+        // SAFETY: the coroutine has set it when it began, at the root of this very stack, where it
+        // stays until the coroutine ends.
+        let yielder = unsafe { &*yielder };
+        let _own = self.layers.get().map(Layers::detach);
+        yielder.suspend(());
+    }
+}
+
+/// Calls `f` with what the calling code's fiber is, if it is in one.
+pub(super) fn inside<T>(f: impl FnOnce(Option<&Inside>) -> T) -> T {
+    let inside = context::with(|context| context.fiber.get());
+    // SAFETY: it is set for as long as the fiber runs, and the fiber owns it. The reference ends
+    // with `f`, which is called on the fiber's stack.
+    f(unsafe { inside.as_ref() })
+}
+
+/// In a handler of a signal: says which fiber's stack has overflown, if an address is in the guard
+/// of the fiber that this thread runs.
+pub(super) fn names_overflow(address: usize, say: fn(&[u8])) -> bool {
+    inside(|inside| {
+        let Some(inside) = inside.filter(|inside| inside.guard.contains(&address)) else {
+            return false;
+        };
+        let mut digits = Digits::default();
+        say(b"\nfiber ");
+        say(digits.of(inside.id.as_u64()));
+        if let Some(name) = &inside.name {
+            say(b" '");
+            say(name.as_bytes());
+            say(b"'");
+        }
+        say(b" has overflowed its stack of ");
+        say(digits.of(inside.stack_size as u64));
+        say(b" bytes: give it more by `fiber::Builder::stack_size`\n");
+        true
+    })
+}
+
+/// A number in decimal digits, without an allocation.
+#[derive(Default)]
+struct Digits([u8; 20]);
+
+impl Digits {
+    fn of(&mut self, mut number: u64) -> &[u8] {
+        let mut start = self.0.len();
+        loop {
+            start -= 1;
+            self.0[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return &self.0[start..];
+            }
+        }
+    }
+}

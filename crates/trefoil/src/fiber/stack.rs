@@ -1,0 +1,168 @@
+//! The stacks of fibers: how they are made, and kept for later fibers.
+//!
+//! A stack is a mapping of its own. The system gives it memory page by page, as it is touched.
+//! Its lowest page is a guard: whoever runs over the end touches it, and `overflow.rs` ends the
+//! process.
+//!
+//! A guard by `mprotect` splits a mapping into two, and a process may have some 65,000 of them
+//! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not, so that
+//! stacks beside each other are one mapping, and their number is bounded by memory alone.
+//!
+//! A stack that has become free is kept, with the pages that it has touched: first by the thread
+//! that has run the fiber, and then by the process, up to [`KEPT`]. What exceeds that is unmapped.
+
+use crate::primitives::Mutex;
+use crate::primitives::atomic::{AtomicBool, Relaxed};
+use corosensei::stack::StackPointer;
+use std::io;
+use std::ptr::NonNull;
+
+/// The size of a stack, unless [`Builder::stack_size`](super::Builder::stack_size) says otherwise.
+pub(super) const DEFAULT_SIZE: usize = 256 * 1024;
+
+/// The least size, which a panic and its message fit into.
+pub(super) const MIN_SIZE: usize = 16 * 1024;
+
+/// The largest size: an address is 47 bits, and there should be room for more than one stack.
+pub(super) const MAX_SIZE: usize = 1 << 36;
+
+/// How many free stacks of the default size the process keeps.
+const KEPT: usize = 256;
+
+/// `MADV_GUARD_INSTALL` of Linux 6.13.
+#[cfg(target_os = "linux")]
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+
+/// A mapping for one stack.
+#[derive(Debug)]
+pub(super) struct Stack {
+    /// The lowest address, which is that of the guard.
+    start: NonNull<u8>,
+    /// With the guard.
+    len: usize,
+}
+
+// SAFETY: a mapping may be used by any thread, and a `Stack` is its only owner.
+unsafe impl Send for Stack {}
+
+static FREE: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
+
+impl Stack {
+    /// A stack with room for `size` bytes, which are rounded up to whole pages.
+    ///
+    /// # Errors
+    /// The size is not between [`MIN_SIZE`] and [`MAX_SIZE`]; or the system gives no memory.
+    pub(super) fn new(size: usize) -> io::Result<Self> {
+        if !(MIN_SIZE..=MAX_SIZE).contains(&size) {
+            let text = format!(
+                "the stack of a fiber has from {MIN_SIZE} to {MAX_SIZE} bytes, and not {size}"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        if size == DEFAULT_SIZE
+            && let Some(stack) = FREE.lock().pop()
+        {
+            return Ok(stack);
+        }
+        Self::map(size)
+    }
+
+    fn map(size: usize) -> io::Result<Self> {
+        let page = page_size();
+        let len = size.next_multiple_of(page) + page;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: no address is asked for, so nothing that exists is replaced.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(refused(size, &io::Error::last_os_error()));
+        }
+        let Some(start) = NonNull::new(start.cast()) else {
+            return Err(io::Error::other("the system has mapped a stack at address 0"));
+        };
+        let stack = Self { start, len };
+        stack.install_guard(page).map_err(|error| refused(size, &error))?;
+        Ok(stack)
+    }
+
+    fn install_guard(&self, page: usize) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
+            // Relaxed: if two threads find out, both do.
+            if !IS_UNKNOWN.load(Relaxed) {
+                // SAFETY: the page is the first of this mapping, and nothing is there yet.
+                let made =
+                    unsafe { libc::madvise(self.start.as_ptr().cast(), page, MADV_GUARD_INSTALL) };
+                if made == 0 {
+                    return Ok(());
+                }
+                IS_UNKNOWN.store(true, Relaxed);
+            }
+        }
+        // SAFETY: the page is the first of this mapping, and nothing is there yet.
+        let made = unsafe { libc::mprotect(self.start.as_ptr().cast(), page, libc::PROT_NONE) };
+        if made == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The addresses of the guard.
+    pub(super) fn guard(&self) -> std::ops::Range<usize> {
+        let start = self.start.addr().get();
+        start..start + page_size()
+    }
+
+    /// The size without the guard.
+    pub(super) fn size(&self) -> usize {
+        self.len - page_size()
+    }
+
+    /// Keeps the stack for a later fiber, or unmaps it.
+    pub(super) fn release(self) {
+        if self.size() != DEFAULT_SIZE {
+            return;
+        }
+        let mut free = FREE.lock();
+        if free.len() < KEPT {
+            free.push(self);
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping's only owner, and nothing runs on it: a coroutine keeps its
+        // stack until it has ended.
+        let unmapped = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+        debug_assert_eq!(unmapped, 0);
+    }
+}
+
+// SAFETY: the lowest page is a guard, and there are `MIN_SIZE` bytes or more above it. The base is
+// page-aligned.
+unsafe impl corosensei::stack::Stack for Stack {
+    fn base(&self) -> StackPointer {
+        self.start.addr().checked_add(self.len).expect("a mapping ends below the last address")
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.start.addr()
+    }
+}
+
+fn refused(size: usize, error: &io::Error) -> io::Error {
+    let limit = match error.raw_os_error() {
+        Some(libc::ENOMEM) => {
+            " (on Linux, `sysctl vm.max_map_count` and `vm.overcommit_memory` bound how many stacks \
+             there may be, and `ulimit -v` their size)"
+        }
+        _ => "",
+    };
+    let text = format!("no memory for a fiber's stack of {size} bytes: {error}{limit}");
+    io::Error::new(error.kind(), text)
+}
+
+fn page_size() -> usize {
+    // SAFETY: it has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).expect("the system knows its page size")
+}

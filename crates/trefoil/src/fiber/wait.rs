@@ -1,0 +1,154 @@
+//! How a fiber waits.
+
+use super::running::{Inside, inside};
+use crate::context::{self, Entered};
+use crate::primitives::thread;
+use crate::scheduler::block_on;
+use crate::task::{Id, block_in_place};
+use std::future::{Future, IntoFuture};
+use std::time::Duration;
+
+/// Waits for a future. Inside of a fiber, the thread does something else meanwhile.
+///
+/// Every future may be waited for: those of this crate, and of any other. Outside of a fiber, this
+/// blocks the thread.
+///
+/// There are places inside of a fiber where the thread must not leave its stack. In a closure of a
+/// fork ([`join`](fn@crate::fork_join::join), a scope, a loop), or of
+/// [`LocalKey::with`](crate::task::LocalKey::with), `wait` is
+/// [`block_in_place`]. (Not in the closure of a fork that another
+/// worker has taken, where it panics: a closure that has to wait calls `block_in_place` itself.)
+/// In `block_in_place` itself, in a panic, and in destructors that run because the fiber is
+/// aborted, it blocks the thread.
+///
+/// # Cancellation safety
+/// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
+///
+/// # Panics
+/// In asynchronous code that is no fiber, where the thread must not block; inside of such
+/// a closure on a current-thread runtime; and with the future's own panic.
+///
+/// ```
+/// # let runtime = trefoil::runtime::Runtime::new().unwrap();
+/// # let _guard = runtime.enter();
+/// let (sender, receiver) = trefoil::sync::oneshot::channel();
+/// let fiber = trefoil::fiber::spawn(move || trefoil::fiber::wait(receiver));
+/// sender.send(7).unwrap();
+/// assert_eq!(fiber.join().unwrap(), Ok(7));
+/// ```
+#[track_caller]
+pub fn wait<F: IntoFuture>(future: F) -> F::Output {
+    block_on::blocking(future.into_future())
+}
+
+/// As [`wait`], on a thread that is inside of a fiber's poll.
+#[track_caller]
+pub(crate) fn wait_inside<F: Future>(future: F) -> F::Output {
+    match inside(|inside| inside.map(Inside::manner)) {
+        Some(Manner::Leave) => inside(|inside| match inside {
+            Some(inside) => inside.wait(future),
+            None => unreachable!("asked just before"),
+        }),
+        Some(Manner::BlockInPlace) => {
+            if context::with(|context| context.worker().is_none()) {
+                panic!(
+                    "a fiber of a current-thread runtime cannot wait in the closure of a fork or \
+                     of `LocalKey::with`: nobody else would run what it waits for"
+                );
+            }
+            block_in_place(|| block_on::wait(future))
+        }
+        Some(Manner::BlockThread) => block_on::wait(future),
+        Some(Manner::NoFiber) | None => {
+            let _entered = context::enter_blocking_section();
+            block_on::wait(future)
+        }
+    }
+}
+
+/// How code on a fiber's stack may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// The stack is left for another.
+    Leave,
+    /// The code is in a fork, or has borrowed a task-local.
+    BlockInPlace,
+    /// The fiber ends, or panics.
+    BlockThread,
+    /// The code is in something that is no part of the fiber: as on any thread.
+    NoFiber,
+}
+
+impl Inside {
+    fn manner(&self) -> Manner {
+        if self.may_wait() {
+            Manner::Leave
+        } else if self.is_ending() || thread::panicking() {
+            Manner::BlockThread
+        } else if self.is_where_it_was_resumed() {
+            Manner::BlockInPlace
+        } else {
+            Manner::NoFiber
+        }
+    }
+}
+
+/// Lets the other tasks that are queued run first: see [`task::yield_now`](crate::task::yield_now).
+///
+/// Outside of a fiber, this yields the thread to the system.
+pub fn yield_now() {
+    if inside(|inside| inside.is_some_and(Inside::may_wait)) {
+        wait_inside(crate::task::yield_now());
+    } else {
+        thread::yield_now();
+    }
+}
+
+/// Waits for a time.
+///
+/// # Panics
+/// Where [`wait`] does; and if the runtime has no timers.
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    let sleep = crate::time::sleep(duration);
+    wait(sleep);
+}
+
+/// What fiber this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    id: Id,
+    name: Option<Box<str>>,
+    stack_size: usize,
+}
+
+impl Current {
+    /// The id of its task.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Its name, if [`Builder::name`](super::Builder::name) gave one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The bytes of its stack.
+    pub fn stack_size(&self) -> usize {
+        self.stack_size
+    }
+}
+
+/// The fiber that calls this, or `None` outside of fibers.
+pub fn current() -> Option<Current> {
+    inside(|inside| {
+        let inside = inside.filter(|inside| inside.is_where_it_was_resumed())?;
+        let Inside { id, name, stack_size, .. } = inside;
+        Some(Current { id: *id, name: name.clone(), stack_size: *stack_size })
+    })
+}
+
+/// Whether code on a fiber's stack calls this.
+pub(crate) fn is_inside() -> bool {
+    context::with(|context| !context.fiber.get().is_null() && context.entered() != Entered::No)
+}

@@ -1,0 +1,120 @@
+//! What a worker's thread does for the tasks that are bound to it (`multi/host.rs`).
+
+use super::*;
+use crate::scheduler::multi::host::Local;
+
+/// The thread is the user's, which works in a worker's place for a while and may go at any time.
+/// The task that has asked yields, and goes to another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoHost;
+
+impl WorkerThread {
+    /// Makes this thread a host, if it is none yet. Returns its index.
+    ///
+    /// # Errors
+    /// It cannot be one.
+    #[cfg_attr(
+        not(all(feature = "fiber", unix, not(loom))),
+        expect(dead_code, reason = "only fibers are bound to threads")
+    )]
+    pub(crate) fn become_host(&self) -> Result<u32, NoHost> {
+        if let Some(host) = self.host.get() {
+            return Ok(host.index());
+        }
+        if self.place.get().is_some() || !self.root.get().is_null() {
+            self.refused.set(true);
+            return Err(NoHost);
+        }
+        let index = match self.state() {
+            Some(state) => state.index,
+            None => unreachable!("a thread without a state polls nothing for the first time"),
+        };
+        Ok(self.host.get_or_init(|| Local::new(&self.shared, index)).index())
+    }
+
+    /// Whether what runs on this thread is no part of a fork, of a scope or of the worker's own
+    /// code, which would be torn apart if this stack was left for another.
+    #[cfg_attr(
+        not(all(feature = "fiber", unix, not(loom))),
+        expect(dead_code, reason = "only fibers are bound to threads")
+    )]
+    pub(crate) fn may_leave_stack(&self) -> bool {
+        self.scopes.get() == 0
+            && !self.in_job.get()
+            && !self.in_leapfrog.get()
+            && !self.keeps_state.get()
+            && !self.in_root.get()
+            && fork_join::is_joined()
+    }
+
+    /// The host that this thread is, if its index is that.
+    pub(super) fn host_of(&self, index: u32) -> Option<&Local> {
+        self.host.get().filter(|host| host.index() == index)
+    }
+
+    /// Queues a bound task that this thread has woken.
+    #[cold]
+    pub(super) fn push_bound(&self, host: u32, task: Runnable) {
+        match self.host_of(host) {
+            Some(host) => host.push(task),
+            None => self.shared.hosts.send(&self.shared, task, host),
+        }
+    }
+
+    /// Whether something is queued that is bound to this thread.
+    #[inline]
+    pub(super) fn has_bound_work(&self) -> bool {
+        self.host.get().is_some_and(|host| !host.is_idle())
+    }
+
+    /// Whether tasks are bound to this thread, queued or at rest.
+    #[inline]
+    pub(super) fn has_bound_tasks(&self) -> bool {
+        self.host.get().is_some_and(Local::has_tasks)
+    }
+
+    /// The thread has left its worker's loop: serves what is bound to it until nothing is. At the
+    /// runtime's end, this is soon, because all of it is aborted.
+    pub(super) fn serve_as_host(&self) {
+        let Some(host) = self.host.get() else { return };
+        host.leave_place();
+        let mut is_aborted = false;
+        while host.has_tasks() {
+            if !is_aborted && self.shared.is_shut_down() {
+                is_aborted = true;
+                task::abort_all(&Bound { worker: self, host });
+            }
+            // The other half is in `Hosts::send` and `Shared::shut_down`.
+            fence(SeqCst);
+            match host.next() {
+                Some(task) if is_aborted => {
+                    task.cancel(self);
+                    self.come_out();
+                }
+                Some(task) => self.run(task),
+                None if !is_aborted && self.shared.is_shut_down() => {}
+                None => host.park(),
+            }
+        }
+    }
+}
+
+/// A thread, as the home of what is bound to it.
+struct Bound<'a> {
+    worker: &'a WorkerThread,
+    host: &'a Local,
+}
+
+impl Home for Bound<'_> {
+    fn index(&self) -> u32 {
+        self.host.index()
+    }
+
+    fn tasks(&self) -> &OwnedTasks {
+        self.host.tasks()
+    }
+
+    fn send_home(&self, home: u32, task: CompletedTask) {
+        self.worker.send_home(home, task);
+    }
+}

@@ -1,0 +1,88 @@
+//! Fibers that do everything at random, and are aborted at any moment.
+
+// ThreadSanitizer does not know of switches between stacks.
+#![cfg(all(unix, not(trefoil_tsan)))]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use trefoil::runtime::{Builder, Runtime};
+use trefoil::{fiber, task};
+
+fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// Fibers that spawn, wait, fork, block in place, panic, and are aborted at any moment.
+#[test]
+fn a_storm_of_fibers_leaves_nothing_behind() {
+    struct Alive(Arc<AtomicUsize>);
+    impl Alive {
+        fn new(count: &Arc<AtomicUsize>) -> Self {
+            count.fetch_add(1, SeqCst);
+            Self(count.clone())
+        }
+    }
+    impl Drop for Alive {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, SeqCst);
+        }
+    }
+    fn grow(seed: u64, depth: u32, alive: &Arc<AtomicUsize>) {
+        let _alive = Alive::new(alive);
+        let mut dice = seed;
+        let mut roll = move |sides: u64| {
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) % sides
+        };
+        for _ in 0..roll(6) {
+            match roll(8) {
+                0 => fiber::yield_now(),
+                1 => fiber::sleep(Duration::from_micros(roll(300))),
+                2 if depth > 0 => {
+                    let (seed, alive) = (roll(u64::MAX >> 33), alive.clone());
+                    let child = fiber::spawn(move || grow(seed, depth - 1, &alive));
+                    if roll(2) == 0 {
+                        child.abort();
+                    }
+                    let _ = child.join();
+                }
+                3 if depth > 0 => {
+                    // Detached.
+                    let (seed, alive) = (roll(u64::MAX >> 33), alive.clone());
+                    fiber::spawn(move || grow(seed, depth - 1, &alive));
+                }
+                4 => {
+                    trefoil::fork_join::join(
+                        || fiber::wait(async { task::yield_now().await }),
+                        || std::hint::black_box(1),
+                    );
+                }
+                5 => task::block_in_place(std::thread::yield_now),
+                6 if roll(4) == 0 => std::panic::resume_unwind(Box::new("a part of the storm")),
+                _ => fiber::wait(async { task::spawn(async {}).await.unwrap() }),
+            }
+        }
+    }
+    for round in 0..20u64 {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let runtime = multi(1 + (round % 3) as usize);
+        runtime.block_on(async {
+            let mut handles: Vec<_> = (0..100u64)
+                .map(|seed| {
+                    let alive = alive.clone();
+                    fiber::spawn(move || grow(seed * 7919 + round, 3, &alive))
+                })
+                .collect();
+            // Half are waited for, some are aborted, and the others end with the runtime.
+            for handle in handles.drain(..50) {
+                let _ = handle.await;
+            }
+            handles.iter().take(25).for_each(task::JoinHandle::abort);
+        });
+        drop(runtime);
+        assert_eq!(alive.load(SeqCst), 0, "round {round}");
+    }
+}

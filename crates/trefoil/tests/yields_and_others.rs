@@ -1,0 +1,92 @@
+//! A task that yields until something has happened leaves their turn to events and to `block_on`.
+#![cfg(all(feature = "net", unix))]
+
+mod support;
+
+use std::io::{ErrorKind, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use support::{current_thread, multi};
+use trefoil::net::UnixStream;
+use trefoil::task::{consume_budget, yield_now};
+
+/// A socket that has nothing to read, and its other end.
+fn pair() -> (UnixStream, std::os::unix::net::UnixStream) {
+    let (ours, other) = std::os::unix::net::UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let ours = UnixStream::from_std(ours).unwrap();
+    assert_eq!(ours.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    (ours, other)
+}
+
+/// How often `wait` had to be awaited until the socket knew of what the system had for it.
+async fn waits_until_an_event_is_seen<W: Future<Output = ()>>(wait: impl Fn() -> W) -> usize {
+    let (ours, mut other) = pair();
+    other.write_all(b"x").unwrap();
+    for waits in 1..1000 {
+        wait().await;
+        if ours.try_read(&mut [0]).is_ok() {
+            return waits;
+        }
+    }
+    panic!("the event was never seen");
+}
+
+async fn spend_a_budget() {
+    for _ in 0..128 {
+        consume_budget().await;
+    }
+}
+
+#[test]
+fn one_yield_of_a_current_thread_runtime_looks_at_events() {
+    let runtime = current_thread();
+    assert_eq!(runtime.block_on(waits_until_an_event_is_seen(yield_now)), 1);
+    let task = runtime.spawn(waits_until_an_event_is_seen(yield_now));
+    assert_eq!(runtime.block_on(task).unwrap(), 1);
+    let task = runtime.spawn(waits_until_an_event_is_seen(spend_a_budget));
+    assert!(runtime.block_on(task).unwrap() <= 2);
+}
+
+/// Another thread may just be looking when the worker wants to, so it is not always one.
+#[test]
+fn some_yields_of_a_worker_look_at_events() {
+    let runtime = multi(1);
+    let task = runtime.spawn(waits_until_an_event_is_seen(yield_now));
+    assert!(runtime.block_on(task).unwrap() <= 10);
+    let task = runtime.spawn(waits_until_an_event_is_seen(spend_a_budget));
+    assert!(runtime.block_on(task).unwrap() <= 10);
+}
+
+#[test]
+fn the_future_of_block_on_yields_as_often_as_tasks_do() {
+    let runtime = current_thread();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let its = Arc::clone(&turns);
+    runtime.spawn(async move {
+        loop {
+            its.fetch_add(1, Ordering::Relaxed);
+            yield_now().await;
+        }
+    });
+    runtime.block_on(async {
+        for _ in 0..100 {
+            yield_now().await;
+        }
+    });
+    let turns = turns.load(Ordering::Relaxed);
+    assert!((90..=110).contains(&turns), "{turns}");
+}
+
+/// A loop of `readable` and `try_read` that never has to wait does not keep its worker.
+#[test]
+fn waiting_for_what_is_ready_spends_the_budget() {
+    current_thread().block_on(async {
+        let (ours, _other) = pair();
+        trefoil::select! {
+            biased;
+            () = async { loop { ours.writable().await.unwrap(); } } => unreachable!(),
+            () = yield_now() => {}
+        }
+    });
+}

@@ -4,6 +4,9 @@
 # A variant is called as its first feature: -DPALIO_FEATURES=mimalloc is the variant mimalloc.
 # palio_has(FEATURE RESULT) says whether FEATURE is among the variant's, which -DPALIO_FEATURES=a,b names.
 # palio_find(PACKAGE VERSION) finds a library that the user installed, where the environment says now.
+# palio_header(RESULT FILE MESSAGE) finds the folder of a header, for a library without a CMake package.
+# palio_fingerprint(RESULT PLACES HEADER...) tells apart releases of headers whose number does not: a hash over what they
+# are called below those of PLACES that have them, and what they contain.
 
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -21,6 +24,32 @@ function(palio_find package version)
             "${PROJECT_NAME}: ${package} ${version} or newer was not found. Install it as its documentation says, and "
             "name its prefix in CMAKE_PREFIX_PATH.")
     endif()
+endfunction()
+
+function(palio_header result file message)
+    unset(${result} CACHE)
+    find_path(${result} "${file}")
+    if(NOT ${result})
+        message(FATAL_ERROR "${PROJECT_NAME}: ${message}, and name its prefix in CMAKE_PREFIX_PATH.")
+    endif()
+endfunction()
+
+function(palio_fingerprint result places)
+    set(contents "")
+    foreach(place IN LISTS places)
+        foreach(header IN LISTS ARGN)
+            if(EXISTS "${place}/${header}")
+                file(SHA256 "${place}/${header}" content)
+                string(APPEND contents "${content}  ${header}\n")
+            endif()
+        endforeach()
+    endforeach()
+    if(contents STREQUAL "")
+        message(FATAL_ERROR "${PROJECT_NAME}: no headers below ${places}")
+    endif()
+    string(SHA256 fingerprint "${contents}")
+    string(SUBSTRING "${fingerprint}" 0 12 fingerprint)
+    set(${result} "${fingerprint}" PARENT_SCOPE)
 endfunction()
 
 string(REPLACE "," ";" PALIO_FEATURE_LIST "${PALIO_FEATURES}")

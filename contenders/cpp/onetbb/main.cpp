@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,12 +129,16 @@ private:
     tbb::task_scheduler_handle handle_;
 };
 
+// TBB's own for a worker, on 64 bits.
+constexpr std::size_t stack_kib_default = 4096;
+
 // Exactly `threads` threads, the calling one among them: it takes the arena's reserved slot for as
 // long as it executes.
 class Runtime {
 public:
-    explicit Runtime(std::size_t threads)
+    Runtime(std::size_t threads, std::optional<std::size_t> stack_kib)
         : limit_(tbb::global_control::max_allowed_parallelism, threads), arena_(static_cast<int>(threads)) {
+        if (stack_kib) stacks_.emplace(tbb::global_control::thread_stack_size, *stack_kib * 1024);
         arena_.initialize();
     }
 
@@ -146,12 +151,17 @@ private:
     Scheduler scheduler_;
     // TBB's own limit is the number of CPUs, and an arena alone could not go beyond it.
     tbb::global_control limit_;
+    std::optional<tbb::global_control> stacks_;
     tbb::task_arena arena_;
 };
 
 // `function`, run inside an arena of the threads asked for.
-auto inside(const palio::Request& request, auto function) {
-    return [runtime = std::make_shared<Runtime>(request.threads()), function](const auto&... args) {
+auto inside(palio::Request& request, auto function) {
+    const auto stack_kib = request.knob<std::size_t>("stack_kib");
+    if (stack_kib && (*stack_kib < 64 || *stack_kib > 1 << 20)) {
+        throw palio::Refusal::misuse("--set stack_kib=" + std::to_string(*stack_kib) + " is not from 64 to 1048576");
+    }
+    return [runtime = std::make_shared<Runtime>(request.threads(), stack_kib), function](const auto&... args) {
         return runtime->execute([&] { return function(args...); });
     };
 }
@@ -202,6 +212,7 @@ int main(int argc, char** argv) {
                      [](Request& r) { return palio::unbalanced_tree::prepare(r, inside(r, search)); }},
                     {"held_out/quicksort", [](Request& r) { return palio::quicksort::prepare(r, inside(r, sort)); }},
                 },
+            .knobs = {{"stack_kib", std::to_string(stack_kib_default)}},
         },
         argc, argv);
 }

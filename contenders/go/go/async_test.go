@@ -3,6 +3,7 @@ package main
 import (
 	"math/big"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +52,20 @@ func TestChannels(t *testing.T) {
 		for _, buffer := range []int{1, 7, 1000} {
 			expect(t, "fanInReaderFirst", fanInReaderFirst(100, buffer), each(4950, 100))
 			expect(t, "fanInReaderLast", fanInReaderLast(100, buffer), each(4950, 100))
+		}
+	})
+}
+
+func TestSemaphoresAndNotifications(t *testing.T) {
+	onThreads(t, func(t *testing.T) {
+		for _, permits := range []int{1, 5, 10} {
+			expect(t, "acquireAndRelease", acquireAndRelease(make(chan struct{}, permits), 6), each(6, 6))
+		}
+		for _, number := range []int{1, 7} {
+			all := startWaiters(number)
+			expect(t, "Signal", all.wake(50, (*sync.Cond).Signal), each(50, 50))
+			expect(t, "Broadcast", all.wake(50, (*sync.Cond).Broadcast), each(50, 50))
+			all.stop()
 		}
 	})
 }
@@ -151,5 +166,38 @@ func TestAWorkloadForOneThreadRefusesTwo(t *testing.T) {
 	}
 	if _, err := prepare(&harness.Request{Threads: 2}); err == nil {
 		t.Error("two were taken")
+	}
+}
+
+func TestTCPPingPong(t *testing.T) {
+	// The bytes of one connection, by the definition: the accepting side reads k, 2k, …, and the
+	// connecting side 0, k, 2k, …
+	sum := func(connections, roundTrips int) uint64 {
+		var all uint64
+		for i := range connections {
+			key, last := byte(harness.Mix(salt, uint64(i))|1), byte(0)
+			for range roundTrips {
+				all += uint64(last)
+				last += key
+				all += uint64(last)
+			}
+		}
+		return all
+	}
+	for _, connections := range []int{1, 7} {
+		for _, roundTrips := range []int{0, 1, 300} {
+			trips := uint64(connections * roundTrips)
+			want := harness.Iteration{Answer: sum(connections, roundTrips), Ops: trips, Work: 2 * trips}
+			expect(t, "tcpPingPong", tcpPingPong(connections, roundTrips), want)
+		}
+	}
+}
+
+func TestSpawnOne(t *testing.T) {
+	row := &spawnedOnes{tasks: 1000, ended: make(chan struct{}, 1)}
+	for range 2 {
+		row.Prepare()
+		row.Run()
+		expect(t, "spawnOne", row.Finish(), each(1000*(salt+1), 1000))
 	}
 }

@@ -18,7 +18,10 @@ func main() {
 		Flags:      flags(),
 		ThreadsMax: threadsMax,
 		Workloads:  workloads,
-		Knobs:      []harness.Knob{{Name: "gogc", Default: gogcDefault}},
+		Knobs: []harness.Knob{
+			{Name: "gogc", Default: gogcDefault},
+			{Name: "memory_limit_mib", Default: memoryLimitDefault},
+		},
 	}))
 }
 
@@ -42,9 +45,17 @@ var workloads = []harness.Workload{
 	{Name: "sync_mpsc/contention", Prepare: rooted(prepareMpscCounted)},
 	{Name: "sync_mpsc/uncontended", Prepare: rooted(prepareSendThenReceive)},
 	{Name: "sync_mpsc_oneshot/request_reply", Prepare: rooted(prepareRequestReply)},
+	{Name: "native_sync/mpsc_contention", Prepare: rooted(prepareMpscCounted)},
+	{Name: "native_sync/mpsc_uncontended", Prepare: rooted(prepareSendThenReceive)},
+	{Name: "native_sync/request_reply", Prepare: rooted(prepareRequestReply)},
+	{Name: "native_sync/semaphore_uncontended", Prepare: rooted(prepareSemaphore)},
+	{Name: "native_sync/semaphore_contention", Prepare: rooted(prepareSemaphore)},
+	{Name: "native_sync/notify_one", Prepare: prepareNotifyOne},
+	{Name: "native_sync/notify_waiters", Prepare: prepareNotifyWaiters},
 	{Name: "timer/sleep", Prepare: prepareSleep},
 	{Name: "timer/sleep_armed", Prepare: prepareSleep},
 	{Name: "timer/timeout", Prepare: prepareTimeout},
+	{Name: "tcp_echo_latency", Prepare: prepareTCPEcho},
 	{Name: "fan_in", Prepare: rooted(prepareFanIn)},
 	{Name: "catch_unwind_panics", Prepare: preparePanics},
 	{Name: "chained_spawn", Prepare: prepareChainedSpawn},
@@ -73,4 +84,6 @@ var workloads = []harness.Workload{
 	{Name: "held_out/broadcast", Prepare: prepareBroadcast},
 	{Name: "held_out/deadlines", Prepare: prepareDeadlines},
 	{Name: "held_out/requests", Prepare: prepareRequests},
+	{Name: "spawn_one", Prepare: prepareSpawnOne},
+	{Name: "tcp_ping_pong", Prepare: prepareTCPPingPong},
 }

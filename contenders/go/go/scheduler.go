@@ -21,6 +21,8 @@ const roomOutside = 1000
 
 const gogcDefault = "100"
 
+const memoryLimitDefault = "off"
+
 // countMax bounds the parameters that say how many tasks to make: an index of a slice must hold it.
 const countMax = math.MaxInt32
 
@@ -45,7 +47,29 @@ func startScheduler(request *harness.Request) error {
 	// Also when the knob was not turned: GOGC in the environment must not make a stock row of a tuned
 	// one.
 	debug.SetGCPercent(int(percent))
+	if err := limitMemory(request); err != nil {
+		return err
+	}
 	runtime.GOMAXPROCS(request.Threads)
+	return nil
+}
+
+// limitMemory sets the limit near which the collector works more often, if the user asks for one.
+// It is set only then, as GOMEMLIMIT of the environment is told among the flags.
+func limitMemory(request *harness.Request) error {
+	text, turned := request.Knob("memory_limit_mib")
+	if !turned {
+		return nil
+	}
+	limit := int64(math.MaxInt64)
+	if text != memoryLimitDefault {
+		mebibytes, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || mebibytes < 1 {
+			return harness.Misuse("--set memory_limit_mib=%s is neither an integer of at least 1 nor off", text)
+		}
+		limit = mebibytes << 20
+	}
+	debug.SetMemoryLimit(limit)
 	return nil
 }
 

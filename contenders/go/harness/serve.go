@@ -77,8 +77,10 @@ func obeyLine(work *Work, line string, output io.Writer) (quit bool, err error) 
 	if err != nil || command.quit {
 		return command.quit, err
 	}
+	// Nobody who asks is there to see it fail: the sample's own line does.
+	say := func(port int) { fmt.Fprintf(output, "serving %d\n", port) }
 	for range command.samples {
-		if _, err := fmt.Fprintln(output, work.sample(command.batch)); err != nil {
+		if _, err := fmt.Fprintln(output, work.sample(command.batch, say)); err != nil {
 			return false, Misuse("standard output was closed")
 		}
 	}

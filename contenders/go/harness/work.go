@@ -14,12 +14,16 @@ type Iteration struct {
 	Uncounted bool
 }
 
-// Work is the work of one workload, ready to be iterated. It is exactly one of the first four.
+// Work is the work of one workload, ready to be iterated. It is exactly one of the first four and
+// serve.
 type Work struct {
 	iterate func() Iteration
 	stages  Stages
 	measure func(*Events) Iteration
-	given   *done
+	// serve is an iteration that clients outside ask for, at port.
+	serve func() Iteration
+	port  int
+	given *done
 	// givenEvents belong to given.
 	givenEvents []uint64
 	// beside happens in every iteration of given.
@@ -50,6 +54,10 @@ func Staged(stages Stages) Work { return Work{stages: stages} }
 // is timed as a whole too.
 func Measured(iterate func(*Events) Iteration) Work { return Work{measure: iterate} }
 
+// Serving is work that clients outside of this process ask for, at this port of 127.0.0.1, where it
+// listens already: every iteration accepts connections, serves them to their end, and returns.
+func Serving(port int, iterate func() Iteration) Work { return Work{serve: iterate, port: port} }
+
 // StoppedBy is for work that keeps something running between its samples: stop ends it after the
 // last one.
 func (w Work) StoppedBy(stop func()) Work {
@@ -71,8 +79,9 @@ func (w *Work) end() {
 	}
 }
 
-// sample takes one sample of batch iterations.
-func (w *Work) sample(batch uint32) sample {
+// sample takes one sample of batch iterations; say tells those outside where it is about to serve
+// them.
+func (w *Work) sample(batch uint32, say func(port int)) sample {
 	var sums sums
 	var events Events
 	forksBefore := w.forksSoFar()
@@ -94,6 +103,14 @@ func (w *Work) sample(batch uint32) sample {
 			sums.add(w.measure(&events).done(), 1)
 		}
 		sums.elapsed = time.Since(start)
+	case w.serve != nil:
+		for range batch {
+			say(w.port)
+			start := time.Now()
+			done := w.serve()
+			sums.elapsed += time.Since(start)
+			sums.add(done.done(), 1)
+		}
 	default:
 		start := time.Now()
 		for range batch {

@@ -16,7 +16,7 @@ func counting(iterate func(number int) Iteration) Work {
 
 func TestABatchSumsAndKeepsOneAnswer(t *testing.T) {
 	work := counting(func(int) Iteration { return Iteration{Answer: 6, Ops: 2, Work: 3} })
-	if s := work.sample(4); s.answer != "6" || s.ops != 8 || s.work != 12 || !s.counted {
+	if s := work.sample(4, nil); s.answer != "6" || s.ops != 8 || s.work != 12 || !s.counted {
 		t.Errorf("got %v", s)
 	}
 }
@@ -26,7 +26,7 @@ func TestABatchDoesAllItsIterations(t *testing.T) {
 	work := Plain(func() Iteration { calls++; return Iteration{} })
 	for _, batch := range []uint32{1, 2, 7} {
 		calls = 0
-		if work.sample(batch); calls != int(batch) {
+		if work.sample(batch, nil); calls != int(batch) {
 			t.Errorf("a batch of %d did %d", batch, calls)
 		}
 	}
@@ -44,7 +44,7 @@ func TestAnswersThatDifferInsideABatchAreShown(t *testing.T) {
 		if odd == 1 {
 			want = "differs:9:6"
 		}
-		if s := work.sample(3); s.answer != want {
+		if s := work.sample(3, nil); s.answer != want {
 			t.Errorf("number %d was odd, and the answer %q", odd, s.answer)
 		}
 	}
@@ -57,14 +57,14 @@ func TestLessWorkInsideABatchIsNotHidden(t *testing.T) {
 		}
 		return Iteration{Answer: 6, Ops: 1, Work: 5}
 	})
-	if s := work.sample(3); s.work == 15 {
+	if s := work.sample(3, nil); s.work == 15 {
 		t.Errorf("got %v", s)
 	}
 }
 
 func TestWorkThatIsNotCountedIsADash(t *testing.T) {
 	work := Plain(func() Iteration { return Iteration{Answer: 6, Ops: 1, Work: 7, Uncounted: true} })
-	if line := work.sample(2).String(); !strings.Contains(line, " ops=2 answer=6 work=- ") {
+	if line := work.sample(2, nil).String(); !strings.Contains(line, " ops=2 answer=6 work=- ") {
 		t.Errorf("got %q", line)
 	}
 }
@@ -81,7 +81,7 @@ func (s *stages) Finish() Iteration {
 func TestStagedWorkRunsItsStagesInOrder(t *testing.T) {
 	order := &stages{}
 	work := Staged(order)
-	if s := work.sample(3); s.answer != "1" || s.ops != 3 || s.work != 3 {
+	if s := work.sample(3, nil); s.answer != "1" || s.ops != 3 || s.work != 3 {
 		t.Errorf("got %v", s)
 	}
 	if got := strings.Join(order.calls, " "); got != strings.TrimSpace(strings.Repeat("prepare run finish ", 3)) {

@@ -1,7 +1,7 @@
 //! The channel that async-std re-exports: async-channel, an older one than smol's.
 
 use async_std::channel::{Receiver, Sender, bounded, unbounded};
-use async_workloads::Channels;
+use async_workloads::{Channels, Oneshots};
 
 pub(crate) struct AsyncStdChannels;
 
@@ -15,9 +15,13 @@ impl Channels for AsyncStdChannels {
         bounded(room)
     }
 
-    async fn send<T: Send + 'static>(sender: &Sender<T>, value: T) {
+    async fn send<T: Send + Unpin + 'static>(sender: &Sender<T>, value: T) {
         // No `expect`: it would ask for a `T` that can be printed.
         assert!(sender.send(value).await.is_ok(), "the receiver is gone");
+    }
+
+    async fn next<T: Send + 'static>(receiver: &mut Receiver<T>) -> Option<T> {
+        receiver.recv().await.ok()
     }
 
     async fn receive<T: Send + 'static>(receiver: &mut Receiver<T>) -> T {
@@ -36,5 +40,23 @@ impl Channels for AsyncStdChannels {
 
     async fn receive_unbounded<T: Send + 'static>(receiver: &mut Receiver<T>) -> Option<T> {
         receiver.recv().await.ok()
+    }
+}
+
+/// A channel with room for one: there is none for one value.
+impl Oneshots for AsyncStdChannels {
+    type OneshotSender<T: Send + 'static> = Sender<T>;
+    type OneshotReceiver<T: Send + 'static> = Receiver<T>;
+
+    fn oneshot<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+        bounded(1)
+    }
+
+    fn reply<T: Send + 'static>(sender: Sender<T>, value: T) {
+        assert!(sender.try_send(value).is_ok(), "the receiver is gone");
+    }
+
+    async fn replied<T: Send + 'static>(receiver: Receiver<T>) -> T {
+        receiver.recv().await.expect("the sender replies")
     }
 }

@@ -5,8 +5,16 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::{env, io};
 
+use async_workloads::{native_rows_on_channels, tcp_rows};
+use palio_protocol::harness::Prepare;
+
 mod channel;
+mod net;
 mod runtime;
+mod tcp;
+
+use channel::AsyncStdChannels;
+use runtime::AsyncStd;
 
 /// How async-std learns its number of threads, when the executor is first used.
 const THREADS: &str = "ASYNC_STD_THREAD_COUNT";
@@ -27,6 +35,13 @@ fn ask_for_threads() -> io::Result<()> {
     }
 }
 
+fn rows() -> Vec<(&'static str, Prepare)> {
+    let mut rows = async_workloads::rows_with_net::<AsyncStd, AsyncStdChannels>();
+    rows.extend(native_rows_on_channels::<AsyncStd, AsyncStdChannels, AsyncStdChannels>());
+    rows.extend(tcp_rows::<AsyncStd>());
+    rows
+}
+
 fn main() -> ExitCode {
     if let Err(error) = ask_for_threads() {
         eprintln!("async-std: cannot start again with {THREADS} set: {error}");
@@ -35,6 +50,6 @@ fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "async-std",
         threads_max: usize::MAX,
-        workloads: &async_workloads::rows::<runtime::AsyncStd, channel::AsyncStdChannels>(),
+        workloads: &rows(),
     }
 }

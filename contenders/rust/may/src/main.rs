@@ -10,6 +10,9 @@ mod channel;
 mod compute;
 mod scheduler;
 mod spawn;
+mod spawn_one;
+mod tcp;
+mod tcp_echo;
 
 const ROWS: &[(&str, Prepare)] = &[
     ("rt_current_thread/spawn_many_local", spawn::many_local),
@@ -27,6 +30,10 @@ const ROWS: &[(&str, Prepare)] = &[
     ("sync_mpsc/uncontended", channel::uncontended_steady),
     ("sync_semaphore/uncontended", channel::semaphore),
     ("sync_semaphore/contention", channel::semaphore),
+    ("native_sync/mpsc_contention", channel::contention_steady),
+    ("native_sync/mpsc_uncontended", channel::uncontended_steady),
+    ("native_sync/semaphore_uncontended", channel::semaphore),
+    ("native_sync/semaphore_contention", channel::semaphore),
     ("chained_spawn", spawn::chained_spawn_cold),
     ("yield_many", spawn::yield_many_cold),
     ("fan_out_compute", compute::primes),
@@ -38,6 +45,9 @@ const ROWS: &[(&str, Prepare)] = &[
     ("yield_in_hot_loop", spawn::yield_in_hot_loop),
     ("uncontended_channel", channel::uncontended_cold),
     ("catch_unwind_panics", compute::catch_unwind_panics),
+    ("tcp_echo_latency", tcp_echo::prepare),
+    ("spawn_one", spawn_one::prepare),
+    ("tcp_ping_pong", tcp::ping_pong),
 ];
 
 fn main() -> ExitCode {

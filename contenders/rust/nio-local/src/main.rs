@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use async_workloads::TokioChannels;
+use async_workloads::{TokioSync, prepare_defer_one};
 use nio_adapter::{Flavour, LocalRuntime, Nio, RuntimeBuilder, RuntimeContext};
+use palio_protocol::harness::Prepare;
 
 struct Local(RefCell<LocalRuntime>);
 
@@ -31,10 +32,16 @@ impl Flavour for Local {
     }
 }
 
+fn rows() -> Vec<(&'static str, Prepare)> {
+    let mut rows = async_workloads::rows::<Nio<Local>, TokioSync>();
+    rows.push(("defer_one", prepare_defer_one::<Nio<Local>>));
+    rows
+}
+
 fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "nio",
         threads_max: 1,
-        workloads: &async_workloads::rows::<Nio<Local>, TokioChannels>(),
+        workloads: &rows(),
     }
 }

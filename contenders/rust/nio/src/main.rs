@@ -4,8 +4,9 @@
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use async_workloads::TokioChannels;
+use async_workloads::{TokioSync, prepare_defer_one};
 use nio_adapter::{Flavour, Nio, Runtime, RuntimeBuilder, RuntimeContext, THREADS_MAX};
+use palio_protocol::harness::Prepare;
 
 /// The one runtime of the process: nio has no way to stop the workers of one, so a second would run
 /// beside it.
@@ -31,10 +32,16 @@ impl Flavour for Workers {
     }
 }
 
+fn rows() -> Vec<(&'static str, Prepare)> {
+    let mut rows = async_workloads::rows::<Nio<Workers>, TokioSync>();
+    rows.push(("defer_one", prepare_defer_one::<Nio<Workers>>));
+    rows
+}
+
 fn main() -> ExitCode {
     contender_main::serve! {
         runtime: "nio",
         threads_max: THREADS_MAX,
-        workloads: &async_workloads::rows::<Nio<Workers>, TokioChannels>(),
+        workloads: &rows(),
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokioChannels;
+    use crate::TokioSync;
     use crate::test_runtime::TestRuntime;
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let runtime = TestRuntime::start(2);
         for reader in [Reader::First, Reader::Last] {
             for buffer in [1, 7, 1000] {
-                let tally = runtime.run(root::<TestRuntime, TokioChannels>(100, buffer, reader));
+                let tally = runtime.run(root::<TestRuntime, TokioSync>(100, buffer, reader));
                 assert_eq!(tally, Tally { answer: 4950, work: 100 }, "{reader:?} {buffer}");
             }
         }

@@ -9,25 +9,26 @@ use fork_join_workloads::Tally;
 use palio_protocol::harness::{Refusal, Request};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use tokio::sync::Notify;
+
+use crate::Notifies;
 
 /// How many numbers a message has.
 const NUMBERS: u64 = 10;
 
 /// What the receivers share with the sender.
-pub(crate) struct Receipts {
+pub(crate) struct Receipts<N: Notifies> {
     receivers: u64,
     /// Receives since the start of the iteration.
     received: AtomicU64,
     /// The sum over them of the number received + 1.
     sum: AtomicU64,
-    all: Notify,
+    all: N::Notify,
 }
 
-impl Receipts {
+impl<N: Notifies> Receipts<N> {
     pub(crate) fn of(receivers: u64) -> Self {
         let (received, sum) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { receivers, received, sum, all: Notify::new() }
+        Self { receivers, received, sum, all: N::Notify::default() }
     }
 
     /// One receiver has received `number`, and done its work.
@@ -38,14 +39,14 @@ impl Receipts {
         // come later.
         let received = self.received.fetch_add(1, Ordering::AcqRel) + 1;
         if received.is_multiple_of(self.receivers) {
-            self.all.notify_one();
+            N::notify_one(&self.all);
         }
     }
 
     /// Waits until all receivers have signed for the first `sends` numbers.
     pub(crate) async fn all_of(&self, sends: u64) {
         while self.received.load(Ordering::Acquire) < sends * self.receivers {
-            self.all.notified().await;
+            N::notified(&self.all).await;
         }
     }
 

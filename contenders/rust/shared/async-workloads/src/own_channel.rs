@@ -59,14 +59,14 @@ pub(crate) fn prepare_uncontended<R: AsyncRuntime, C: Channels>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokioChannels;
+    use crate::TokioSync;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn every_message_is_received() {
         let runtime = TestRuntime::start(2);
         let tally = Tally { answer: 4950, work: 100 };
-        assert_eq!(runtime.run(contention::<TestRuntime, TokioChannels>(4, 25)), tally);
-        assert_eq!(runtime.run(uncontended::<TestRuntime, TokioChannels>(100)), tally);
+        assert_eq!(runtime.run(contention::<TestRuntime, TokioSync>(4, 25)), tally);
+        assert_eq!(runtime.run(uncontended::<TestRuntime, TokioSync>(100)), tally);
     }
 }

@@ -11,7 +11,7 @@ use crate::AsyncRuntime;
 use crate::row::Root;
 
 /// Room for requests.
-const ROOM: usize = 10;
+pub(crate) const ROOM: usize = 10;
 
 struct Question {
     number: u64,

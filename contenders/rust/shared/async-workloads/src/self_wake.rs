@@ -7,7 +7,7 @@ use std::task::Poll;
 ///
 /// A runtime's own yield may put the task behind others, or defer its wake-up; this one is a
 /// wake-up like any other.
-pub(crate) async fn wake_and_yield() {
+pub async fn wake_and_yield() {
     let mut is_woken = false;
     poll_fn(|cx| {
         if is_woken {

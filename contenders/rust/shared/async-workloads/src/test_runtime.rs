@@ -1,12 +1,16 @@
 //! The runtime of the unit tests: smol's global executor, in its shortest form. It has one worker
 //! unless `SMOL_THREADS` says otherwise, whatever a test asks for: these tests are about answers.
 
+use std::io;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use smol::future::FutureExt;
+use smol::io::{AsyncReadExt, AsyncWriteExt};
+use smol::net::{TcpListener, TcpStream};
 
-use crate::{AsyncRuntime, TimedTask};
+use crate::{AsyncNet, AsyncRuntime, TimedTask};
 
 pub(crate) struct TestRuntime;
 
@@ -91,5 +95,30 @@ impl AsyncRuntime for TestRuntime {
 
     fn spawn_timed(task: TimedTask) -> smol::Task<u64> {
         smol::spawn(task.run::<Self>())
+    }
+}
+
+impl AsyncNet for TestRuntime {
+    type Listener = TcpListener;
+    type Stream = TcpStream;
+
+    fn listener(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+        listener.try_into()
+    }
+
+    async fn accept(listener: &mut TcpListener) -> io::Result<TcpStream> {
+        listener.accept().await.map(|(stream, _)| stream)
+    }
+
+    fn connect(address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> + Send {
+        TcpStream::connect(address)
+    }
+
+    async fn read_exact(stream: &mut TcpStream, bytes: &mut [u8]) -> io::Result<()> {
+        stream.read_exact(bytes).await
+    }
+
+    async fn write_all(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+        stream.write_all(bytes).await
     }
 }

@@ -7,7 +7,7 @@
 /// code that its users would write. `start` is a function from a builder to a running runtime.
 #[macro_export]
 macro_rules! adapt_tokio_api {
-    ($api:ident as $name:ident, start: $start:path) => {
+    ($api:ident as $name:ident, local: $local:ident, start: $start:path) => {
         /// One of the schedulers.
         pub trait Scheduler: 'static {
             /// Whether the thread in `block_on` is the only worker.
@@ -161,6 +161,64 @@ macro_rules! adapt_tokio_api {
 
             fn spawn_timed(task: $crate::TimedTask) -> Join<u64> {
                 Self::spawn(task.run::<Self>())
+            }
+        }
+
+        impl<S: Scheduler> $crate::AsyncNet for $name<S> {
+            type Listener = $api::net::TcpListener;
+            type Stream = $api::net::TcpStream;
+
+            fn listener(listener: ::std::net::TcpListener) -> ::std::io::Result<Self::Listener> {
+                $api::net::TcpListener::from_std(listener)
+            }
+
+            async fn accept(listener: &mut Self::Listener) -> ::std::io::Result<Self::Stream> {
+                listener.accept().await.map(|(stream, _)| stream)
+            }
+
+            fn connect(
+                address: ::std::net::SocketAddr,
+            ) -> impl Future<Output = ::std::io::Result<Self::Stream>> + Send {
+                $api::net::TcpStream::connect(address)
+            }
+
+            async fn read_exact(
+                stream: &mut Self::Stream,
+                bytes: &mut [u8],
+            ) -> ::std::io::Result<()> {
+                $api::io::AsyncReadExt::read_exact(stream, bytes).await.map(drop)
+            }
+
+            async fn write_all(stream: &mut Self::Stream, bytes: &[u8]) -> ::std::io::Result<()> {
+                $api::io::AsyncWriteExt::write_all(stream, bytes).await
+            }
+        }
+
+        /// The current-thread scheduler with a set of tasks that stay with the thread.
+        #[derive(Debug)]
+        pub struct $local {
+            runtime: $api::runtime::Runtime,
+            tasks: $api::task::LocalSet,
+        }
+
+        impl $crate::Deferring for $local {
+            fn start(threads: usize) -> Self {
+                let runtime = $start(CurrentThread::builder(threads));
+                Self { runtime, tasks: $api::task::LocalSet::new() }
+            }
+
+            fn run<F>(&self, root: F) -> F::Output
+            where
+                F: Future<Output: Send + 'static> + Send + 'static,
+            {
+                self.tasks.block_on(&self.runtime, root)
+            }
+
+            fn defer<F>(task: F)
+            where
+                F: Future<Output = ()> + 'static,
+            {
+                drop($api::task::spawn_local(task));
             }
         }
     };

@@ -51,6 +51,19 @@ macro_rules! serve {
     (runtime: $runtime:literal, threads_max: $threads_max:expr, workloads: $workloads:expr $(,)?) => {
         $crate::serve!(runtime: $runtime, threads_max: $threads_max, workloads: $workloads, knobs: &[])
     };
+    // A runtime that chooses, when it starts, how it waits for the system's events.
+    (runtime: $runtime:literal, threads_max: $threads_max:expr, workloads: $workloads:expr, driver: $driver:expr $(,)?) => {
+        $crate::palio_protocol::harness::serve($crate::palio_protocol::harness::Contender {
+            id: env!("PALIO_ID"),
+            runtime: $runtime,
+            version: env!("PALIO_RUNTIME_VERSION"),
+            toolchain: env!("PALIO_TOOLCHAIN"),
+            flags: $crate::flags(&format!("{} driver={}", env!("PALIO_FLAGS"), $driver)),
+            threads_max: $threads_max,
+            workloads: $workloads,
+            knobs: &[],
+        })
+    };
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use async_workloads::{AsyncRuntime, TimedTask};
+use async_workloads::{AsyncRuntime, Deferring, TimedTask};
 use nio::{JoinHandle, spawn_pinned};
 pub use nio::{LocalRuntime, Runtime, RuntimeBuilder, RuntimeContext};
 use pin_project_lite::pin_project;
@@ -178,5 +178,25 @@ impl<R: Flavour> AsyncRuntime for Nio<R> {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         self.block_on(root)
+    }
+}
+
+impl<R: Flavour> Deferring for Nio<R> {
+    fn start(threads: usize) -> Self {
+        <Self as AsyncRuntime>::start(threads)
+    }
+
+    fn run<F>(&self, root: F) -> F::Output
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.block_on(root)
+    }
+
+    fn defer<F>(task: F)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        drop(nio::spawn_local(task));
     }
 }

@@ -8,10 +8,21 @@ use fork_join_workloads::{ForkJoin, Tally};
 use palio_protocol::forks::Forks;
 use palio_protocol::harness::{Prepare, Refusal, Request, Work};
 
-use crate::{MultiThread, Scheduler, Trefoil, prepare_one_of, read_io, start};
+use crate::{MultiThread, Scheduler, Trefoil, prepare_one_of, read_io, start, turned};
 
-/// What `--set` accepts beside the parameters, in the rows that fork.
-pub const KNOBS_WITH_FORKS: &[(&str, &str)] = &[("async", "on"), ("caller", "works"), crate::IO];
+/// What `--set` accepts beside the parameters, in a runtime whose workers have their own threads:
+/// `async` and `caller` in the rows that fork, `block_on` and `channels` in others.
+pub const KNOBS_WITH_FORKS: &[(&str, &str)] = &[
+    ("async", "on"),
+    crate::BLOCK_ON,
+    ("caller", "works"),
+    channel_crates::KNOB,
+    crate::IO,
+    turned::EVENTS,
+    turned::SHARED,
+    turned::SEARCH,
+    turned::LIFO,
+];
 
 /// Whether the workers that fork also serve tasks. Not a second `Scheduler`: that would compile the
 /// rows twice, and two copies of the same loop differ by where they lie.
@@ -28,6 +39,7 @@ impl ForkJoin for Trefoil<MultiThread> {
     fn start(threads: usize) -> Self {
         let mut builder = MultiThread::builder(threads);
         let runtime = if SERVES_TASKS.get() == Some(&false) {
+            turned::apply(&mut builder);
             builder
                 .handoff_while_forking(false)
                 .event_interval(u32::MAX)
@@ -82,5 +94,10 @@ fn prepare(request: &mut Request) -> Result<Work, Refusal> {
     SERVES_TASKS.set(serves_tasks).expect("a process prepares one row");
     CALLER_WORKS.set(caller_works).expect("a process prepares one row");
     read_io(request)?;
+    turned::read(request, true)?;
+    if !serves_tasks && turned::has_intervals() {
+        let reason = "--set async=off sets both intervals by itself: leave one of the knobs out";
+        return Err(Refusal::Misuse(reason.to_owned()));
+    }
     prepare_one_of(&fork_join_workloads::rows::<Trefoil<MultiThread>>(), request)
 }

@@ -96,12 +96,12 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokioChannels;
+    use crate::TokioSync;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn the_sums_are_those_of_another_program() {
-        let done = TestRuntime::start(2).run(root::<TestRuntime, TokioChannels>(3, 2));
+        let done = TestRuntime::start(2).run(root::<TestRuntime, TokioSync>(3, 2));
         assert_eq!(done, Iteration { answer: 7_624_708_163_691_983_034, ops: 2, work: Some(28) });
     }
 }

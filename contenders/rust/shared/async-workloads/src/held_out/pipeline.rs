@@ -56,14 +56,14 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokioChannels;
+    use crate::TokioSync;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn every_value_comes_through_as_in_another_program() {
         let runtime = TestRuntime::start(2);
         for room in [1, 3, 100] {
-            let done = runtime.run(root::<TestRuntime, TokioChannels>(10, room));
+            let done = runtime.run(root::<TestRuntime, TokioSync>(10, room));
             assert_eq!(
                 done,
                 Iteration { answer: 10_777_562_070_624_587_306, ops: 10, work: Some(60) }

@@ -56,12 +56,12 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokioChannels;
+    use crate::TokioSync;
     use crate::test_runtime::TestRuntime;
 
     #[test]
     fn the_sums_are_those_of_another_program() {
-        let done = TestRuntime::start(2).run(root::<TestRuntime, TokioChannels>(3, 10));
+        let done = TestRuntime::start(2).run(root::<TestRuntime, TokioSync>(3, 10));
         assert_eq!(done, Iteration { answer: 6_787_954_630_031_498_193, ops: 3, work: Some(15) });
     }
 }

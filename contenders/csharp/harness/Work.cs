@@ -1,0 +1,120 @@
+using System;
+using System.Diagnostics;
+
+namespace Palio
+{
+    /// <summary>What one iteration computed and did.</summary>
+    public struct Iteration
+    {
+        public readonly ulong Answer;
+        public readonly ulong Ops;
+        public readonly ulong Work;
+
+        public Iteration(ulong answer, ulong ops, ulong work)
+        {
+            Answer = answer;
+            Ops = ops;
+            Work = work;
+        }
+
+        /// <summary>An iteration in which all three are the same number.</summary>
+        public static Iteration Of(ulong number)
+        {
+            return new Iteration(number, number, number);
+        }
+
+        internal bool Is(Iteration other)
+        {
+            return Answer == other.Answer && Ops == other.Ops && Work == other.Work;
+        }
+    }
+
+    /// <summary>The work of one workload, ready to be iterated.</summary>
+    public abstract class Work
+    {
+        internal bool ForksCounted { get; private set; }
+
+        /// <summary>Takes one sample, without its CPU time.</summary>
+        internal abstract void Sample(int batch, Sums sums);
+
+        /// <summary>Work that is timed as a whole.</summary>
+        public static Work Plain(Func<Iteration> iterate)
+        {
+            return new PlainWork(iterate);
+        }
+
+        /// <summary>Work of which what is before and after an iteration is not timed.</summary>
+        public static Work Staged(Action prepare, Action run, Func<Iteration> finish)
+        {
+            return new StagedWork(prepare, run, finish);
+        }
+
+        /// <summary>For work that says Forks.Handed wherever it hands something over.</summary>
+        public Work CountingForks()
+        {
+            ForksCounted = true;
+            return this;
+        }
+
+        sealed class PlainWork : Work
+        {
+            readonly Func<Iteration> iterate;
+
+            internal PlainWork(Func<Iteration> iterate)
+            {
+                this.iterate = iterate;
+            }
+
+            /// <summary>
+            /// Comparing the iterations is all that happens between two of them; the sums are
+            /// made when the clock has stopped.
+            /// </summary>
+            internal override void Sample(int batch, Sums sums)
+            {
+                var clock = Stopwatch.StartNew();
+                Iteration first = iterate();
+                Iteration odd = first;
+                for (int i = 1; i < batch; i++)
+                {
+                    Iteration next = iterate();
+                    if (!next.Is(first) && odd.Is(first))
+                    {
+                        odd = next;
+                    }
+                }
+                clock.Stop();
+                sums.Ticks = clock.ElapsedTicks;
+                sums.Add(Done.Of(first), batch - 1);
+                sums.Add(Done.Of(odd), 1);
+            }
+        }
+
+        sealed class StagedWork : Work
+        {
+            readonly Action prepare;
+            readonly Action run;
+            readonly Func<Iteration> finish;
+
+            internal StagedWork(Action prepare, Action run, Func<Iteration> finish)
+            {
+                this.prepare = prepare;
+                this.run = run;
+                this.finish = finish;
+            }
+
+            internal override void Sample(int batch, Sums sums)
+            {
+                var clock = new Stopwatch();
+                for (int i = 0; i < batch; i++)
+                {
+                    prepare();
+                    clock.Start();
+                    run();
+                    clock.Stop();
+                    sums.Add(Done.Of(finish()), 1);
+                }
+                sums.Ticks = clock.ElapsedTicks;
+            }
+        }
+    }
+}

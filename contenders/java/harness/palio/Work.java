@@ -1,0 +1,101 @@
+package palio;
+
+import java.util.function.Supplier;
+
+/**
+ * The work of one workload, ready to be iterated; closing it ends what runs between its samples.
+ */
+public abstract class Work implements AutoCloseable {
+    private Runnable stop = () -> {};
+    private boolean forksCounted;
+
+    /** Takes one sample, without its CPU time. */
+    abstract void sample(int batch, Sums sums);
+
+    /** Work that is timed as a whole: one clock reading before a batch, one after it. */
+    public static Work plain(Supplier<Iteration> iterate) {
+        return new Plain(iterate);
+    }
+
+    /** Work with untimed parts before and after each iteration. */
+    public static Work staged(Stages stages) {
+        return new Staged(stages);
+    }
+
+    /** For what keeps something running: `stop` ends it after the last sample. */
+    public final Work stoppedBy(Runnable stop) {
+        this.stop = stop;
+        return this;
+    }
+
+    /** For work that says {@link Forks#handed} wherever it hands something to the runtime. */
+    public final Work countingForks() {
+        forksCounted = true;
+        return this;
+    }
+
+    final boolean forksCounted() {
+        return forksCounted;
+    }
+
+    @Override
+    public final void close() {
+        stop.run();
+    }
+
+    /** The parts of an iteration, of which `run` alone is timed. */
+    public interface Stages {
+        void prepare();
+
+        void run();
+
+        Iteration finish();
+    }
+
+    private static final class Plain extends Work {
+        private final Supplier<Iteration> iterate;
+
+        Plain(Supplier<Iteration> iterate) {
+            this.iterate = iterate;
+        }
+
+        /**
+         * Comparing the iterations is all that happens between two of them; the sums are made when
+         * the clock has stopped.
+         */
+        @Override
+        void sample(int batch, Sums sums) {
+            long start = System.nanoTime();
+            Iteration first = iterate.get();
+            Iteration odd = first;
+            for (int i = 1; i < batch; i++) {
+                Iteration next = iterate.get();
+                if (!next.equals(first) && odd == first) {
+                    odd = next;
+                }
+            }
+            sums.elapsedNs = System.nanoTime() - start;
+            sums.add(Done.of(first), batch - 1);
+            sums.add(Done.of(odd), 1);
+        }
+    }
+
+    private static final class Staged extends Work {
+        private final Stages stages;
+
+        Staged(Stages stages) {
+            this.stages = stages;
+        }
+
+        @Override
+        void sample(int batch, Sums sums) {
+            for (int i = 0; i < batch; i++) {
+                stages.prepare();
+                long start = System.nanoTime();
+                stages.run();
+                sums.elapsedNs += System.nanoTime() - start;
+                sums.add(Done.of(stages.finish()), 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import palio.Iteration;
+import palio.Request;
+import palio.Salt;
+import palio.Work;
+import work.Bell;
+
+/** The row of requests to a server that lives through all iterations. */
+final class RequestReply {
+    private static final int ROOM = 10;
+
+    /** A request, or null instead of the reply for the end of the server. */
+    private record Asked(long value, CompletableFuture<Long> reply) {}
+
+    private RequestReply() {}
+
+    static Work prepare(Request request) {
+        int requests = request.count("requests");
+        BlockingQueue<Asked> server = new ArrayBlockingQueue<>(ROOM);
+        Work work = Scheduler.rooted(request, executor ->
+                Scheduler.get(executor.submit(() -> client(server, requests))));
+        Thread serving = Thread.startVirtualThread(() -> serve(server));
+        return work.stoppedBy(() -> {
+            server.add(new Asked(0, null));
+            Scheduler.join(serving);
+        });
+    }
+
+    private static void serve(BlockingQueue<Asked> server) {
+        for (Asked asked = Bell.take(server); asked.reply != null; asked = Bell.take(server)) {
+            asked.reply.complete(asked.value + 1);
+        }
+    }
+
+    private static Iteration client(BlockingQueue<Asked> server, int requests) throws InterruptedException {
+        long sum = 0;
+        long answered = 0;
+        for (int i = 0; i < requests; i++) {
+            CompletableFuture<Long> reply = new CompletableFuture<>();
+            server.put(new Asked(Salt.salt + i, reply));
+            sum += reply.join();
+            answered++;
+        }
+        return new Iteration(sum, answered, answered);
+    }
+}

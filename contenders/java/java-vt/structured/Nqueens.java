@@ -1,0 +1,57 @@
+import palio.Iteration;
+import palio.Request;
+import palio.Work;
+import work.Board;
+
+/** The row nqueens: all legal placements of a row are forked in one scope. */
+final class Nqueens implements Runnable {
+    private final long low;
+    private final long high;
+    private final int row;
+    private final int rows;
+    private long solutions;
+    private long placements;
+
+    /** A board whose rows above `row` are filled. */
+    private Nqueens(long low, long high, int row, int rows) {
+        this.low = low;
+        this.high = high;
+        this.row = row;
+        this.rows = rows;
+    }
+
+    static Work prepare(Request request) {
+        int rows = Board.rows(request);
+        return Work.plain(() -> {
+            Nqueens root = new Nqueens(0, 0, 0, rows);
+            Scheduler.join(Scheduler.fork(root));
+            return new Iteration(root.solutions, root.placements, root.placements);
+        }).countingForks();
+    }
+
+    @Override
+    public void run() {
+        // The empty board is no placement.
+        placements = row == 0 ? 0 : 1;
+        if (row == rows) {
+            solutions = Board.weight(low, high, rows);
+            return;
+        }
+        Nqueens[] children = new Nqueens[rows];
+        int forked = 0;
+        try (Scope scope = new Scope()) {
+            for (int column = 0; column < rows; column++) {
+                if (Board.legal(low, high, row, column)) {
+                    children[forked] = new Nqueens(
+                            Board.low(low, row, column), Board.high(high, row, column), row + 1, rows);
+                    scope.fork(children[forked++]);
+                }
+            }
+            scope.join();
+        }
+        for (int i = 0; i < forked; i++) {
+            solutions += children[i].solutions;
+            placements += children[i].placements;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! monoio: a runtime on each thread, over io_uring where the system allows it.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use async_workloads::{TokioSync, rows_on_one_thread};
+use palio_protocol::harness::Prepare;
+
+mod net;
+mod runtime;
+
+fn rows() -> Vec<(&'static str, Prepare)> {
+    let mut rows = rows_on_one_thread::<runtime::OneThread, TokioSync>();
+    rows.extend(thread_per_core::rows::<net::Monoio>());
+    rows
+}
+
+fn main() -> ExitCode {
+    contender_main::serve! {
+        runtime: "monoio",
+        threads_max: usize::MAX,
+        workloads: &rows(),
+        driver: runtime::driver(),
+    }
+}

@@ -1,0 +1,186 @@
+//! An echo server, asked by Palio at a fixed rate: how long requests wait.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+
+use palio_protocol::harness::{Iteration, Prepare, Refusal, Request, Work};
+
+use crate::AsyncRuntime;
+
+/// A runtime that serves TCP.
+pub trait TcpServer: AsyncRuntime {
+    type Listener: Send + Sync + 'static;
+    type Stream: Send + 'static;
+
+    /// Takes over a listener that does not block; in a task.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn listen(listener: TcpListener) -> io::Result<Self::Listener>;
+
+    /// The next connection, with TCP_NODELAY.
+    fn accept(listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Reads as many bytes as there are, at least one; 0 at the end of the stream.
+    fn read(
+        stream: &mut Self::Stream,
+        buffer: &mut [u8],
+    ) -> impl Future<Output = io::Result<usize>> + Send;
+
+    /// Writes all of it.
+    fn write_all(
+        stream: &mut Self::Stream,
+        bytes: &[u8],
+    ) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// [`TcpServer`] for an adapter that [`adapt_tokio_api`](crate::adapt_tokio_api) has made.
+#[macro_export]
+macro_rules! adapt_tokio_tcp {
+    ($api:ident as $name:ident) => {
+        impl<S: Scheduler> $crate::TcpServer for $name<S> {
+            type Listener = $api::net::TcpListener;
+            type Stream = $api::net::TcpStream;
+
+            fn listen(listener: ::std::net::TcpListener) -> ::std::io::Result<Self::Listener> {
+                $api::net::TcpListener::from_std(listener)
+            }
+
+            async fn accept(listener: &Self::Listener) -> ::std::io::Result<Self::Stream> {
+                let (stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(stream)
+            }
+
+            async fn read(
+                stream: &mut Self::Stream,
+                buffer: &mut [u8],
+            ) -> ::std::io::Result<usize> {
+                $api::io::AsyncReadExt::read(stream, buffer).await
+            }
+
+            async fn write_all(stream: &mut Self::Stream, bytes: &[u8]) -> ::std::io::Result<()> {
+                $api::io::AsyncWriteExt::write_all(stream, bytes).await
+            }
+        }
+    };
+}
+
+/// The rows of a runtime that serves TCP.
+pub fn tcp_rows<R: TcpServer>() -> Vec<(&'static str, Prepare)> {
+    vec![("tcp_echo_latency", prepare::<R>)]
+}
+
+fn prepare<R: TcpServer>(request: &mut Request) -> Result<Work, Refusal> {
+    let connections: u64 = request.param("connections")?;
+    let bytes: usize = request.param("bytes")?;
+    if bytes < size_of::<u64>() {
+        return Err(Refusal::Misuse(format!("--set bytes={bytes}: a request has a number")));
+    }
+    // When requests come, and how many, is for those who ask.
+    request.param::<u64>("rate")?;
+    request.param::<u64>("requests")?;
+    let runtime = R::start(request.threads);
+    let failed = |error: io::Error| Refusal::Unsupported(format!("cannot listen: {error}"));
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    let port = socket.local_addr().map_err(failed)?.port();
+    let listener = Arc::new(runtime.run(async move { R::listen(socket) }).map_err(failed)?);
+    Ok(Work::serving(port, move || {
+        let listener = Arc::clone(&listener);
+        runtime.run(async move { serve::<R>(&listener, connections, bytes).await })
+    }))
+}
+
+/// Serves so many connections to their end.
+async fn serve<R: TcpServer>(listener: &R::Listener, connections: u64, bytes: usize) -> Iteration {
+    let mut tasks = Vec::new();
+    for _ in 0..connections {
+        let stream = R::accept(listener).await.expect("a connection");
+        tasks.push(R::spawn(echo::<R>(stream, bytes)));
+    }
+    let (mut sum, mut requests) = (0_u64, 0);
+    for task in tasks {
+        let (part, count) = task.await;
+        (sum, requests) = (sum.wrapping_add(part), requests + count);
+    }
+    Iteration { answer: sum, ops: requests, work: Some(requests) }
+}
+
+/// Answers each request of a connection; the sum of their numbers, and how many there were.
+async fn echo<R: TcpServer>(mut stream: R::Stream, bytes: usize) -> (u64, u64) {
+    let mut buffer = vec![0; bytes];
+    let (mut sum, mut requests) = (0_u64, 0);
+    loop {
+        let mut filled = 0;
+        while filled < bytes {
+            let more =
+                R::read(&mut stream, &mut buffer[filled..]).await.expect("a readable socket");
+            if more == 0 {
+                assert_eq!(filled, 0, "a request was cut off");
+                return (sum, requests);
+            }
+            filled += more;
+        }
+        R::write_all(&mut stream, &buffer).await.expect("a writable socket");
+        let (number, _) = buffer.split_first_chunk().expect("requests have room for a number");
+        sum = sum.wrapping_add(u64::from_le_bytes(*number));
+        requests += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::test_runtime::TestRuntime;
+
+    impl TcpServer for TestRuntime {
+        type Listener = smol::net::TcpListener;
+        type Stream = smol::net::TcpStream;
+
+        fn listen(listener: TcpListener) -> io::Result<Self::Listener> {
+            smol::Async::try_from(listener).map(Into::into)
+        }
+
+        async fn accept(listener: &Self::Listener) -> io::Result<Self::Stream> {
+            Ok(listener.accept().await?.0)
+        }
+
+        async fn read(stream: &mut Self::Stream, buffer: &mut [u8]) -> io::Result<usize> {
+            smol::io::AsyncReadExt::read(stream, buffer).await
+        }
+
+        async fn write_all(stream: &mut Self::Stream, bytes: &[u8]) -> io::Result<()> {
+            smol::io::AsyncWriteExt::write_all(stream, bytes).await
+        }
+    }
+
+    #[test]
+    fn every_request_is_answered_with_itself_and_counted() {
+        let runtime = TestRuntime::start(2);
+        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        let listener = TestRuntime::listen(socket).unwrap();
+        let clients = std::thread::spawn(move || {
+            for first in [10_u64, 20] {
+                let mut stream = TcpStream::connect(address).unwrap();
+                for number in first..first + 3 {
+                    let request = [&number.to_le_bytes()[..], &[7; 4]].concat();
+                    // In two parts, as a network may deliver it.
+                    stream.write_all(&request[..5]).unwrap();
+                    stream.write_all(&request[5..]).unwrap();
+                    let mut answer = [0; 12];
+                    stream.read_exact(&mut answer).unwrap();
+                    assert_eq!(answer[..], request);
+                }
+            }
+        });
+        let done = runtime.run(async move { serve::<TestRuntime>(&listener, 2, 12).await });
+        clients.join().unwrap();
+        assert_eq!(done, Iteration { answer: 33 + 63, ops: 6, work: Some(6) });
+    }
+}

@@ -91,6 +91,7 @@ enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
     Staged(Box<dyn Staged>),
     Measured(Measured),
+    Serving { port: u16, iterate: Box<dyn FnMut() -> Iteration> },
     Given { answer: String, ops: u64, work: Option<u64>, events_ns: Vec<u64>, forks: u64 },
 }
 
@@ -125,6 +126,12 @@ impl Work {
     /// to the list that it is given, and leaves what is in it. It is timed as a whole too.
     pub fn measured(iterate: impl FnMut(&mut Vec<u64>) -> Iteration + 'static) -> Self {
         Self::of(Kind::Measured(Box::new(iterate)))
+    }
+
+    /// Work that clients outside of this process ask for, at this port of 127.0.0.1, where it
+    /// listens already: every iteration accepts connections, serves them to their end, and returns.
+    pub fn serving(port: u16, iterate: impl FnMut() -> Iteration + 'static) -> Self {
+        Self::of(Kind::Serving { port, iterate: Box::new(iterate) })
     }
 
     fn of(kind: Kind) -> Self {
@@ -369,7 +376,18 @@ fn cpu_us() -> Option<(u64, u64)> {
 }
 
 impl Work {
-    fn sample(&mut self, batch: u32) -> Sample {
+    /// As [`sample`](Self::sample), of work that needs nobody outside.
+    #[cfg(test)]
+    fn sample_alone(&mut self, batch: u32) -> Sample {
+        self.sample(batch, &mut |_| Ok(())).unwrap()
+    }
+
+    /// Takes a sample; `say` tells those outside where it is about to serve them.
+    fn sample(
+        &mut self,
+        batch: u32,
+        say: &mut dyn FnMut(Answer) -> Result<(), Refusal>,
+    ) -> Result<Sample, Refusal> {
         let mut sums = Batch::new();
         let mut events = Vec::new();
         let forks_before = forks::counted();
@@ -414,6 +432,15 @@ impl Work {
                 }
                 sums.elapsed_ns = elapsed_ns(start);
             }
+            Kind::Serving { port, iterate } => {
+                for _ in 0..batch {
+                    say(Answer::Serving { port: *port })?;
+                    let start = Instant::now();
+                    let done = iterate();
+                    sums.elapsed_ns += elapsed_ns(start);
+                    sums.add(done.answer, done.ops, done.work);
+                }
+            }
             Kind::Given { answer, ops, work, events_ns, forks } => {
                 let start = Instant::now();
                 for _ in 0..batch {
@@ -425,7 +452,7 @@ impl Work {
             }
         }
         let cpu = cpu_before.zip(cpu_us());
-        Sample {
+        Ok(Sample {
             elapsed_ns: sums.elapsed_ns.max(1),
             ops: sums.ops,
             answer: sums.answer.unwrap_or_else(|| "-".into()),
@@ -435,14 +462,17 @@ impl Work {
             // When the clock and the CPU time have been read: sorting is not the contender's work.
             distribution: Distribution::of(&mut events),
             forks: self.counts_forks.then(|| forks::counted().wrapping_sub(forks_before)),
-        }
+        })
     }
 }
 
 /// Obeys the commands on `input` until `quit` or its end.
 fn obey(work: &mut Work, input: impl BufRead, mut output: impl Write) -> Result<(), Refusal> {
     // A reader that went away has no use for the rest: that is an end, not an error.
-    let gone = |_: io::Error| Refusal::Misuse("standard output was closed".into());
+    let mut say = |answer: Answer| {
+        let said = writeln!(output, "{answer}").and_then(|()| output.flush());
+        said.map_err(|_: io::Error| Refusal::Misuse("standard output was closed".into()))
+    };
     for line in input.lines() {
         let line = line.map_err(|error| Refusal::Misuse(format!("standard input: {error}")))?;
         if line.trim().is_empty() {
@@ -452,14 +482,10 @@ fn obey(work: &mut Work, input: impl BufRead, mut output: impl Write) -> Result<
             Command::Quit => break,
             Command::Run { samples, batch } => {
                 for _ in 0..samples.get() {
-                    let sample = work.sample(batch.get());
-                    writeln!(output, "{}", Answer::Sample(sample))
-                        .and_then(|()| output.flush())
-                        .map_err(gone)?;
+                    let sample = work.sample(batch.get(), &mut say)?;
+                    say(Answer::Sample(sample))?;
                 }
-                writeln!(output, "{}", Answer::Done { samples: samples.get() })
-                    .and_then(|()| output.flush())
-                    .map_err(gone)?;
+                say(Answer::Done { samples: samples.get() })?;
             }
         }
     }
@@ -508,137 +534,4 @@ pub fn converse(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::forks::Uncounted;
-
-    fn request(args: &[&str]) -> Result<Request, Refusal> {
-        Request::parse(args.iter().map(|&arg| arg.to_owned()))
-    }
-
-    #[test]
-    fn a_value_may_contain_an_equals_sign() {
-        let mut request =
-            request(&["--salt", "3", "--threads", "2", "--workload", "w", "--set", "k=a=b"])
-                .unwrap();
-        assert_eq!(request.param::<String>("k").unwrap(), "a=b");
-        assert_eq!((request.threads, request.salt), (2, 3));
-    }
-
-    #[test]
-    fn a_parameter_nobody_took_is_refused() {
-        let mut request = request(&[
-            "--threads",
-            "1",
-            "--workload",
-            "w",
-            "--salt",
-            "0",
-            "--set",
-            "n=1",
-            "--set",
-            "m=2",
-        ])
-        .unwrap();
-        request.param::<u32>("n").unwrap();
-        assert!(request.refuse_what_is_left().unwrap_err().to_string().contains("\"m\""));
-    }
-
-    #[test]
-    fn forks_are_counted_by_those_who_can_and_only_for_those_who_ask() {
-        fn fork<F: Forks>() -> Work {
-            Work::new(|| {
-                F::handed(3_000_000);
-                Iteration { answer: 6, ops: 2, work: None }
-            })
-        }
-        fn forks(request: &mut Request) -> Result<Work, Refusal> {
-            Ok(if request.counts_forks() { fork::<Counted>() } else { fork::<Uncounted>() })
-        }
-        let contender = Contender {
-            id: "x",
-            runtime: "y",
-            version: "1",
-            toolchain: "-",
-            flags: "-",
-            threads_max: 1,
-            workloads: &[("forks", forks), ("calls", |_| Ok(fork::<Uncounted>()))],
-            knobs: &[],
-        };
-        let prepare = |workload, count: &[&str]| {
-            let args = ["--salt", "0", "--threads", "1", "--workload", workload];
-            contender.prepare(request(&[&args, count].concat()).unwrap())
-        };
-        // Other tests count a few at the same time.
-        let counted = prepare("forks", &["--count-forks"]).unwrap().sample(2).forks.unwrap();
-        assert_eq!(counted / 1_000_000, 6);
-        assert_eq!(prepare("forks", &[]).unwrap().sample(2).forks, None);
-        let refusal = prepare("calls", &["--count-forks"]).unwrap_err();
-        assert!(matches!(refusal, Refusal::Unsupported(reason) if reason.contains("forks of")));
-    }
-
-    #[test]
-    fn a_batch_sums_and_keeps_one_answer() {
-        let mut work = Work::new(|| Iteration { answer: 6, ops: 2, work: Some(3) });
-        let sample = work.sample(4);
-        assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("6", 8, Some(12)));
-    }
-
-    #[test]
-    fn the_events_of_a_batch_are_summarised_together() {
-        let mut calls = 0;
-        let mut work = Work::measured(move |events| {
-            calls += 1;
-            events.extend([calls * 10, calls]);
-            Iteration { answer: 2, ops: 2, work: Some(2) }
-        });
-        let sample = work.sample(3);
-        assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("2", 6, Some(6)));
-        assert_eq!(sample.distribution.unwrap().numbers(), [6, 3, 30, 30, 30]);
-        // The next sample starts anew.
-        assert_eq!(work.sample(1).distribution.unwrap().numbers(), [2, 4, 40, 40, 40]);
-        let mut without = Work::new(|| Iteration { answer: 1, ops: 1, work: None });
-        assert_eq!(without.sample(2).distribution, None);
-    }
-
-    #[test]
-    fn answers_that_differ_inside_a_batch_are_shown() {
-        for odd in [1, 2, 3] {
-            let mut calls = 0;
-            let mut work = Work::new(move || {
-                calls += 1;
-                Iteration { answer: if calls == odd { 9 } else { 6 }, ops: 1, work: None }
-            });
-            assert!(work.sample(3).answer.starts_with("differs:"), "the odd one was number {odd}");
-        }
-    }
-
-    #[test]
-    fn less_work_inside_a_batch_is_not_hidden() {
-        let mut calls = 0;
-        let mut work = Work::new(move || {
-            calls += 1;
-            Iteration { answer: 6, ops: 1, work: Some(if calls == 2 { 1 } else { 5 }) }
-        });
-        assert_ne!(work.sample(3).work, Some(15));
-    }
-
-    #[test]
-    fn staged_work_runs_its_stages_in_order() {
-        struct Stages(Vec<&'static str>);
-        impl Staged for Stages {
-            fn prepare(&mut self) {
-                self.0.push("prepare");
-            }
-            fn run(&mut self) {
-                self.0.push("run");
-            }
-            fn finish(&mut self) -> Iteration {
-                let ok = self.0.chunks(2).all(|pair| pair == ["prepare", "run"]);
-                Iteration { answer: ok.into(), ops: 1, work: Some(1) }
-            }
-        }
-        let sample = Work::staged(Stages(Vec::new())).sample(3);
-        assert_eq!((sample.answer.as_str(), sample.work), ("1", Some(3)));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 //! - [`message`] parses and writes every line that crosses the pipe; Palio and the harness share
 //!   it, so the two sides cannot drift apart.
 //! - [`forks`] counts what is handed to a runtime.
+//! - [`open_files`] makes room for sockets, or says why there is none.
 //! - [`salt`] mixes the salt of a process into its work.
 //! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and
 //!   printing, written once. A contender brings only its workloads.
@@ -12,6 +13,7 @@ pub mod distribution;
 pub mod forks;
 pub mod harness;
 pub mod message;
+pub mod open_files;
 pub mod salt;
 
 /// The version of the contract that this crate speaks.

@@ -110,6 +110,10 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Sample(Sample),
+    /// It listens at this port of 127.0.0.1, and the next iteration begins with whoever connects.
+    Serving {
+        port: u16,
+    },
     /// The end of the answer to one `run`, with the number of samples it asked for.
     Done {
         samples: u32,
@@ -145,6 +149,7 @@ impl fmt::Display for Answer {
                 s.distribution.map_or(Ok(()), |distribution| write!(f, " {distribution}"))?;
                 s.forks.map_or(Ok(()), |forks| write!(f, " forks={forks}"))
             }
+            Self::Serving { port } => write!(f, "serving {port}"),
             Self::Done { samples } => write!(f, "done {samples}"),
         }
     }
@@ -158,6 +163,11 @@ impl FromStr for Answer {
             let samples =
                 decimal(samples).ok_or_else(|| Malformed::new(line, "`done` wants a count"))?;
             return Ok(Self::Done { samples });
+        }
+        if let Some(port) = line.strip_prefix("serving ") {
+            let port = decimal(port).filter(|&port| port > 0);
+            let port = port.ok_or_else(|| Malformed::new(line, "`serving` wants a port"))?;
+            return Ok(Self::Serving { port });
         }
         let Some(rest) = line.strip_prefix("sample ") else {
             return Err(Malformed::new(line, "expected `sample …` or `done N`"));

@@ -5,6 +5,8 @@
 //! changes a run can compute it anew. These rules hold a run against itself, and against the
 //! catalogue where that has its workloads.
 
+mod design;
+mod forks;
 mod invocation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,7 @@ use std::fmt;
 pub use invocation::{InvocationAudit, Wrong, wrong};
 
 use crate::contender::is_name;
+use crate::load::Load;
 use crate::plan::THREADS_MAX;
 use crate::printable::printable;
 use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outcome, RaceRecord};
@@ -116,7 +119,8 @@ pub struct Audit<'a> {
     header: &'a Header,
     contenders: BTreeMap<&'a str, &'a ContenderRecord>,
     catalogue: Option<&'a Catalogue>,
-    races: BTreeSet<(String, u32)>,
+    /// Workload, threads, and whether there is a CPU budget.
+    races: BTreeSet<(String, u32, bool)>,
 }
 
 impl<'a> Audit<'a> {
@@ -138,6 +142,7 @@ impl<'a> Audit<'a> {
             });
             checked.map_err(|fault| fault.within(format!("contenders[{index}]")))?;
         }
+        design::check_design(header.design.as_ref(), &known)?;
         Ok(Self { header, contenders: known, catalogue, races: BTreeSet::new() })
     }
 
@@ -154,7 +159,8 @@ impl<'a> Audit<'a> {
     where
         'a: 'r,
     {
-        let new = self.races.insert((race.workload.clone(), race.threads));
+        let key = (race.workload.clone(), race.threads, race.cpu_budget.is_some());
+        let new = self.races.insert(key);
         check(new, "workload", || {
             format!("the race of {} on {} thread(s) is there twice", race.workload, race.threads)
         })?;
@@ -171,7 +177,7 @@ impl<'a> Audit<'a> {
             let new = seen.insert((&cell.contender, &cell.variant, cell.shadow));
             check(new, "contender", || format!("{} has this cell twice", cell.label()))
                 .and_then(|()| self.check_cell(cell, cells))
-                .and_then(|()| check_forks(race, cell))
+                .and_then(|()| forks::check_forks(race, cell))
                 .map_err(|fault| fault.within(format!("cells[{index}]")))?;
         }
         Ok(RaceAudit {
@@ -187,7 +193,15 @@ impl<'a> Audit<'a> {
     fn check_race(&self, race: &RaceRecord) -> Checked {
         label("workload", &race.workload, NAME_BYTES_MAX)?;
         text("title", &race.title, TITLE_BYTES_MAX)?;
+        text("unit", &race.unit, NAME_BYTES_MAX)?;
         range("threads", race.threads, (1, THREADS_MAX))?;
+        if let Some(budget) = race.cpu_budget {
+            check(budget.cpus == race.threads, "cpus", || {
+                format!("{}, and there are as many as threads", budget.cpus)
+            })
+            .and_then(|()| range("period_us", budget.period_us, (1_000, 1_000_000)))
+            .map_err(|fault| fault.within("cpu_budget"))?;
+        }
         label("answer", &race.answer, LABEL_BYTES_MAX)?;
         check(race.ops > 0, "ops", || "0: an iteration has one unit of work at least".to_owned())?;
         check(race.work != Some(0), "work", || "0: say `null` where it is not known".to_owned())?;
@@ -195,6 +209,13 @@ impl<'a> Audit<'a> {
             let least = statistic.events_min();
             check(race.ops >= least, "ops", || {
                 format!("{}: the {statistic} of an iteration needs {least} events", race.ops)
+            })?;
+        }
+        if race.served {
+            let load = Load::of(&race.params);
+            let all = load.map_err(|error| Fault::new("params", format!("{error:#}")))?.all();
+            check(all == race.ops && race.statistic.is_some(), "ops", || {
+                format!("{all} requests are sent, and a number of their latencies is ranked")
             })?;
         }
         // The others take long, or may be asked for numbers that take for ever.
@@ -265,6 +286,7 @@ impl<'a> Audit<'a> {
         };
         let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
         let word = |w: Option<&'static str>| w.unwrap_or("null").to_owned();
+        let text = |t: &Option<String>| t.as_deref().unwrap_or("null").to_owned();
         let fields = [
             ("params", settings_text(&race.params), settings_text(&instance.set)),
             ("answer", race.answer.clone(), instance.answer.clone()),
@@ -280,6 +302,8 @@ impl<'a> Audit<'a> {
                 word(known.statistic.map(|statistic| statistic.name())),
             ),
             ("elapsed_ns_min", number(race.elapsed_ns_min), number(known.elapsed_ns_min)),
+            ("untimed", text(&race.untimed), text(&known.untimed)),
+            ("served", race.served.to_string(), known.served.to_string()),
         ];
         let fix = "--other-catalogue takes the run of a Palio that has another one";
         for (field, says, catalogue_says) in fields {
@@ -409,27 +433,6 @@ fn check_header(header: &Header) -> Checked {
     }
     known("caches", &machine.caches).map_err(|fault| fault.within("machine"))?;
     header.thinned.map_or(Ok(()), |most| range("thinned", most, (thin::MOST_MIN, u32::MAX)))
-}
-
-/// The forks that a cell handed to its runtime.
-fn check_forks(race: &RaceRecord, cell: &CellRecord) -> Checked {
-    let Some(counted) = &cell.forks else { return Ok(()) };
-    let Some(demand) = race.forks() else {
-        return Err(Fault::new("forks", "the row has no forks to count"));
-    };
-    check(
-        (counted.at_least, counted.at_most) == (demand.at_least, demand.at_most),
-        "forks",
-        || {
-            let (least, most) = (counted.at_least, counted.at_most);
-            format!("{least} to {most}, and the row has {} to {}", demand.at_least, demand.at_most)
-        },
-    )?;
-    let refused = counted.handed.filter(|_| cell.outcome == Outcome::Ok);
-    match refused.and_then(|handed| demand.refuses(handed)) {
-        Some(reason) => Err(Fault::new("forks.handed", format!("{reason}: the cell cannot be ok"))),
-        None => Ok(()),
-    }
 }
 
 fn check_contender(contender: &ContenderRecord) -> Checked {

@@ -117,10 +117,16 @@ impl Accounted {
                 format!(" (and for {} % of its CPU time: the rest it waited)", whole_percent(cpu))
             });
             let percent = whole_percent(percent);
-            format!("accounted for {percent} % of the time it took{}", waited.unwrap_or_default())
+            format!(
+                "accounted for {percent} % of the time that it took by Palio's clock{}",
+                waited.unwrap_or_default()
+            )
         });
         let hidden = cpu.filter(little).map(|percent| {
-            format!("accounted for {} % of the CPU time it took", whole_percent(percent))
+            format!(
+                "accounted for {} % of the CPU time that Palio saw it take",
+                whole_percent(percent)
+            )
         });
         // Where the sum is too small already, so is every sample.
         let typical = self.typical_percent.filter(little).filter(|_| time.is_none());
@@ -182,9 +188,15 @@ mod tests {
         };
         assert!(doubts(50.0, None, 0.0).is_empty());
         assert!(doubts(50.0, Some(50.0), 100.0).is_empty());
-        assert_eq!(doubts(12.3, None, 0.0), ["accounted for 12 % of the time it took"]);
+        assert_eq!(
+            doubts(12.3, None, 0.0),
+            ["accounted for 12 % of the time that it took by Palio's clock"]
+        );
         assert!(doubts(0.01, None, 0.0)[0].contains("under 1 %"));
-        assert_eq!(doubts(90.0, Some(30.0), 80.0), ["accounted for 30 % of the CPU time it took"]);
+        assert_eq!(
+            doubts(90.0, Some(30.0), 80.0),
+            ["accounted for 30 % of the CPU time that Palio saw it take"]
+        );
         assert!(doubts(90.0, Some(30.0), 5.0).is_empty(), "it hardly worked");
         assert_eq!(doubts(9.0, Some(8.0), 80.0).len(), 2);
         let shifted = |time_percent, typical_percent| {

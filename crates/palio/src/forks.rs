@@ -38,6 +38,7 @@ impl Demand {
             | Rule::Each
             | Rule::Sleepers
             | Rule::Primes
+            | Rule::RoundTrips
             | Rule::Returns => None,
         }
     }

@@ -74,6 +74,25 @@ fn fingerprint(machine: &Machine) -> String {
     digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// In which of the fields that decide about the fingerprint two machines differ: `cores 8, now 4`.
+pub fn differences(before: &Machine, after: &Machine) -> Vec<String> {
+    let number = |n: Option<u32>| n.map(|n| n.to_string());
+    let fields = |machine: &Machine| {
+        [
+            ("CPU", machine.cpu_model.clone()),
+            ("cores", number(machine.cores)),
+            ("threads a core", number(machine.threads_per_core)),
+            ("sockets", number(machine.sockets)),
+            ("caches", Some(machine.caches.join(" and "))),
+            ("memory", machine.memory_kib.map(|kib| format!("{} GiB", kib >> 20))),
+            ("virtualisation", machine.virtualisation.clone()),
+        ]
+    };
+    let pairs = fields(before).into_iter().zip(fields(after)).filter(|(was, is)| was != is);
+    let text = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+    pairs.map(|((what, was), (_, is))| format!("{what} {}, now {}", text(was), text(is))).collect()
+}
+
 #[derive(Default)]
 struct Topology {
     threads_per_core: Option<u32>,

@@ -364,7 +364,7 @@ impl Contender {
     /// # Errors
     /// A folder cannot be read; a `contender.toml` below `own` is malformed or in the wrong place,
     /// or two contenders there share an id. Below `more`, such a contender is left out.
-    pub(crate) fn load_all(own: &Path, more: &[PathBuf], target: &Path) -> Result<Found> {
+    pub fn load_all(own: &Path, more: &[PathBuf], target: &Path) -> Result<Found> {
         let mut found = Found::default();
         for folder in std::iter::once(own).chain(more.iter().map(PathBuf::as_path)) {
             for place in places(folder)? {
@@ -387,17 +387,17 @@ impl Contender {
 
 /// The contenders of some folders.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) contenders: Vec<Contender>,
-    pub(crate) faulty: Vec<Faulty>,
+pub struct Found {
+    pub contenders: Vec<Contender>,
+    pub faulty: Vec<Faulty>,
 }
 
 /// A `contender.toml` that describes none.
 #[derive(Clone, Debug)]
-pub(crate) struct Faulty {
+pub struct Faulty {
     /// The name of its folder, which should be its id.
-    pub(crate) id: String,
-    pub(crate) reason: String,
+    pub id: String,
+    pub reason: String,
 }
 
 impl Found {

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use palio_protocol::message::Description;
 use palio_protocol::salt::mix;
 
+use crate::budget::{Budgets, CpuBudget};
 use crate::contender::Contender;
 use crate::record::{CellRecord, Outcome, RaceRecord};
 use crate::workload::{Model, Preset, Settings, Workload};
@@ -60,6 +61,10 @@ pub struct Plan<'a> {
     /// The contender that every other one is compared to; `None` leaves the choice to each race.
     pub reference: Option<String>,
     pub shadows: Shadows,
+    /// Whether races have a CPU budget; `None` if none has.
+    pub budgets: Option<Budgets>,
+    /// Why none can be kept here, if so: the end of a sentence about a contender.
+    pub no_budget: Option<String>,
 }
 
 /// References in order of preference, where the user names none: what most readers know.
@@ -91,7 +96,9 @@ impl Plan<'_> {
             let instance = &workload.presets[&self.preset];
             let mut counts: Vec<u32> = match &self.threads {
                 Some(threads) => threads.clone(),
-                None => instance.threads.iter().map(|threads| threads.on(self.cores)).collect(),
+                None => {
+                    instance.threads.iter().flat_map(|threads| threads.on(self.cores)).collect()
+                }
             };
             // On one core, `1` and `cores` are the same column.
             counts.sort_unstable();
@@ -99,12 +106,21 @@ impl Plan<'_> {
             if let Some(count) = counts.iter().find(|&&count| count == 0 || count > THREADS_MAX) {
                 bail!("{}: {count} threads cannot be raced: use 1 to {THREADS_MAX}", workload.id);
             }
-            races.extend(counts.into_iter().map(|threads| self.race(workload, threads)));
+            for threads in counts {
+                // What it means for them stands beside each other.
+                if self.budgets != Some(Budgets::Only) {
+                    races.push(self.race(workload, threads, None));
+                }
+                if self.budgets.is_some() {
+                    let budget = CpuBudget::of_threads(threads);
+                    races.push(self.race(workload, threads, Some(budget)));
+                }
+            }
         }
         Ok(races)
     }
 
-    fn race(&self, workload: &Workload, threads: u32) -> RaceRecord {
+    fn race(&self, workload: &Workload, threads: u32, cpu_budget: Option<CpuBudget>) -> RaceRecord {
         let instance = &workload.presets[&self.preset];
         let mut cells: Vec<CellRecord> = self
             .entrants
@@ -112,6 +128,12 @@ impl Plan<'_> {
             .flat_map(|entrant| workload.variants.iter().map(move |variant| (entrant, variant)))
             .map(|(entrant, variant)| self.cell(workload, threads, entrant, variant))
             .collect();
+        if let Some(reason) = self.no_budget.as_ref().filter(|_| cpu_budget.is_some()) {
+            for cell in cells.iter_mut().filter(|cell| cell.outcome == Outcome::Pending) {
+                cell.outcome = Outcome::Unsupported;
+                cell.detail = Some(reason.clone());
+            }
+        }
         // A contender that cannot take part fails once, not once in every variant.
         cells.dedup_by(|b, a| a.contender == b.contender && a.outcome != Outcome::Pending);
 
@@ -136,9 +158,16 @@ impl Plan<'_> {
             ops: instance.ops,
             work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,
+            untimed: workload.untimed.clone(),
+            served: workload.served,
             statistic: workload.statistic,
+            cpu_budget,
             reference,
-            predictions: workload.predictions.clone(),
+            // They were made about runtimes that have the machine.
+            predictions: match cpu_budget {
+                None => workload.predictions.clone(),
+                Some(_) => Vec::new(),
+            },
             blocks: Vec::new(),
             cells,
         }

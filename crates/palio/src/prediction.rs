@@ -1,9 +1,13 @@
 //! A prediction of the catalogue: who should be faster, and why.
 
 use std::fmt;
+use std::path::Path;
 
+use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::workload::read_toml;
 
 /// A prediction of the catalogue about two contenders, which every run checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +25,35 @@ pub struct Prediction {
 
 fn close() -> f64 {
     1.25
+}
+
+/// Why a prediction did not hold, as far as that is known.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MissNote {
+    pub workload: String,
+    #[serde(rename = "expect")]
+    pub order: Order,
+    /// A sentence without its full stop.
+    pub note: String,
+}
+
+impl MissNote {
+    /// The notes of a file, which may be missing.
+    ///
+    /// # Errors
+    /// It cannot be read or is malformed.
+    pub fn load(path: &Path) -> Result<Vec<Self>> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            note: Vec<MissNote>,
+        }
+        if !path.is_file() {
+            return Ok(Vec::new());
+        }
+        Ok(read_toml::<File>(path)?.note)
+    }
 }
 
 /// The two sides of a [`Prediction`].

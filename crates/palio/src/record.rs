@@ -6,9 +6,12 @@ use palio_protocol::distribution::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{CpuBudget, Throttled};
 use crate::contender::{Kind, Track};
 use crate::disturbance::RepeatRule;
 use crate::forks::Demand;
+use crate::grid::Design;
+use crate::load::LoadRecord;
 use crate::release::Release;
 use crate::salt::{Plain, Rule};
 use crate::stats::{BlockTimes, FloorGoal, NoiseFloor, Statistic};
@@ -46,6 +49,9 @@ pub struct Header {
     pub palio_version: String,
     /// The command that repeats it.
     pub command: String,
+    /// What it was made for, where that is more than its suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
     pub machine: Machine,
     pub warnings: Vec<String>,
     /// The most measured samples that were kept of a process, evenly spaced in the order of
@@ -149,9 +155,20 @@ pub struct RaceRecord {
     pub ops: u64,
     pub work: Option<u64>,
     pub elapsed_ns_min: Option<u64>,
+    /// Why a part of what a contender does is outside its clock, by the workload's definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untimed: Option<String>,
     /// What is ranked instead of the time, where the workload consists of events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistic: Option<Statistic>,
+    /// Whether contenders serve, and Palio sends them requests; its parameters say which
+    /// ([`Load`](crate::load::Load)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
+    /// What all processes of a contender may take together, in the track with a CPU budget; `None`
+    /// in the other one. The two are never ranked together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_budget: Option<CpuBudget>,
     /// The contender that also runs as its own shadow.
     pub reference: Option<String>,
     pub predictions: Vec<Prediction>,
@@ -257,6 +274,9 @@ pub struct InvocationRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     pub resources: Resources,
+    /// How often it had used up its CPU budget; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttled>,
     /// One for each `run` that was answered to its end; empty in runs of an older Palio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpanRecord>,
@@ -324,9 +344,12 @@ pub struct SampleRecord {
     pub work: Option<u64>,
     pub user_us: Option<u64>,
     pub sys_us: Option<u64>,
-    /// Of its events, if the contender reported any.
+    /// Of its events, if the contender reported any, or the requests that it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<DistributionRecord>,
+    /// What its requests met with, if it served any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadRecord>,
 }
 
 /// The events of one sample, summarised by the contender.
@@ -537,7 +560,7 @@ mod tests {
         assert_eq!(words(Scope::ALL).join(" "), "steady cold");
         assert_eq!(words(Preset::ALL).join(" "), "quick native published");
         let rules = "start each fib skynet nqueens matmul sleepers primes returns tree quicksort phases \
-             pipeline broadcast deadlines requests";
+             pipeline broadcast deadlines requests round_trips";
         assert_eq!(words(Rule::ALL).join(" "), rules);
         assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max max polls");
     }

@@ -51,6 +51,8 @@ words! {
         Deadlines = "deadlines",
         /// What a request computes with is mixed from it.
         Requests = "requests",
+        /// The key that one side of a connection adds to every byte is mixed from it.
+        RoundTrips = "round_trips",
     }
 }
 
@@ -109,6 +111,9 @@ impl Rule {
                 Self::Broadcast => held_out::broadcast(param("levels")?, param("rounds")?, salt)?,
                 Self::Deadlines => held_out::deadlines(param("tasks")?, salt)?,
                 Self::Requests => held_out::requests(param("requests")?, param("steps")?, salt)?,
+                Self::RoundTrips => {
+                    round_trips(param("connections")?, param("round_trips")?, salt)?
+                }
             })
         };
         let answer = computed().with_context(|| {
@@ -201,6 +206,29 @@ fn matmul(n: u64, salt: u64) -> Result<u64> {
         }
     }
     Ok(sum)
+}
+
+/// What one side of the connection number `connection` adds to every byte: an odd number, so that
+/// the bytes of 256 round trips all differ, and one that is lost or doubled is missed.
+pub const fn key_of(salt: u64, connection: u64) -> u8 {
+    mix(salt, connection) as u8 | 1
+}
+
+/// The bytes that both sides of all connections read. A byte stands in the answer twice, read by
+/// one side and then by the other, but for the first, which is 0, and the last.
+fn round_trips(connections: u64, trips: u64, salt: u64) -> Result<u64> {
+    /// The sum of all values that a byte has.
+    const CYCLE: u64 = 255 * 256 / 2;
+    let rest = trips % 256;
+    held_out::affordable(connections.checked_mul(rest + 1))?;
+    let of_one = |connection| {
+        let key = u64::from(key_of(salt, connection));
+        let after = |trips: u64| trips * key % 256;
+        let partial: u64 = (1..=rest).map(after).sum();
+        let by_one_side = (trips / 256).wrapping_mul(CYCLE).wrapping_add(partial);
+        by_one_side.wrapping_mul(2).wrapping_sub(after(rest))
+    };
+    Ok((0..connections).map(of_one).fold(0, u64::wrapping_add))
 }
 
 /// By the sieve of Eratosthenes.
@@ -304,6 +332,32 @@ mod tests {
             let row = |i: u64| (0..n).map(|j| cell(i, j) * (1 + (i + 3 * j) % 11)).sum::<u64>();
             assert_eq!(of(Rule::Matmul, &[("n", n)], 0, 0, salt), (0..n).map(row).sum::<u64>());
         }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_round_trips() {
+        fn exchange(key: u8, trips: u64) -> u64 {
+            let (mut byte, mut sum) = (0_u8, 0);
+            for _ in 0..trips {
+                let read_by_who_connected = byte;
+                byte = byte.wrapping_add(key);
+                sum += u64::from(read_by_who_connected) + u64::from(byte);
+            }
+            sum
+        }
+        for salt in SALTS {
+            for (connections, trips) in [(0, 5), (1, 0), (1, 1), (3, 255), (3, 256), (2, 1000)] {
+                let set = [("connections", connections), ("round_trips", trips)];
+                let keys = (0..connections).map(|i| (mix(salt, i) % 256) as u8 | 1);
+                let brute: u64 = keys.map(|key| exchange(key, trips)).sum();
+                assert_eq!(of(Rule::RoundTrips, &set, 0, 0, salt), brute, "{set:?}");
+            }
+        }
+        let set = [("connections".to_owned(), u64::MAX.to_string())];
+        let set = set.into_iter().chain([("round_trips".to_owned(), "9".to_owned())]).collect();
+        let plain = Plain { set: &set, ops: 1, answer: "0" };
+        let error = format!("{:#}", Rule::RoundTrips.answer(plain, 1).unwrap_err());
+        assert!(error.contains("too long"), "{error}");
     }
 
     #[test]

@@ -114,6 +114,7 @@ mod tests {
             user_us: Some(elapsed_ns / 1000),
             sys_us: None,
             distribution: None,
+            load: None,
         }
     }
 
@@ -126,6 +127,7 @@ mod tests {
             outcome: Outcome::Ok,
             detail: None,
             resources: Resources::default(),
+            throttled: None,
             spans: Vec::new(),
             dropped: None,
             disturbed: false,

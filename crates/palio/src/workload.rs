@@ -8,18 +8,19 @@ mod file;
 mod origin;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-pub use crate::prediction::{Order, Prediction, Relation};
+pub use crate::prediction::{MissNote, Order, Prediction, Relation};
 use crate::salt::Rule;
 use crate::stats::Statistic;
 use crate::suggest::nearest;
 use crate::words::words;
 pub use origin::{Fidelity, Origin};
 
-pub(crate) use file::read_toml;
+pub(crate) use file::{read_toml, toml_files};
 
 /// Parameters or knobs by name, as they are passed with `--set`.
 pub type Settings = BTreeMap<String, String>;
@@ -50,18 +51,42 @@ pub enum Threads {
     /// As many as the machine has cores; `"cores"` in the file.
     #[serde(serialize_with = "cores_text")]
     Cores,
+    /// A sweep: 1, 2, 4, … below the number of cores, and that number; `"up to cores"` in the file.
+    #[serde(serialize_with = "up_to_cores_text")]
+    UpToCores,
 }
 
+const CORES: &str = "cores";
+const UP_TO_CORES: &str = "up to cores";
+
 fn cores_text<S: serde::Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str("cores")
+    serializer.serialize_str(CORES)
+}
+
+fn up_to_cores_text<S: serde::Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(UP_TO_CORES)
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Cores => f.write_str(CORES),
+            Self::UpToCores => f.write_str(UP_TO_CORES),
+        }
+    }
 }
 
 impl Threads {
-    /// The number on a machine with `cores` cores.
-    pub fn on(self, cores: u32) -> u32 {
+    /// The numbers on a machine with `cores` cores.
+    pub fn on(self, cores: u32) -> Vec<u32> {
         match self {
-            Self::Count(count) => count,
-            Self::Cores => cores,
+            Self::Count(count) => vec![count],
+            Self::Cores => vec![cores],
+            Self::UpToCores => {
+                let below = (0..u32::BITS).map(|power| 1 << power).take_while(|&n| n < cores);
+                below.chain([cores]).collect()
+            }
         }
     }
 }
@@ -78,13 +103,14 @@ impl<'de> Deserialize<'de> for Threads {
             Raw::Count(count) => {
                 u32::try_from(count).ok().filter(|&n| n >= 1).map(Self::Count).ok_or_else(|| {
                     serde::de::Error::custom(format!(
-                        "{count} is not a number of threads: use 1 or more, or \"cores\""
+                        "{count} is not a number of threads: use 1 or more, {CORES:?} or {UP_TO_CORES:?}"
                     ))
                 })
             }
-            Raw::Word(word) if word == "cores" => Ok(Self::Cores),
+            Raw::Word(word) if word == CORES => Ok(Self::Cores),
+            Raw::Word(word) if word == UP_TO_CORES => Ok(Self::UpToCores),
             Raw::Word(word) => Err(serde::de::Error::custom(format!(
-                "{word:?} is not a number of threads: use 1 or more, or \"cores\""
+                "{word:?} is not a number of threads: use 1 or more, {CORES:?} or {UP_TO_CORES:?}"
             ))),
         }
     }
@@ -144,6 +170,12 @@ pub struct Workload {
     pub salt: Option<Rule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsalted: Option<String>,
+    /// Why a part of what a contender does is outside its clock, by the definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untimed: Option<String>,
+    /// Contenders serve requests that Palio sends; the parameters say which.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
     /// No honest sample can be shorter.
     pub elapsed_ns_min: Option<u64>,
     /// What is ranked instead of the time of an iteration: a number of the distribution of its
@@ -222,5 +254,36 @@ pub(crate) fn unknown<'a>(
             format!("there is no {what} {name:?}; did you mean {near:?}? `{list}` shows them all")
         }
         None => format!("there is no {what} {name:?}; `{list}` shows them all"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_ends_with_all_cores() {
+        let swept = |cores| Threads::UpToCores.on(cores);
+        assert_eq!(swept(1), [1]);
+        assert_eq!(swept(2), [1, 2]);
+        assert_eq!(swept(4), [1, 2, 4]);
+        assert_eq!(swept(12), [1, 2, 4, 8, 12]);
+        assert_eq!(swept(u32::MAX).last(), Some(&u32::MAX));
+        assert_eq!((Threads::Cores.on(6), Threads::Count(3).on(6)), (vec![6], vec![3]));
+    }
+
+    #[test]
+    fn threads_are_read_as_they_are_shown() {
+        #[derive(Deserialize, Serialize)]
+        struct File {
+            threads: Vec<Threads>,
+        }
+        let line = "threads = [4, \"cores\", \"up to cores\"]\n";
+        let file: File = toml::from_str(line).unwrap();
+        let shown: Vec<String> = file.threads.iter().map(Threads::to_string).collect();
+        assert_eq!(shown, ["4", "cores", "up to cores"]);
+        assert_eq!(toml::to_string(&file).unwrap(), line);
+        let error = toml::from_str::<File>("threads = [\"all\"]").err().unwrap().to_string();
+        assert!(error.contains("\"up to cores\""), "{error}");
     }
 }

@@ -54,6 +54,34 @@ fn a_closed_standard_error_is_no_fault() {
 }
 
 #[test]
+fn a_server_that_dies_in_mid_race_is_a_crash_with_its_cause_and_not_a_wait() {
+    let dies = Fake::new("bad").fault("dead-server:3").from(3);
+    let run = race(dies, "crashed", &["status 1"]);
+    let cause = stderr_of(&run);
+    assert!(cause.contains("the connecting side of a connection: "), "{cause}");
+}
+
+/// As a user's shell may have it: the hard limit is inherited by all that Palio starts.
+#[test]
+fn too_low_a_limit_of_open_files_is_unsupported_with_the_command_that_raises_it() {
+    let project = Project::good_and(Fake::new("bad").fault("open-files:2064"));
+    let race = project.race().set("--reference", "good");
+    let report = race.through_shell("ulimit -n 64; exec \"$@\"").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "unsupported", "{bad:#}");
+    let detail = bad["detail"].as_str().unwrap();
+    assert_has(detail, &["needs 2064 open files, may have 64: `ulimit -n 2064`"]);
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+}
+
+#[test]
+fn a_soft_limit_of_open_files_is_raised() {
+    let project = Project::good_and(Fake::new("bad").fault("open-files:500"));
+    let race = project.race().through_shell("ulimit -S -n 64; exec \"$@\"");
+    assert_eq!(entry(&race.run().exits(0).json(), "bad")["outcome"], "ok");
+}
+
+#[test]
 fn work_that_is_not_counted_is_no_fault() {
     is_fine(Fake::new("bad").fault("no-work"));
 }

@@ -159,11 +159,13 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         (one("/races/0/work", 0), "races[0].work: 0"),
         (one("/races/0/work", Value::Null), "races[0].work: null, and 10 is what the catalogue"),
         (one("/races/0/params/n", "9"), "races[0].params: n=9, and n=10"),
+        (one("/races/0/unit", ""), "races[0].unit: it is empty"),
         (one("/races/0/unit", "yodel"), "races[0].unit: yodel, and echo"),
         (one("/races/0/model", "fork-join"), "races[0].model: fork-join, and async"),
         (one("/races/0/scope", "cold"), "races[0].scope: cold, and steady"),
         (one("/races/0/salt", "each"), "races[0].salt: each, and null"),
         (one("/races/0/elapsed_ns_min", 1), "races[0].elapsed_ns_min: 1, and null"),
+        (one("/races/0/untimed", "it slept"), "races[0].untimed: it slept, and null"),
         (one("/races/0/statistic", "p99"), "races[0].ops: 10: the p99 of an iteration needs 1000"),
         (one("/races/0/reference", "nobody"), "races[0].reference: nobody has no cell"),
         (
@@ -352,6 +354,24 @@ fn a_workload_that_the_catalogue_lacks_is_held_against_itself() {
     import(&project, &bundle(&run)).exits(0);
 }
 
+#[test]
+fn a_contender_stands_still_in_no_more_periods_than_passed() {
+    let (project, mut run) = raced();
+    run["races"][0]["cpu_budget"] = json!({"cpus": 1, "period_us": 10_000});
+    let mut with = |periods: u64, throttled: u64| {
+        for cell in run["races"][0]["cells"].as_array_mut().unwrap() {
+            for invocation in cell["invocations"].as_array_mut().unwrap() {
+                invocation["throttled"] =
+                    json!({"periods": periods, "throttled": throttled, "throttled_us": 5});
+            }
+        }
+        import(&project, &bundle(&run))
+    };
+    with(2, 3).fails_with(&["throttled: it stood still in 3 period(s), and there were 2"]);
+    with(u64::MAX, 3).fails_with(&["throttled: 18446744073709551615 periods of 10000 µs in"]);
+    with(3, 2).exits(0);
+}
+
 /// Who could leave out blocks, or add some, after having seen them, would choose the result.
 #[test]
 fn blocks_are_those_that_the_rule_of_the_run_gives() {
@@ -536,15 +556,73 @@ fn a_long_bundle_is_read_sample_by_sample() {
     run.fails_with(&["invocations[1].samples", "clock outside"]);
 }
 
+/// Compressed with gzip, of one member.
+fn packed(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    pieces.into_iter().for_each(|piece| packer.write_all(piece.as_ref()).unwrap());
+    packer.finish().unwrap()
+}
+
+#[test]
+fn whatever_a_packed_file_holds_it_is_refused_in_little_memory() {
+    let (project, run) = raced();
+    let good = packed([bundle(&run)]);
+    let spaces = vec![b' '; 1 << 20];
+    let endless = packed(std::iter::repeat_n(&spaces[..], 1 << 10));
+    let and = |end: &[u8]| [&good[..], end].concat();
+    let damaged = "it is compressed with gzip, and damaged or cut off";
+    let too_long = "a record of more than 16 MiB";
+    let no_json = "which is JSON in UTF-8";
+    for (what, file, reason) in [
+        ("white space without end", endless.clone(), too_long),
+        ("a bundle, and white space without end", and(&endless), too_long),
+        ("a packed file in another one", packed([&endless]), no_json),
+        ("zeros without end", packed(std::iter::repeat_n(vec![0; 1 << 20], 1 << 10)), no_json),
+        ("lists in lists", packed(std::iter::repeat_n(vec![b'['; 1 << 20], 64)), no_json),
+        (
+            "lists in lists in place of the run",
+            packed([&b"{\"format\":\"palio-bundle\",\"run\":"[..], &vec![b'['; 1 << 20]]),
+            "shape of one: invalid type",
+        ),
+        ("nothing", packed([b""]), no_json),
+        ("many times nothing", packed([b""]).repeat(10_000), no_json),
+        ("a head alone", good[..10].to_vec(), damaged),
+        ("a half", good[..good.len() / 2].to_vec(), damaged),
+        ("all but the length", good[..good.len() - 4].to_vec(), damaged),
+        ("all but a byte", good[..good.len() - 1].to_vec(), damaged),
+        ("another checksum", [&good[..good.len() - 8], &[1; 8]].concat(), damaged),
+        ("words behind the end", and(b"and so on"), damaged),
+        ("zeros behind the end", and(&[0; 100]), damaged),
+        ("another object behind the end", and(&packed([b"{}"])), "trailing characters"),
+    ] {
+        fs::write(project.path("file.json.gz"), &file).unwrap();
+        for args in [
+            &["import", "file.json.gz", "--db", "empty.db"][..],
+            &["report", "--bundle", "file.json.gz"],
+        ] {
+            let palio = project.palio(args).through_shell("ulimit -v 64000; exec \"$@\"");
+            let run = palio.run();
+            assert!(
+                run.stderr.contains("file.json.gz") && run.stderr.contains(reason),
+                "{what}: {}",
+                run.stderr
+            );
+            run.exits(2);
+        }
+        let runs = ["list", "runs", "--db", "empty.db", "--json"];
+        assert_eq!(project.palio(&runs).run().exits(0).json(), json!([]), "{what}");
+    }
+    // What is white space alone changes nothing.
+    fs::write(project.path("file.json.gz"), and(&packed([b" \n"]))).unwrap();
+    project.palio(&["import", "file.json.gz", "--db", "empty.db"]).run().exits(0);
+}
+
 #[test]
 fn a_small_file_does_not_become_a_large_one() {
     let project = Project::new();
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(b"{\"format\":\"").unwrap();
-    for _ in 0..40 {
-        packer.write_all(&[b'0'; 1 << 20]).unwrap();
-    }
-    let bomb = packer.finish().unwrap();
+    let digits = [b'0'; 1 << 20];
+    let pieces = std::iter::repeat_n(&digits[..], 40);
+    let bomb = packed(std::iter::once(&b"{\"format\":\""[..]).chain(pieces));
     assert!(bomb.len() < 1 << 16);
     fs::write(project.path("bomb.json.gz"), &bomb).unwrap();
     let run = project.palio(&["import", "bomb.json.gz"]).run();

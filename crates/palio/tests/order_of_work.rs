@@ -23,6 +23,31 @@ fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
     run.complains(&["first cheap, dear: echo", "1/1 · echo n=10, 1 thread"]);
 }
 
+/// Has the contender run this workload and no other.
+fn runs_only(project: &Project, id: &str, workload: &str) {
+    let file = format!("contenders/rust/{id}/contender.toml");
+    let toml = project.read(&file);
+    let all = "workloads = [\"echo\", \"tally\", \"raise\", \"fib\"]";
+    assert!(toml.contains(all), "{toml}");
+    project.write(&file, &toml.replace(all, &format!("workloads = [{workload:?}]")));
+}
+
+#[test]
+fn the_race_whose_contenders_are_ready_soonest_is_first() {
+    let project = Project::new();
+    // The suite has them the other way round.
+    let dear = built(&project, "dear", 30).fault("describe-alone");
+    let cheap =
+        built(&project, "cheap", 2).fault("describe-workload:tally").fault("describe-alone");
+    let project = project.with(dear).with(cheap);
+    runs_only(&project, "dear", "echo");
+    runs_only(&project, "cheap", "tally");
+    let args = ["run", "--blocks", "1", "--budget", "5", "--warm-up", "0"];
+    let run = project.palio(&args).run().exits(0);
+    assert_eq!(project.starts()[..2], ["build-cheap", "cheap"]);
+    run.complains(&["first cheap: tally", "then  + dear: echo", "1/2 · tally", "2/2 · echo"]);
+}
+
 #[test]
 fn a_race_is_over_before_what_it_does_not_need_is_built() {
     let project = Project::new();

@@ -3,11 +3,15 @@
 
 mod report_fixture;
 
+use palio::record::Outcome;
+use palio::report::model::Thinned;
 use palio::report::{Report, html};
-use report_fixture::{empty, hostile, large, pending, small, typical};
+use report_fixture::{empty, hostile, large, pending, scaled, small, swept, typical};
 
-fn all() -> [(&'static str, Report); 6] {
+fn all() -> [(&'static str, Report); 8] {
     [
+        ("swept", swept()),
+        ("scaled", scaled()),
         ("small", small()),
         ("typical", typical()),
         ("pending", pending()),
@@ -49,6 +53,21 @@ fn twelve_contenders_by_fifty_races_fit_with_every_drawing() {
         cells,
         "and the caption says how"
     );
+}
+
+#[test]
+fn a_thinned_page_says_why_its_tables_have_fewer_samples() {
+    let mut report = small();
+    let shown: u32 = report.races.iter().flat_map(|race| &race.entries).map(|e| e.samples).sum();
+    let shown = u64::from(shown);
+    let mut page = |measured: u64| {
+        let kept = measured / 2;
+        report.run.thinned = Some(Thinned { samples_per_process: 10, measured, kept });
+        html::render(&report)
+    };
+    assert!(!page(shown).contains("The tables tell of"));
+    let page = page(shown + 7);
+    assert!(page.contains("The tables tell of ") && page.contains("those of shadows"));
 }
 
 #[test]
@@ -146,4 +165,231 @@ fn tags_are_balanced() {
 #[test]
 fn the_same_report_gives_the_same_page() {
     assert_eq!(html::render(&typical()), html::render(&typical()));
+}
+
+/// What lies between two marks, the first such.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to} after {from}")).0
+}
+
+/// A piece of HTML as it is read.
+fn text(html: &str) -> String {
+    let plain = html.split('<').map(|part| part.rsplit('>').next().unwrap());
+    plain.collect::<String>().trim().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
+/// The cells of a line of a table, whose tags are those that nobody closes.
+fn cells(line: &str) -> Vec<String> {
+    let line = line.replace("<th ", "<td ").replace("<th>", "<td>");
+    line.split("<td").skip(1).map(|cell| text(&format!("<td{cell}"))).collect()
+}
+
+/// A number with its unit, as it was rounded for people.
+fn is_about(shown: &str, value: Option<f64>) -> bool {
+    let shown = shown.trim_end_matches(['*', '‡']);
+    let Some(value) = value else { return shown == "–" };
+    let (number, unit) = shown.split_once(' ').unwrap_or((shown, ""));
+    let times = match unit {
+        "µs" => 1e3,
+        "ms" => 1e6,
+        // Of KiB.
+        "MiB" => 1024.0,
+        "s" => 1e9,
+        _ => 1.0,
+    };
+    let number: f64 = number.replace(',', "").parse().unwrap_or(f64::NAN);
+    (number * times - value).abs() <= (value * 0.01).max(0.5)
+}
+
+/// Each race is a table of all that took part, the fastest at the top, with every number of theirs
+/// below its head.
+#[test]
+fn the_table_of_a_race_is_that_of_the_report() {
+    const HEADS: [&str; 14] = [
+        "Rank",
+        "Contender",
+        "",
+        "Ratio",
+        "95 %",
+        "Verdict",
+        "Median",
+        "Per ",
+        "Spread",
+        "User",
+        "System",
+        "Total",
+        "CPU",
+        "Memory",
+    ];
+    let report = typical();
+    let page = html::render(&report);
+    let mut verdicts = Vec::new();
+    for (i, race) in report.races.iter().enumerate() {
+        let fold = between(&page, &format!("<details class=race id=r{i} "), "</table>");
+        let (head, body) = fold.split_once("<tbody>\n").unwrap();
+        let heads = cells(head.split_once("<thead>").unwrap().1);
+        assert_eq!(heads.len(), HEADS.len(), "{heads:?}");
+        for (head, expected) in heads.iter().zip(HEADS).filter(|(_, expected)| !expected.is_empty())
+        {
+            assert!(head.starts_with(expected), "{heads:?}");
+        }
+        let shown = race
+            .entries
+            .iter()
+            .filter(|entry| entry.outcome == Outcome::Ok || entry.outcome.is_fault());
+        let rows: Vec<Vec<String>> = body.lines().map(cells).collect();
+        assert_eq!(rows.len(), shown.clone().count(), "{fold}");
+        for (row, entry) in rows.iter().zip(shown) {
+            assert_eq!(row[1].split(' ').next().unwrap(), entry.contender, "in order");
+            let Some(ratio) = entry.ratio_to_best.filter(|_| entry.outcome == Outcome::Ok) else {
+                let word = entry.outcome.to_string().replace('-', " ");
+                assert!(row[2].starts_with(&word), "{row:?}");
+                assert!(row[2].contains(entry.detail.as_deref().unwrap()), "{row:?}");
+                continue;
+            };
+            let percent = |x: Option<f64>| x.map(f64::round);
+            let cpu = row[12].trim_end_matches(" %");
+            assert!((row[3].parse::<f64>().unwrap() / ratio.point - 1.0).abs() < 0.01, "{row:?}");
+            assert!(row[4].contains(','), "{row:?}");
+            assert!(is_about(&row[6], entry.value_ns), "{row:?}");
+            assert!(is_about(cpu, percent(entry.cpu_percent)), "{row:?} {:?}", entry.cpu_percent);
+            let memory = entry.max_rss_kib.map(|kib| kib as f64);
+            assert!(is_about(&row[13], memory), "{row:?} {memory:?}");
+            let word = entry.ratio_to_reference.map(|verdict| verdict.verdict);
+            let word = word.map_or("–".to_owned(), |word| format!("{word:?}").to_lowercase());
+            assert_eq!(row[5], word, "{row:?}");
+            verdicts.push(word);
+            if let Some([first, last]) = entry.rank {
+                let rank =
+                    if first == last { first.to_string() } else { format!("{first}–{last}") };
+                assert_eq!(row[0], rank);
+            }
+        }
+        // Each that has a ratio has its interval drawn, over the noise floor.
+        let dots = body.matches("<circle class=pt ").count();
+        let ratios = rows.iter().filter(|row| row.len() == HEADS.len()).count();
+        let floors =
+            if race.noise_floor.is_some_and(|floor| floor.ratio.is_some()) { ratios } else { 0 };
+        assert_eq!((dots, body.matches("<path class=floor ").count()), (ratios, floors));
+    }
+    for word in ["faster", "slower", "reference"] {
+        assert!(verdicts.iter().any(|known| known == word), "no {word}");
+    }
+}
+
+#[test]
+fn the_heat_map_is_that_of_the_report() {
+    let report = typical();
+    let page = html::render(&report);
+    let map = between(&page, "<div id=heat>", "</section>");
+    for (i, race) in report.races.iter().enumerate() {
+        let name = |column: &str| {
+            let head = map.split(&format!("<th scope=col data-c={column}>")).nth(1).unwrap();
+            head.split('<').next().unwrap().trim().to_owned()
+        };
+        let row = between(map, &format!("<tr data-r={i}>"), "\n");
+        let floor = race.noise_floor.and_then(|floor| floor.ratio);
+        let noise = text(&format!("<{}", between(row, "noise\"", "<td")));
+        let noise = noise.strip_suffix(" %").map(|noise| noise.parse::<f64>().unwrap());
+        assert_eq!(noise.is_some(), floor.is_some(), "{row}");
+        if let Some((noise, floor)) = noise.zip(floor) {
+            assert!((noise - (floor - 1.0) * 100.0).abs() < 0.1, "{noise} for {floor}");
+        }
+        let about = format!("<span class=about>{}</span>", race.title);
+        assert!(map.contains(&about), "{about}");
+        let mut seen = 0;
+        for cell in row.split("<td class=\"").skip(1).filter(|cell| cell.contains("<a href=#c")) {
+            let column = between(cell, "data-c=", ">");
+            let entry = race.entries.iter().find(|entry| entry.contender == name(column)).unwrap();
+            let shown = text(&format!("<{cell}"));
+            let class = cell.split('"').next().unwrap();
+            if entry.outcome == Outcome::Ok {
+                let ratio = entry.ratio_to_best.unwrap().point;
+                assert!(is_near(&shown, ratio), "{shown} for {ratio}");
+                let is_first = entry.rank.is_some_and(|[first, _]| first == 1);
+                assert_eq!(class.contains("first"), is_first, "{cell}");
+            } else {
+                assert_eq!(shown, entry.outcome.to_string().replace('-', " "));
+                assert_eq!(class.contains("fault"), entry.outcome.is_fault(), "{cell}");
+            }
+            seen += 1;
+        }
+        assert!(seen > 1, "{row}");
+    }
+}
+
+#[test]
+fn samples_with_outliers_or_in_two_groups_are_marked() {
+    let page = |ns: &dyn Fn(usize) -> f64| {
+        let mut report = small();
+        let mut entries = report.races.iter_mut().flat_map(|race| &mut race.entries);
+        let entry = entries.find(|entry| entry.outcome == Outcome::Ok).unwrap();
+        (entry.sample_ns, entry.sample_block) = (0..200).map(|i| (ns(i), i as u32 / 40)).unzip();
+        html::render(&report)
+    };
+    let even = |i: usize| 1e6 + (i * 37 % 100) as f64;
+    let marks = |page: &str| {
+        ['*', '‡'].map(|mark| {
+            (
+                page.matches(&format!("{mark}</a>")).count(),
+                page.matches(&format!("{mark}<td>")).count(),
+            )
+        })
+    };
+    let [far, groups] = marks(&page(&even));
+    let [(cells, lines), _] = marks(&page(&|i| if i % 40 == 7 { 9e6 } else { even(i) }));
+    assert_eq!((cells, lines), (far.0 + 1, far.1 + 1));
+    let [_, (cells, lines)] = marks(&page(&|i| even(i) * if i % 2 == 0 { 1.0 } else { 2.0 }));
+    assert_eq!((cells, lines), (groups.0 + 1, groups.1 + 1));
+}
+
+/// Whether a ratio was rounded to what is shown.
+fn is_near(shown: &str, ratio: f64) -> bool {
+    let shown = shown.trim_end_matches(['*', '‡']).parse::<f64>();
+    shown.is_ok_and(|shown| (shown / ratio - 1.0).abs() < 0.01)
+}
+
+#[test]
+fn every_failure_is_listed_with_its_reason_and_its_race() {
+    let report = typical();
+    let page = html::render(&report);
+    let list = between(&page, "<section id=failures", "</ul>");
+    let mut faults = 0;
+    for (i, race) in report.races.iter().enumerate() {
+        for entry in race.entries.iter().filter(|entry| entry.outcome.is_fault()) {
+            let word = entry.outcome.to_string().replace('-', " ");
+            let is_told = |line: &str| {
+                line.contains(&format!("<b>{}</b>", entry.contender))
+                    && line.contains(&format!(">{word}</b>"))
+                    && line.contains(&format!("<a href=#r{i}>"))
+                    && text(line).contains(entry.detail.as_deref().unwrap())
+            };
+            assert!(list.split("<li").any(is_told), "{} in race {i}: {list}", entry.contender);
+            faults += 1;
+        }
+    }
+    assert!(faults > 5);
+    let figure = between(&page, "<dt>Failures<dd>", "<");
+    assert_eq!(figure, faults.to_string());
+}
+
+#[test]
+fn the_ranking_is_that_of_the_report() {
+    let report = typical();
+    let page = html::render(&report);
+    let section = between(&page, "<section id=ranking", "</section>");
+    let tables: Vec<&str> = section.split("<table ").skip(1).collect();
+    let lines: Vec<Vec<String>> = tables
+        .iter()
+        .flat_map(|table| between(table, "<tbody>\n", "</table>").lines().map(cells))
+        .collect();
+    assert_eq!(lines.len(), report.totals.len());
+    for (line, total) in lines.iter().zip(&report.totals) {
+        assert_eq!(line[0].split(' ').next().unwrap(), total.contender);
+        for (shown, mean) in [(&line[1], total.geomean_ratio), (&line[3], total.mean_ratio)] {
+            assert!(mean.map_or(shown == "–", |mean| is_near(shown, mean)), "{line:?}");
+        }
+        assert_eq!(line[4], format!("{}/{}", total.completed, total.of));
+    }
 }

@@ -70,6 +70,8 @@ fn every_report_is_valid_and_every_field_is_described() {
         report_fixture::pending(),
         report_fixture::hostile(),
         report_fixture::empty(),
+        report_fixture::swept(),
+        report_fixture::scaled(),
     ];
     for report in reports {
         assert_valid(&open, &document(&report));
@@ -92,7 +94,7 @@ fn a_report_of_a_part_is_valid_too() {
 
 #[test]
 fn a_report_reads_back_as_it_was() {
-    for report in [report_fixture::typical(), report_fixture::pending()] {
+    for report in [report_fixture::typical(), report_fixture::swept(), report_fixture::scaled()] {
         let back: Report = serde_json::from_str(&json::render(&report)).expect("a report is JSON");
         assert_eq!(back, report);
     }

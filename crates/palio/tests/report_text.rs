@@ -59,6 +59,35 @@ fn markdown_of_a_typical_run() {
     golden("report-typical.md", &markdown::render(&report_fixture::typical()));
 }
 
+/// A terminal has room for the two times where they tell something; other formats always have them.
+#[test]
+fn user_and_system_time_are_apart_where_the_system_takes_much() {
+    let mut report = report_fixture::typical();
+    let heads =
+        |text: &str| text.lines().any(|line| line.contains("user") && line.contains("system"));
+    assert!(!heads(&terminal(&report, 160, false)));
+    for entry in &mut report.races[0].entries {
+        std::mem::swap(&mut entry.user_us, &mut entry.sys_us);
+    }
+    let race = &report.races[0];
+    let winner = race.entries.iter().find(|entry| entry.rank.is_some()).unwrap();
+    let (wide, narrow) = (terminal(&report, 160, false), terminal(&report, 80, false));
+    assert!(heads(&wide), "{wide}");
+    assert!(narrow.contains("(user ") && narrow.contains(", system "), "{narrow}");
+    assert!(!narrow.lines().any(|line| line.chars().count() > 80));
+    // Both are times of one iteration, each below its head: numbers are flush right.
+    let head = wide.lines().find(|line| line.contains("system")).unwrap();
+    let row = wide.lines().find(|line| line.contains(&winner.contender) && line.contains('%'));
+    let number = |name: &str| {
+        let end = head[..head.find(name).unwrap()].chars().count() + name.len();
+        let cells: String = row.unwrap().chars().take(end).collect();
+        cells.split_whitespace().rev().nth(1).unwrap().parse::<f64>().unwrap()
+    };
+    let [user, system] = [winner.user_us, winner.sys_us].map(Option::unwrap);
+    assert!((number("user") - user).abs() < 1.0, "{user} µs is not in {row:?}");
+    assert!((number("system") - system / 1e3).abs() < 0.01, "{system} µs is not in {row:?}");
+}
+
 #[test]
 fn two_thread_counts_become_two_columns() {
     let mut report = report_fixture::typical();
@@ -72,15 +101,34 @@ fn csv_of_a_typical_run() {
 }
 
 #[test]
+fn whatever_the_width_every_ratio_and_median_is_there() {
+    let report = report_fixture::typical();
+    let wide = terminal(&report, 240, false);
+    // Tables have their intervals in brackets.
+    let is_row = |line: &&str| line.contains('[') && !line.starts_with("noise floor");
+    let rows = wide.lines().filter(is_row);
+    let words: std::collections::BTreeSet<&str> =
+        rows.flat_map(str::split_whitespace).filter(|word| word.parse::<f64>().is_ok()).collect();
+    assert!(words.len() > 50, "{words:?}");
+    for width in [20, 40, 60, 80] {
+        let narrow = terminal(&report, width, false);
+        let there: std::collections::BTreeSet<&str> = narrow.split_whitespace().collect();
+        let lost: Vec<_> = words.difference(&there).collect();
+        assert!(lost.is_empty(), "{width}: {lost:?}");
+    }
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal() {
-    for width in [72, 80, 100, 132, 200] {
+    for width in [20, 30, 40, 60, 72, 80, 100, 132, 200] {
         for report in
             [report_fixture::typical(), report_fixture::pending(), report_fixture::large()]
         {
             for line in terminal(&report, width, false).lines() {
-                // A word that is longer than the line cannot be broken.
+                // A word that is longer than the line, beside what leads it, cannot be broken.
+                let longest = line.split_whitespace().map(|word| word.chars().count()).max();
                 assert!(
-                    line.chars().count() <= width || !line.trim().contains(' '),
+                    line.chars().count() <= width || longest.unwrap_or(0) > width - 10,
                     "{width}: {line:?}"
                 );
             }

@@ -30,6 +30,7 @@ fn sample(max_ns: u64) -> SampleRecord {
             p999_ns: max_ns,
             max_ns,
         }),
+        load: None,
     }
 }
 
@@ -44,6 +45,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
         detail: None,
         disturbed: false,
         resources: Resources::default(),
+        throttled: None,
         spans: Vec::new(),
         dropped: None,
         samples: [4_000, 40_000, 4_000]
@@ -81,6 +83,7 @@ fn run(statistic: Statistic) -> RunRecord {
             command: "palio run fairness".into(),
             machine: Machine::default(),
             warnings: Vec::new(),
+            design: None,
             thinned: None,
         },
         contenders: Vec::new(),
@@ -98,7 +101,10 @@ fn run(statistic: Statistic) -> RunRecord {
             ops: 1_000,
             work: None,
             elapsed_ns_min: None,
+            untimed: None,
             statistic: Some(statistic),
+            served: false,
+            cpu_budget: None,
             reference: Some("good".into()),
             predictions: Vec::new(),
             blocks: Vec::new(),
@@ -153,7 +159,7 @@ fn every_format_names_the_statistic() {
     assert!(entries.lines().nth(1).unwrap().contains(",max,"), "{entries}");
     // A sample's number is no time of the sample.
     let samples = csv::samples(&report);
-    assert!(samples.lines().nth(1).unwrap().ends_with(",,max,4000"), "{samples}");
+    assert!(samples.lines().nth(1).unwrap().ends_with(",,max,4000,"), "{samples}");
     let value: serde_json::Value = serde_json::from_str(&json::render(&report)).unwrap();
     let schema = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json"),

@@ -178,6 +178,27 @@ fn a_report_that_cannot_be_written_does_not_hide_the_result() {
 }
 
 #[test]
+fn a_new_database_that_has_no_room_leaves_nothing() {
+    let project = project();
+    let imported = project.write("bundle.json", "{}");
+    let folder = project.path("full");
+    fs::create_dir(&folder).unwrap();
+    let database = folder.join("new.db");
+    // From no room at all to not quite enough, in blocks of 512 bytes.
+    for blocks in [0, 1, 7, 8, 9, 16, 64] {
+        let limit = format!("ulimit -f {blocks}; exec \"$@\"");
+        for palio in [project.race(), project.palio(&["import"]).arg(&imported)] {
+            let run = palio.env("PALIO_DB", &database).through_shell(&limit).run();
+            run.fails_with(&["cannot use the database", "new.db", "--db"]);
+            let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+            assert!(left.is_empty(), "with {blocks} blocks: {left:?}");
+        }
+    }
+    // What could not be made is no obstacle.
+    project.race().env("PALIO_DB", &database).run().exits(0);
+}
+
+#[test]
 fn an_empty_file_becomes_a_database() {
     let project = project();
     project.write("palio.db", "");
@@ -203,8 +224,9 @@ fn a_database_of_a_newer_palio_is_left_alone() {
 /// What the steps after schema 2 added is taken away again.
 fn downgrade(database: &Path) {
     let connection = Connection::open(database).unwrap();
-    let steps = "DROP TABLE span; ALTER TABLE invocation DROP COLUMN salt;
+    let steps = "DROP TABLE span; DROP TABLE baseline; ALTER TABLE invocation DROP COLUMN salt;
                  ALTER TABLE invocation DROP COLUMN dropped; ALTER TABLE cell DROP COLUMN forks;
+                 ALTER TABLE invocation DROP COLUMN throttled; ALTER TABLE sample DROP COLUMN load;
                  PRAGMA user_version = 2";
     connection.execute_batch(steps).unwrap();
 }

@@ -122,9 +122,12 @@ fn texts_fit_their_terminal() {
          install = \"https://frob.example\"\n",
     ));
     project.race().set("--blocks", "5").run().exits(0);
-    for columns in WIDTHS {
+    for columns in [20, 40, 80, 120] {
         for args in [
             &["list", "runs"][..],
+            &["list", "workloads", "--deviations"],
+            &["list", "contenders"],
+            &["list", "suites"],
             &["doctor"],
             &["show", "echo", "good"],
             &["compare", "latest", "latest", "--anchor", "good"],
@@ -133,18 +136,30 @@ fn texts_fit_their_terminal() {
             let Some(text) = on_terminal(&project, columns, args) else { return };
             for line in drawn(&text) {
                 // A word that is longer than the line cannot be broken, and a command to paste is
-                // not; a run's id, its time and its state stay beside one another.
+                // not.
                 let is_whole =
                     ["by hand:", "under perf:"].iter().any(|head| line.starts_with(head));
-                let is_run = line.contains("  whole");
                 let is_word = !line.trim().contains(' ');
                 assert!(
-                    line.chars().count() <= columns.max(20) || is_whole || is_run || is_word,
+                    line.chars().count() <= columns.max(20) || is_whole || is_word,
                     "{args:?} at {columns}: {line:?}"
                 );
             }
         }
     }
+}
+
+#[test]
+fn a_list_that_nobody_looks_at_has_a_line_for_each_element() {
+    let project = Project::good_and(Fake::new("other"));
+    let title = "all of it ".repeat(40);
+    let suites = project.read("workloads/suites.toml").replace("All of it", title.trim());
+    project.write("workloads/suites.toml", &suites);
+    let list = || project.palio(&["list", "suites"]);
+    assert_eq!(list().run().exits(0).stdout.lines().count(), 1);
+    let narrow = list().env("COLUMNS", "80").run().exits(0).stdout;
+    assert!(narrow.starts_with("quick\n    2 workload(s) · preset=quick · all of it"), "{narrow}");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
 
 #[test]
@@ -178,7 +193,7 @@ fn a_block_that_stands_out_is_named_and_samples_are_shown_on_request() {
     let text = project.palio(&cell).run().exits(0).prints(&["median 2.00 ms", "5 blocks"]).stdout;
     assert!(!text.contains("ns per iteration") && !text.contains("stands out"), "{text}");
     let all = project.palio(&cell).arg("--samples").run().exits(0);
-    all.prints(&["ns per iteration (~ warm-up): ~2000000 ", "outside: "]);
+    all.prints(&["ns per iteration (~ warm-up): ~2000000 ", "by Palio's clock: "]);
 }
 
 #[test]

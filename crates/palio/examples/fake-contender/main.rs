@@ -10,6 +10,8 @@
 //! is the pilot).
 #![forbid(unsafe_code)]
 
+mod server;
+mod sockets;
 mod takers;
 
 use std::fs::{self, OpenOptions};
@@ -26,7 +28,7 @@ use nix::unistd::getppid;
 use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Contender, Iteration, Prepare, Refusal, Request, Work, serve_args};
 
-use takers::{burn, burn_in_child, burn_unwaited, eat_memory, kill_all, spike};
+use takers::{burn, burn_in_child, burn_unwaited, eat_memory, flood_stderr, kill_all, spike, spin};
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
@@ -50,7 +52,7 @@ struct Fake {
     /// What `--workload` and `--salt` say.
     workload: String,
     salt: u64,
-    /// What every `--set` says.
+    /// What every `--set` says, and the number of threads as if it were one.
     settings: Vec<String>,
     /// Which start for a workload this is, from 1; 0 for `--describe`.
     start: u32,
@@ -113,14 +115,25 @@ impl Fake {
         with(OPS, self.salt)
     }
 
+    /// The claim of the first `claim-with:NS:SETTING` whose setting was made, such as `dial=1` or
+    /// `threads=2`.
+    fn claim_with_settings(&self) -> Option<u64> {
+        let claims = self.faults.iter().filter(|(fault, _)| fault == "claim-with");
+        let each = claims.filter_map(|(_, value)| value.split_once(':'));
+        let mut due = each.filter(|(_, setting)| self.settings.iter().any(|s| s == setting));
+        due.next().and_then(|(ns, _)| ns.parse().ok())
+    }
+
     /// One sample, of whose time it claims so many percent.
     fn sample(&self, number: u32, batch: u64, claimed_percent: u64) -> String {
         let times = |each: u64| each * batch;
-        let ops = if self.at("wrong-ops", number) { times(OPS) + 1 } else { times(OPS) };
-        let work = if self.at("less-work", number) { times(OPS) - 1 } else { times(OPS) };
+        let units = if self.fault("serve").is_some() { server::REQUESTS } else { OPS };
+        let ops = if self.at("wrong-ops", number) { times(units) + 1 } else { times(units) };
+        let work = if self.at("less-work", number) { times(units) - 1 } else { times(units) };
         let work = if self.at("no-work", number) { "-".to_owned() } else { work.to_string() };
         let claimed_ns =
             self.fault("claim").and_then(|claim| claim.parse().ok()).unwrap_or(CLAIMED_NS);
+        let claimed_ns = self.claim_with_settings().unwrap_or(claimed_ns);
         // Every sample longer than the last, where a test is about their order; by 1 ns, or by so
         // many.
         let step_ns = self.fault("count-up").map_or(0, |step| step.parse().unwrap_or(1));
@@ -132,7 +145,12 @@ impl Fake {
         let pace = if slow_with.is_some_and(|set| self.settings.contains(&set)) { 2 } else { pace };
         let elapsed_ns = times(claimed_ns) * pace + extra_ns;
         let lie = self.fault("lie").and_then(|percent| percent.parse::<u64>().ok());
-        std::thread::sleep(Duration::from_nanos(elapsed_ns));
+        let time = Duration::from_nanos(elapsed_ns);
+        let number_of = |fault| self.fault(fault).map(|value| value.parse().expect("a number"));
+        match (number_of("spin"), number_of("spin-children")) {
+            (None, None) => std::thread::sleep(time),
+            (threads, children) => spin(time, threads.unwrap_or(1), children.unwrap_or(0)),
+        }
         // In percent of the truth, for the tests of Palio's own clock.
         let elapsed_ns = elapsed_ns * lie.unwrap_or(claimed_percent) / 100;
         let elapsed_ns = self.fault("elapsed").map_or(elapsed_ns, |ns| ns.parse().expect("ns"));
@@ -197,15 +215,23 @@ impl Fake {
             "protocol {protocol}\nid {id}\nruntime fake {version}\ntoolchain none\nflags {flags}"
         ));
         say(&format!(
-            "workload {}\nknob dial 0",
+            "workload {}\nknob dial 0\nknob mode plain",
             self.fault("describe-workload").unwrap_or("echo")
         ));
-        say("workload tally");
-        say(&format!("workload {SALTED}"));
-        say(&format!("workload {FORKED}"));
+        if self.fault("describe-alone").is_none() {
+            say("workload tally");
+            say(&format!("workload {SALTED}"));
+            say(&format!("workload {FORKED}"));
+        }
     }
 
     fn serve(&self) {
+        if let Some(setting) = self.fault("refuse-with")
+            && self.settings.iter().any(|known| known == setting)
+        {
+            eprintln!("fake: {setting} is too much for me");
+            exit(2);
+        }
         if self.fault("slow-start").is_some() {
             std::thread::sleep(Duration::from_millis(300));
         }
@@ -218,6 +244,9 @@ impl Fake {
         if let Some(code) = self.fault("refuse") {
             eprintln!("fake: I do not do this on a Tuesday");
             exit(code.parse().unwrap_or(3));
+        }
+        if let Some(count) = self.fault("open-files") {
+            sockets::make_room(count.parse().expect("a number"));
         }
         if let Some(lines) = self.fault("flood-stderr") {
             flood_stderr(lines.parse().unwrap_or(0));
@@ -259,6 +288,9 @@ impl Fake {
         for index in 0..given {
             *taken += 1;
             self.before(*taken);
+            if let Some(how) = self.fault("serve") {
+                server::serve(how);
+            }
             say(&self.sample(*taken, batch, self.shifted_percent(index, given)));
             self.after(*taken);
         }
@@ -338,6 +370,9 @@ impl Fake {
             // And then no end of its own.
             let _ = kill(getppid(), Signal::SIGKILL);
             self.meet("orphan");
+        }
+        if self.at("dead-server", number) {
+            sockets::read_until_the_server_dies();
         }
         if self.at("segfault", number) {
             eprintln!("fake: about to touch what is not mine");
@@ -492,22 +527,6 @@ fn die_of(signal: Signal) -> ! {
     exit(99);
 }
 
-fn flood_stderr(lines: u32) {
-    let mut err = io::stderr().lock();
-    let _ = writeln!(err, "the first line");
-    if lines > 0 {
-        for number in 0..lines {
-            let _ = writeln!(err, "line {number}");
-        }
-    } else {
-        for _ in 0..FLOOD_BYTES / 64 {
-            let _ = err.write_all(&[b'.'; 64]);
-        }
-        let _ = writeln!(err);
-    }
-    let _ = writeln!(err, "the last line");
-}
-
 /// Counts this start: a file for each, whose making is atomic.
 fn count_start(state: &Path) -> u32 {
     (1..)
@@ -554,6 +573,11 @@ fn main() -> ExitCode {
             }
             "--burn" => {
                 burn();
+                return ExitCode::SUCCESS;
+            }
+            "--spin" => {
+                let ns = value().parse().expect("ns");
+                spin(Duration::from_nanos(ns), 1, 0);
                 return ExitCode::SUCCESS;
             }
             "--describe" => describe = true,
@@ -603,6 +627,8 @@ fn main() -> ExitCode {
         fake.workload = workload.unwrap_or_default().to_owned();
         let sets = rest.windows(2).filter(|pair| pair[0] == "--set");
         fake.settings = sets.map(|pair| pair[1].clone()).collect();
+        let threads = rest.windows(2).find(|pair| pair[0] == "--threads");
+        fake.settings.extend(threads.map(|pair| format!("threads={}", pair[1])));
         fake.start = count_start(&fake.state);
         fake.sign();
         fake.serve();

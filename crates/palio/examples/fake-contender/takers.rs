@@ -1,9 +1,9 @@
 //! What takes more than it should: memory, processors, and the lives of others.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::process::{Command, Stdio, exit};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
@@ -34,6 +34,23 @@ pub(super) fn burn() {
     let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
     let took = || Duration::from(clock.now().expect("a clock"));
     while took() < Duration::from_millis(BURNT_MS) {}
+}
+
+/// Keeps so many threads busy for `time` of the wall clock, and as many child processes as well.
+pub(super) fn spin(time: Duration, threads: u32, children: u32) {
+    let this_file = std::env::current_exe().expect("this file");
+    let ns = time.as_nanos().to_string();
+    let child = |_| Command::new(&this_file).args(["--spin", &ns]).spawn().expect("a process");
+    let children: Vec<_> = (0..children).map(child).collect();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| while start.elapsed() < time {});
+        }
+    });
+    for mut child in children {
+        let _ = child.wait();
+    }
 }
 
 /// Has a child that burns, and whose parent ignores that children end: nobody ever waits for it.
@@ -68,4 +85,20 @@ pub(super) fn eat_memory() {
     }
     std::hint::black_box(&eaten);
     super::hang();
+}
+
+pub(super) fn flood_stderr(lines: u32) {
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "the first line");
+    if lines > 0 {
+        for number in 0..lines {
+            let _ = writeln!(err, "line {number}");
+        }
+    } else {
+        for _ in 0..super::FLOOD_BYTES / 64 {
+            let _ = err.write_all(&[b'.'; 64]);
+        }
+        let _ = writeln!(err);
+    }
+    let _ = writeln!(err, "the last line");
 }

@@ -4,9 +4,11 @@
 use palio_protocol::distribution::Distribution;
 
 use super::{Checked, Fault, check, range};
+use crate::budget::Throttled;
 use crate::clock;
 use crate::record::{
-    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, SampleRecord, Schedule, SpanRecord,
+    CellRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, SampleRecord, Schedule,
+    SpanRecord,
 };
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
@@ -133,6 +135,12 @@ impl<'a> InvocationAudit<'a> {
             Distribution::from_numbers(numbers)
                 .map_err(|reason| Fault::new("distribution", reason))?;
         }
+        let ok = self.invocation.outcome == Outcome::Ok;
+        check(!ok || sample.load.is_some() == self.race.served, "load", || {
+            "it is told of what serves, and of nothing else".to_owned()
+        })?;
+        let wrong_load = sample.load.as_ref().and_then(|load| load.wrong(sample.ops));
+        wrong_load.map_or(Ok(()), |reason| Err(Fault::new("load", reason)))?;
         check(self.wrong.is_none(), "answer", || {
             "the sample before it is wrong, and a process that is wrong once is ended".to_owned()
         })?;
@@ -180,6 +188,7 @@ impl<'a> InvocationAudit<'a> {
         if outcome != Outcome::Ok {
             return Ok(());
         }
+        self.check_budget()?;
         let dropped = self.invocation.dropped;
         let measured = self.measured + dropped.map_or(0, |dropped| dropped.samples);
         let warm_ups = self.warm_ups + dropped.map_or(0, |dropped| dropped.warm_ups);
@@ -226,11 +235,36 @@ impl<'a> InvocationAudit<'a> {
             .fold(0, u64::saturating_add);
         check(claimed_ns <= most_ns, "spans", || too_much(claimed_ns, most_ns))
     }
+
+    /// That what raced in a track kept its rules.
+    fn check_budget(&self) -> Checked {
+        let invocation = self.invocation;
+        let told = invocation.throttled.is_some();
+        check(told == self.race.cpu_budget.is_some(), "throttled", || {
+            "it is told of what has a CPU budget, and of nothing else".to_owned()
+        })?;
+        let Resources { wall_us, user_us, sys_us, .. } = invocation.resources;
+        if let Some((budget, count)) = self.race.cpu_budget.zip(invocation.throttled) {
+            let Throttled { periods, throttled, .. } = count;
+            check(throttled <= periods, "throttled", || {
+                format!("it stood still in {throttled} period(s), and there were {periods}")
+            })?;
+            // The group lives longer than its process, and a late timer catches up.
+            let most = (wall_us / budget.period_us).saturating_mul(2).saturating_add(100);
+            check(periods <= most, "throttled", || {
+                format!("{periods} periods of {} µs in {wall_us} µs", budget.period_us)
+            })?;
+        }
+        let cpu_us = user_us.unwrap_or(0).saturating_add(sys_us.unwrap_or(0));
+        let broken = self.race.cpu_budget.and_then(|budget| budget.broken_by(cpu_us, wall_us));
+        broken.map_or(Ok(()), |reason| Err(Fault::new("resources", reason)))
+    }
 }
 
 fn too_much(claimed_ns: u64, most_ns: u64) -> String {
     format!(
-        "its samples claim more time than passed: {claimed_ns} ns, and by the clock outside {most_ns} ns at most"
+        "its samples claim more time than passed: {claimed_ns} ns by the contender's clock, and by Palio's clock at most {most_ns} \
+         ns passed"
     )
 }
 
@@ -277,6 +311,7 @@ mod tests {
                 user_us: None,
                 sys_us: None,
                 distribution,
+                load: None,
             };
             missing_events(Statistic::P99, "wake-up", &sample)
         };

@@ -6,23 +6,25 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::project::open_store;
-use super::{EXIT_CHECK_FAILED, Places, columns, say};
-use crate::report::comparison;
-use crate::report::comparison_text;
+use super::{Places, gate};
+use crate::report::{comparison, within};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The earlier run: its id, the beginning of it, or `latest`
+    /// The earlier run: its id, the beginning of it, or `latest`; with --within, a contender
     a: String,
-    /// The later run
+    /// The later run; with --within, the contender that is compared with A
     b: String,
+    /// Two contenders of this run instead of two runs, such as a release and a working copy
+    #[arg(long, value_name = "RUN", conflicts_with = "anchor")]
+    within: Option<String>,
     /// A contender that raced in both runs and has not changed: all times are divided by its own.
     /// Without one nothing tells a slower machine from a slower contender
     #[arg(long, value_name = "CONTENDER")]
     anchor: Option<String>,
     /// Exit with status 1 if anything became slower, beyond the noise of both runs and this many
-    /// percent, or fails where it did not
-    #[arg(long, value_name = "PERCENT", requires = "anchor")]
+    /// percent, or fails where it did not; needs --anchor or --within
+    #[arg(long, value_name = "PERCENT", value_parser = gate::percent)]
     fail_above: Option<f64>,
     /// As JSON
     #[arg(long)]
@@ -30,22 +32,17 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    if options.fail_above.is_some() && options.anchor.is_none() && options.within.is_none() {
+        bail!("--fail-above needs --anchor CONTENDER, or a slower machine is a slower contender");
+    }
     let store = open_store(places)?;
-    let a = store.load(&store.resolve(&options.a)?)?;
-    let b = store.load(&store.resolve(&options.b)?)?;
-    let comparison = comparison::compare(&a, &b, options.anchor.as_deref())?;
-    if options.fail_above.is_some()
-        && let Some(changed) = &comparison.anchor_changed
-    {
-        bail!("{changed}; nothing can be judged by it: choose another one");
-    }
-    if options.json {
-        say(&serde_json::to_string_pretty(&comparison)?)?;
-    } else {
-        say(&comparison_text::render(&comparison, columns()))?;
-    }
-    let limit = options.fail_above.map(|percent| 1.0 + percent / 100.0);
-    let regressed =
-        limit.is_some_and(|limit| comparison.changes.iter().any(|change| change.regressed(limit)));
-    Ok(if regressed { ExitCode::from(EXIT_CHECK_FAILED) } else { ExitCode::SUCCESS })
+    let comparison = match &options.within {
+        Some(run) => within::within(&store.load(&store.resolve(run)?)?, &options.a, &options.b)?,
+        None => {
+            let a = store.load(&store.resolve(&options.a)?)?;
+            let b = store.load(&store.resolve(&options.b)?)?;
+            comparison::compare(&a, &b, options.anchor.as_deref())?
+        }
+    };
+    gate::conclude(&comparison, options.fail_above, options.json)
 }

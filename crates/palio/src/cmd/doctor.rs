@@ -39,7 +39,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
                 })
             })
             .collect();
-        let all = serde_json::json!({ "machine": machine, "warnings": warnings, "contenders": contenders });
+        let budgets = cgroup::quota::description();
+        let all = serde_json::json!({ "machine": machine, "cpu_budgets": budgets, "warnings": warnings, "contenders": contenders });
         say(&serde_json::to_string_pretty(&all)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -55,6 +56,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         ("virtualisation", or_unknown(&machine.virtualisation)),
         ("CPU governor", or_unknown(&machine.governor)),
         ("control groups", or_unknown(&machine.control_groups)),
+        ("CPU budgets", cgroup::quota::description()),
         ("database", database(places)?.display().to_string()),
     ];
     say(&aligned(&facts.map(|(name, fact)| (name.to_owned(), fact))))?;

@@ -1,4 +1,4 @@
-//! `palio list`: one element a row.
+//! `palio list`: one element a row, which on a narrow terminal is several lines.
 
 use std::process::ExitCode;
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::project::{Project, open_store};
-use super::{Places, columns, say};
-use crate::report::listing::{self, table};
+use super::{Places, columns_or, say};
+use crate::report::listing::{self, table_within};
 use crate::workload::{Preset, Threads, Workload, settings_text};
 
 #[derive(Debug, Args)]
@@ -50,11 +50,13 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Columns for a list: in a file or a pipe, a line is an element, however long it gets.
+fn width() -> usize {
+    columns_or(usize::MAX)
+}
+
 fn threads_text(workload: &Workload, preset: Preset) -> String {
-    let each = workload.presets[&preset].threads.iter().map(|threads| match threads {
-        Threads::Count(count) => count.to_string(),
-        Threads::Cores => "cores".to_owned(),
-    });
+    let each = workload.presets[&preset].threads.iter().map(Threads::to_string);
     each.collect::<Vec<_>>().join(",")
 }
 
@@ -89,17 +91,12 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
         })
         .collect();
     if !options.deviations {
-        return say(&table(&rows));
+        return say(&table_within(&rows, 1, width()));
     }
-    let below = chosen.iter().map(|workload| workload.origin.notes());
-    let lines = table(&rows);
-    let text: String = lines
-        .lines()
-        .zip(below)
-        .flat_map(|(line, notes)| {
-            let notes = notes.into_iter().map(|note| format!("    {note}\n"));
-            std::iter::once(format!("{line}\n")).chain(notes)
-        })
+    let text: String = listing::elements(&rows, 1, width())
+        .into_iter()
+        .zip(&chosen)
+        .map(|(element, workload)| element + &listing::below(&workload.origin.notes(), width()))
         .collect();
     say(&text)
 }
@@ -125,7 +122,7 @@ fn contenders(options: &Options, places: &Places) -> Result<()> {
             ]
         })
         .collect();
-    say(&table(&rows))
+    say(&table_within(&rows, 1, width()))
 }
 
 fn suites(options: &Options, places: &Places) -> Result<()> {
@@ -142,7 +139,7 @@ fn suites(options: &Options, places: &Places) -> Result<()> {
             vec![suite.id.clone(), count, format!("preset={}", suite.preset), suite.title.clone()]
         })
         .collect();
-    say(&table(&rows))
+    say(&table_within(&rows, 1, width()))
 }
 
 fn runs(options: &Options, places: &Places) -> Result<()> {
@@ -153,5 +150,5 @@ fn runs(options: &Options, places: &Places) -> Result<()> {
     if runs.is_empty() {
         return say("No run yet: `palio run` makes one.");
     }
-    say(&listing::runs(&runs, columns()))
+    say(&listing::runs(&runs, width()))
 }

@@ -1,20 +1,25 @@
 //! The subcommands, one file each. Only this module prints.
 
+mod baseline;
 mod bisect;
 mod build;
 mod compare;
 mod doctor;
 mod export;
+mod gate;
 mod import;
 mod interruption;
 mod list;
 mod progress;
 mod project;
+mod replicate;
 mod report;
 mod run;
+mod scale;
 mod setup;
 mod show;
 mod stable;
+mod sweep;
 mod verify;
 mod warden;
 mod whole_file;
@@ -30,8 +35,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::printable::printable;
 
-/// Exit status when a check did not pass: `verify` found a wrong answer, `compare` a slower
-/// contender.
+/// Exit status when a check did not pass: `verify` found a wrong answer, `compare` or `baseline
+/// check` a slower contender.
 const EXIT_CHECK_FAILED: u8 = 1;
 /// Exit status when a command could not be carried out; the reason is on standard error.
 const EXIT_ERROR: u8 = 2;
@@ -45,7 +50,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 #[command(
     name = "palio",
     version,
-    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare), or no answer was found (bisect); 2 an error, explained on standard \
+    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare, baseline check), or no answer was found (bisect); 2 an error, explained on standard \
                   error; 130 interrupted by Ctrl-C, to be resumed with `palio run --resume`."
 )]
 struct Cli {
@@ -83,7 +88,7 @@ struct Places {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Race a suite, or some workloads, and report
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// List workloads, contenders, suites or runs
     List(list::Options),
     /// Build contenders
@@ -100,6 +105,16 @@ enum Command {
     Show(show::Options),
     /// Compare two runs
     Compare(compare::Options),
+    /// Save a run as a baseline, and check a later one for what became slower
+    #[command(subcommand)]
+    Baseline(baseline::Options),
+    /// Race one contender with its knobs turned: every setting against the default ones
+    Sweep(Box<sweep::Options>),
+    /// Race on 1, 2, 4 … threads: speed-up, efficiency, and the law behind them
+    Scale(Box<scale::Options>),
+    /// Race a suite, or take a stored run, and print its document's numbers beside the measured
+    /// ones
+    Replicate(Box<replicate::Options>),
     /// Find between which two releases of a contender's runtime a row changed
     Bisect(bisect::Options),
     /// Write a run as a bundle: JSON, compressed if you like
@@ -151,6 +166,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Report(options)) => report::run(&options, places),
         Some(Command::Show(options)) => show::run(&options, places),
         Some(Command::Compare(options)) => compare::run(&options, places),
+        Some(Command::Baseline(options)) => baseline::run(&options, places),
+        Some(Command::Sweep(options)) => sweep::run(*options, places),
+        Some(Command::Scale(options)) => scale::run(*options, places),
+        Some(Command::Replicate(options)) => replicate::run(&options, places),
         Some(Command::Bisect(options)) => bisect::run(&options, places),
         Some(Command::Export(options)) => export::run(&options, places),
         Some(Command::Import(options)) => import::run(&options, places),
@@ -197,12 +216,14 @@ fn colour() -> bool {
 
 /// How many columns standard output has; wide if it is no terminal.
 fn columns() -> usize {
-    const NOT_A_TERMINAL: usize = 120;
+    columns_or(120)
+}
+
+/// How many columns standard output has; if it is no terminal, what `COLUMNS` says, or `otherwise`.
+fn columns_or(otherwise: usize) -> usize {
     if !std::io::stdout().is_terminal() {
-        return std::env::var("COLUMNS")
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(NOT_A_TERMINAL);
+        let said = std::env::var("COLUMNS").ok();
+        return said.and_then(|text| text.parse().ok()).unwrap_or(otherwise);
     }
     let (_, columns) = console::Term::stdout().size_checked().unwrap_or((24, 100));
     usize::from(columns)

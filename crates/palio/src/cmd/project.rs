@@ -10,12 +10,14 @@ use crate::allocator;
 use crate::contender::{Contender, is_name};
 use crate::manifest::{Faulty, Found};
 use crate::plan::{Entrant, takes_part_by_default};
+use crate::published::Published;
 use crate::record::Outcome;
 use crate::release::Release;
+use crate::report::Report;
 use crate::runner::build::{self, Freshness, Prober};
 use crate::runner::working_copy;
 use crate::store::{self, Store};
-use crate::workload::{Catalogue, Settings};
+use crate::workload::{Catalogue, MissNote, Settings};
 
 /// The project around a command.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) struct Project {
     pub(super) contenders: Vec<Contender>,
     /// Those of other folders than the project's that cannot be read.
     pub(super) faulty: Vec<Faulty>,
+    /// What the reference documents print.
+    pub(super) published: Published,
 }
 
 /// The folder with the catalogue and the contenders.
@@ -75,7 +79,8 @@ impl Project {
         for Faulty { reason, .. } in &faulty {
             note(&format!("palio: a contender is left out: {reason}"));
         }
-        Ok(Self { catalogue, contenders, faulty })
+        let published = Published::load(&root.join("published"), &catalogue, &contenders)?;
+        Ok(Self { catalogue, contenders, faulty, published })
     }
 
     /// The contenders that `choices` name, or those that race by default; not ready yet.
@@ -254,6 +259,18 @@ impl Choice {
         self.unready().name()
     }
 
+    /// Whether the user gave it another name.
+    pub(super) fn is_renamed(&self) -> bool {
+        self.alias.is_some()
+    }
+
+    /// The same with these knobs turned besides.
+    pub(super) fn with_knobs(&self, more: &Settings) -> Self {
+        let mut choice = self.clone();
+        choice.knobs.extend(more.clone());
+        choice
+    }
+
     /// Whether the user turned a knob of it.
     pub(super) fn is_turned(&self) -> bool {
         !self.knobs.is_empty()
@@ -316,6 +333,14 @@ impl Choice {
 
 fn list_or_none(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Puts beside a report's missed predictions what the project knows of them; without a project,
+/// nothing.
+pub(super) fn explain_misses(report: &mut Report, places: &Places) -> Result<()> {
+    let Ok(root) = root(places) else { return Ok(()) };
+    report.explain_misses(&MissNote::load(&root.join("docs/results/predictions-notes.toml"))?);
+    Ok(())
 }
 
 /// Where the database is.

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::project::open_store;
+use super::project::{explain_misses, open_store};
 use super::run::write_file;
 use super::{Places, colour, columns, import, note, say};
 use crate::contender::Kind;
 use crate::report::headline::Headline;
 use crate::report::selection::{self, Choice};
+use crate::report::table::{self, Table};
 use crate::report::{Report, csv, holm, html, json, markdown, picture, terminal};
 
 #[derive(Debug, Args)]
@@ -45,6 +46,9 @@ pub(super) struct Options {
     /// the run. Headlines are not corrected
     #[arg(long, conflicts_with = "headline")]
     holm: bool,
+    /// Only this table, as text, Markdown, CSV or JSON
+    #[arg(long, value_enum, conflicts_with = "headline")]
+    table: Option<Table>,
     /// Write it there instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -67,6 +71,22 @@ enum Format {
     CsvSamples,
 }
 
+impl Format {
+    fn of_table(self) -> Result<table::Format> {
+        match self {
+            Self::Terminal => Ok(table::Format::Terminal),
+            Self::Markdown => Ok(table::Format::Markdown),
+            Self::Csv => Ok(table::Format::Csv),
+            Self::Json => Ok(table::Format::Json),
+            Self::Html | Self::Svg | Self::CsvSamples => {
+                bail!(
+                    "a table is printed as terminal, markdown, csv or json; the HTML report has all of them"
+                )
+            }
+        }
+    }
+}
+
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let run = match &options.bundle {
         Some(file) => import::read(file)?,
@@ -81,16 +101,18 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         intersection: options.intersection,
     };
     let mut report = selection::report(&run, &choice)?;
+    explain_misses(&mut report, places)?;
     if options.holm {
         holm::correct(&mut report);
     }
     let to_terminal = options.output.is_none();
+    let paper = terminal::Options { width: columns(), color: to_terminal && colour() };
     let text = match options.format {
         _ if !options.headline.is_empty() => headlines(options, &report)?,
-        Format::Terminal => terminal::render(
-            &report,
-            terminal::Options { width: columns(), color: to_terminal && colour() },
-        ),
+        format if let Some(table) = options.table => {
+            table::render(&report, table, format.of_table()?, paper)?
+        }
+        Format::Terminal => terminal::render(&report, paper),
         Format::Markdown => markdown::render(&report),
         Format::Html => html::render(&report),
         Format::Svg => picture::render(&report),

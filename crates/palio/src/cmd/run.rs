@@ -1,5 +1,7 @@
 //! `palio run`: race, store, report.
 
+mod verb;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,20 +13,25 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use super::progress::Watcher;
-use super::project::{Choice, Project, open_store_to_write};
+use super::project::{Choice, Project, explain_misses, open_store_to_write};
 use super::stable::{self, Stalls};
 use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, whole_file};
+use crate::budget::Budgets;
 use crate::disturbance::RepeatRule;
+use crate::grid::Design;
 use crate::machine::{self, CpuClock};
 use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
 use crate::report::summary::shell_line;
-use crate::report::{html, json, summary, terminal};
+use crate::report::table::{self, Table};
+use crate::report::{Report, html, json, summary, terminal};
+use crate::runner::cgroup::{self, quota};
 use crate::runner::race::{self, Course, End, timestamp};
-use crate::runner::{cgroup, children_cpu_s, libc_version, own_cpu_s};
+use crate::runner::{children_cpu_s, libc_version, own_cpu_s};
 use crate::stats::{FloorGoal, MIN_FLOOR};
 use crate::store::{Lease, Store};
 use crate::workload::{Preset, Workload};
+pub(super) use verb::{Planned, Verb, planned, races};
 
 const TIMEOUT_S: u64 = 120;
 const MEMORY_MIB: u64 = 8192;
@@ -74,6 +81,11 @@ pub(super) struct Options {
     /// The most blocks of a race that are repeated so [default: a third of --blocks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     repeats_max: Option<u32>,
+    /// Hold each contender to the CPU time of as many processors as the race has threads, all its
+    /// processes and helper threads together, by a quota of a control group: `both` races each
+    /// workload with and without, `only` (or nothing) with
+    #[arg(long, value_name = "TRACKS", num_args = 0..=1, require_equals = true, default_missing_value = "only", value_enum)]
+    cpu_budget: Option<Budgets>,
     /// Seed of the order of contenders [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
@@ -98,7 +110,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -109,6 +121,12 @@ pub(super) struct Options {
     /// No progress on standard error
     #[arg(short, long)]
     quiet: bool,
+    /// The other verb that this race is made for, if any.
+    #[arg(skip)]
+    pub(super) verb: Option<Verb>,
+    /// Those that it adds to what the user named.
+    #[arg(skip)]
+    pub(super) more_contenders: Vec<String>,
 }
 
 /// `5` or `5%`: a noise floor that can be reached.
@@ -132,18 +150,31 @@ fn outside_percent(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
-    let (store, run, end) = measure(options, places)?;
-    finish(options, &store, &run, end)
+    measure_and_report(options, places, None.into())
 }
 
-/// What would be raced, such as `fib on 2 threads`; nothing is built for it.
-pub(super) fn races(options: &Options, places: &Places) -> Result<Vec<String>> {
-    let project = Project::load(places)?;
-    let selection = Selection::of(&project, options)?;
-    let entrants = selection.choices.iter().map(Choice::unready).collect();
-    let races = selection.plan(entrants, options).races()?;
-    let label = |race: &RaceRecord| format!("{} with -t {}", race.workload, race.threads);
-    Ok(races.iter().map(label).collect())
+/// What becomes of a run that was measured.
+pub(super) struct After<'a> {
+    /// What is printed, if not the whole report.
+    pub(super) table: Option<(Table, table::Format)>,
+    /// Puts beside the report what does not come from the run.
+    pub(super) beside: &'a dyn Fn(&mut Report),
+}
+
+impl From<Option<(Table, table::Format)>> for After<'_> {
+    fn from(table: Option<(Table, table::Format)>) -> Self {
+        Self { table, beside: &|_| () }
+    }
+}
+
+/// Races what the options say, and prints the whole report or one table of it.
+pub(super) fn measure_and_report(
+    options: &Options,
+    places: &Places,
+    after: After<'_>,
+) -> Result<ExitCode> {
+    let (store, run, end) = measure(options, places)?;
+    finish(options, places, &store, &run, end, after)
 }
 
 /// Races what the options say and stores it, to the end or until the user interrupts it.
@@ -219,7 +250,15 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
 }
 
 /// Reports on the run; on an interrupted one, says how to go on.
-fn finish(options: &Options, store: &Store, run: &RunRecord, end: End) -> Result<ExitCode> {
+fn finish(
+    options: &Options,
+    places: &Places,
+    store: &Store,
+    run: &RunRecord,
+    end: End,
+    after: After<'_>,
+) -> Result<ExitCode> {
+    let After { table, beside } = after;
     if end == End::Interrupted {
         note(&format!(
             "palio: interrupted; all that was measured is stored. `palio run --resume {}` goes on, \
@@ -228,7 +267,9 @@ fn finish(options: &Options, store: &Store, run: &RunRecord, end: End) -> Result
         ));
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
     }
-    let report = summary::report(run);
+    let mut report = summary::report(run);
+    beside(&mut report);
+    explain_misses(&mut report, places)?;
     let path = match &options.html {
         Some(path) => path.clone(),
         None => store.path().with_file_name("reports").join(format!("{}.html", run.header.id)),
@@ -242,10 +283,16 @@ fn finish(options: &Options, store: &Store, run: &RunRecord, end: End) -> Result
     });
     if options.json {
         say(&json::render(&report))?;
-        written?;
-    } else {
-        say(&terminal::render(&report, terminal::Options { width: columns(), color: colour() }))?;
-        written?;
+        return written.map(|()| ExitCode::SUCCESS);
+    }
+    let paper = terminal::Options { width: columns(), color: colour() };
+    match table {
+        Some((table, format)) => say(&table::render(&report, table, format, paper)?)?,
+        None => say(&terminal::render(&report, paper))?,
+    }
+    written?;
+    // What another program reads has nothing else in it.
+    if table.is_none_or(|(_, format)| format == table::Format::Terminal) {
         say(&format!("\nHTML report: {}", path.display()))?;
         say(&format!(
             "Again, in another format: palio report {} --format markdown",
@@ -294,7 +341,10 @@ impl<'a> Selection<'a> {
             suite,
             preset: options.preset.unwrap_or(default_preset),
             workloads,
-            choices: project.choose_with(&options.contender, options.allocator.as_deref())?,
+            choices: project.choose_with(
+                &[&options.contender[..], &options.more_contenders].concat(),
+                options.allocator.as_deref(),
+            )?,
         };
         // Thread counts and the reference are checked here too, before any contender is ready.
         let entrants = selection.choices.iter().map(Choice::unready).collect();
@@ -311,6 +361,26 @@ impl<'a> Selection<'a> {
             cores: machine::cores(),
             reference: options.reference.clone(),
             shadows: options.shadow,
+            budgets: options.cpu_budget,
+            no_budget: options.cpu_budget.and_then(|_| quota::refusal()),
+        }
+    }
+
+    fn is_quick(&self) -> bool {
+        self.preset == Preset::Quick
+    }
+
+    fn blocks(&self, options: &Options) -> u32 {
+        options.blocks.unwrap_or(if self.is_quick() { 5 } else { 15 })
+    }
+
+    fn limits(&self, options: &Options) -> Limits {
+        let quick = self.is_quick();
+        Limits {
+            budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
+            warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
+            timeout_ms: options.timeout * 1000,
+            memory_mib: options.memory,
         }
     }
 
@@ -328,7 +398,6 @@ impl<'a> Selection<'a> {
         if !races.iter().flat_map(|race| &race.cells).any(|cell| cell.outcome == Outcome::Pending) {
             bail!("{}", nobody_can_race(&races));
         }
-        let quick = self.preset == Preset::Quick;
         let seed = options.seed.unwrap_or_else(|| {
             SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -336,14 +405,8 @@ impl<'a> Selection<'a> {
         });
         let started_at = timestamp();
         let machine = machine::inspect(libc_version(), cgroup::description());
-        let limits = Limits {
-            budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
-            warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
-            timeout_ms: options.timeout * 1000,
-            memory_mib: options.memory,
-        };
         let digits: String = started_at.chars().filter(char::is_ascii_digit).collect();
-        let blocks = options.blocks.unwrap_or(if quick { 5 } else { 15 });
+        let blocks = self.blocks(options);
         let header = Header {
             id: format!(
                 "{}-{}-{}",
@@ -355,12 +418,12 @@ impl<'a> Selection<'a> {
             preset: self.preset,
             blocks,
             seed,
-            limits,
+            limits: self.limits(options),
             until_floor: options.until_floor.map(|percent| FloorGoal {
                 ratio: 1.0 + percent / 100.0,
                 blocks_max: options.blocks_max.unwrap_or(blocks.saturating_mul(4)),
             }),
-            repeat: options.outside_max.or((!quick).then_some(OUTSIDE_MAX_PERCENT)).map(
+            repeat: options.outside_max.or((!self.is_quick()).then_some(OUTSIDE_MAX_PERCENT)).map(
                 |percent| {
                     let repeats_max = options.repeats_max.unwrap_or(blocks.div_ceil(3));
                     RepeatRule { outside_max: percent / 100.0, repeats_max }
@@ -370,6 +433,7 @@ impl<'a> Selection<'a> {
             finished_at: None,
             palio_version: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.command(options, seed),
+            design: options.verb.as_ref().map(|verb| verb.design.clone()),
             warnings: machine::standing_warnings(&machine),
             machine,
             thinned: None,
@@ -379,17 +443,23 @@ impl<'a> Selection<'a> {
 
     /// The command that repeats this run, in the same order.
     fn command(&self, options: &Options, seed: u64) -> String {
-        let mut words = vec!["palio".to_owned(), "run".to_owned()];
+        let verb = options.verb.as_ref();
+        let run = || vec!["palio".to_owned(), "run".to_owned()];
+        let mut words = verb.map_or_else(run, |verb| verb.words.clone());
         if options.workload.is_empty() {
+            // `scale` has its rows where others have a suite.
+            let is_scale = verb.is_some_and(|verb| verb.design == Design::Scale);
+            words.extend(is_scale.then(|| "--suite".to_owned()));
             words.push(self.suite.clone());
         }
+        let is_sweep = verb.is_some_and(|verb| matches!(verb.design, Design::Sweep(_)));
         let threads: Vec<String> = options.threads.iter().map(u32::to_string).collect();
         let threads = (!threads.is_empty()).then(|| threads.join(","));
         let shadow = (options.shadow == Shadows::All).then(|| "all".to_owned());
         let unusual = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
         let settings = [
             ("-w", options.workload.clone()),
-            ("-c", options.contender.clone()),
+            ("-c", if is_sweep { Vec::new() } else { options.contender.clone() }),
             ("--allocator", options.allocator.iter().cloned().collect()),
             ("-t", threads.into_iter().collect()),
             ("--preset", options.preset.iter().map(Preset::to_string).collect()),
@@ -400,12 +470,13 @@ impl<'a> Selection<'a> {
             ("--repeats-max", options.repeats_max.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
-            ("--reference", options.reference.iter().cloned().collect()),
+            ("--reference", options.reference.iter().filter(|_| !is_sweep).cloned().collect()),
             ("--shadow", shadow.into_iter().collect()),
             ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),
             ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),
             ("--seed", vec![seed.to_string()]),
         ];
+        words.extend(options.cpu_budget.iter().map(|tracks| format!("--cpu-budget={tracks}")));
         for (option, values) in settings {
             words.extend(values.into_iter().flat_map(|value| [option.to_owned(), value]));
         }
@@ -428,7 +499,15 @@ fn no_race_for(contender: &str, races: &[RaceRecord]) -> String {
 /// Why no contender can race, and what would change that.
 fn nobody_can_race(races: &[RaceRecord]) -> String {
     let mut reasons: Vec<String> = Vec::new();
-    for cell in races.iter().flat_map(|race| &race.cells) {
+    // What no contender is to blame for stands there once.
+    let cells = || races.iter().flat_map(|race| &race.cells);
+    let same = cells().next().and_then(|cell| cell.detail.as_deref());
+    if let Some(same) = same.filter(|same| same.starts_with(quota::NO_BUDGET))
+        && cells().all(|cell| cell.detail.as_deref() == Some(same))
+    {
+        return format!("none of these contenders can race: they {same}");
+    }
+    for cell in cells() {
         let reason = format!("{} {}", cell.contender, cell.detail.as_deref().unwrap_or("failed"));
         if !reasons.contains(&reason) {
             reasons.push(reason);

@@ -150,6 +150,8 @@ fn plan<'a>(
         cores,
         reference: None,
         shadows: Shadows::default(),
+        budgets: None,
+        no_budget: None,
     })
 }
 
@@ -287,9 +289,10 @@ fn verify(
         Err(result) => return (result.outcome, result.detail.unwrap_or_default()),
     };
     // Two samples, and one of two iterations: a second iteration finds state that the first left
-    // behind.
+    // behind. What is served has one in each sample.
+    let iterations = if race.served { 1 } else { 2 };
     if conversation.run(2, 1, false).is_some() {
-        conversation.run(1, 2, false);
+        conversation.run(1, iterations, false);
     }
     let result = conversation.finish();
     if result.outcome != Outcome::Ok {

@@ -73,11 +73,12 @@ pub fn render(race: &RaceRecord, cell: &CellRecord, options: Options) -> String 
         let salt = cell.invocations.last().and_then(|invocation| invocation.salt);
         let command = shell_line(&cell.command_with(salt));
         let input = format!("printf 'run {} {}\\nquit\\n'", schedule.samples, schedule.batch);
-        out.push_str(&format!("by hand:    {input} | {command}\n"));
+        let held = race.cpu_budget.map_or(String::new(), |budget| format!("{} ", budget.by_hand()));
+        out.push_str(&format!("by hand:    {input} | {held}{command}\n"));
         out.push_str(&format!("under perf: {input} | perf record -g -- {command}\n"));
     }
     if !options.samples && !cell.invocations.is_empty() {
-        paper.prose(&mut out, "", "--samples prints every sample, and what was seen from outside.");
+        paper.prose(&mut out, "", "--samples prints every sample, and what Palio's clock saw.");
     }
     out
 }
@@ -273,7 +274,7 @@ fn raw(out: &mut String, race: &RaceRecord, invocation: &InvocationRecord) {
         let cpu = span.cpu_ns.map(|ns| format!(" and {ns} ns of CPU time"));
         let apart = span.line_ns.map(|ns| format!(", three lines in four {ns} ns apart or more"));
         lines.push(format!(
-            "  outside: {mark}{} sample(s) in {} ns{}{}",
+            "  by Palio's clock: {mark}{} sample(s) in {} ns{}{}",
             span.samples,
             span.wall_ns,
             cpu.unwrap_or_default(),

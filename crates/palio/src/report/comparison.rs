@@ -7,7 +7,7 @@ use crate::record::Outcome;
 use crate::record::RunRecord;
 use crate::report::model::{Entry, Interval, Race};
 use crate::report::pair::blocks;
-use crate::report::{needed, summary};
+use crate::report::{needed, summary, units};
 use crate::stats::{EquivalenceMargin, RatioInterval, Statistic};
 
 /// What changed between two runs.
@@ -17,6 +17,9 @@ pub struct Comparison {
     pub b: String,
     /// The contender by which times are divided, if any.
     pub anchor: Option<String>,
+    /// The run, where A and B are contenders of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// What makes the two runs hard to compare.
     pub warnings: Vec<String>,
     pub changes: Vec<Change>,
@@ -73,7 +76,80 @@ impl Comparison {
     }
 }
 
+/// What a comparison comes to under a threshold.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judgement {
+    /// The least factor that is too much.
+    pub limit: f64,
+    pub has_passed: bool,
+    /// What became slower by more than that, beyond the noise, or fails now: the cell and what is
+    /// known of it, each a sentence without its full stop.
+    pub regressions: Vec<String>,
+    /// What may have become slower by more than that, as far as the noise lets one see.
+    pub not_excluded: Vec<String>,
+    /// How many changes were judged.
+    pub judged: usize,
+}
+
+impl Comparison {
+    /// Whether anything became slower by more than the factor `limit`, and beyond the noise.
+    ///
+    /// # Errors
+    /// The anchor is none, or nothing could be judged: that no cell is slower would then say
+    /// nothing.
+    pub fn judge(&self, limit: f64) -> Result<Judgement> {
+        if let Some(changed) = &self.anchor_changed {
+            bail!("{changed}; nothing can be judged by it: choose another one");
+        }
+        let regressions: Vec<String> = self
+            .changes
+            .iter()
+            .filter(|change| change.regressed(limit))
+            .map(Change::told)
+            .collect();
+        let is_judged = |change: &&Change| change.ratio.is_some_and(|ratio| ratio.lo.is_some());
+        let judged = self.changes.iter().filter(is_judged).count();
+        if judged == 0 && regressions.is_empty() {
+            let why =
+                self.changes.first().map_or("no contender raced in both", |c| c.note.as_str());
+            bail!(
+                "nothing can be judged between {} and {}: {why}; each needs {} blocks or more of the same \
+                 contenders in the same rows",
+                self.a,
+                self.b,
+                crate::stats::MIN_BLOCKS
+            );
+        }
+        let may_be_slower = |change: &&Change| {
+            change.ratio.is_some_and(|ratio| ratio.hi.is_none_or(|hi| hi > limit))
+                && !change.regressed(limit)
+        };
+        let not_excluded = self.changes.iter().filter(may_be_slower).map(Change::told).collect();
+        Ok(Judgement {
+            limit,
+            has_passed: regressions.is_empty(),
+            regressions,
+            not_excluded,
+            judged,
+        })
+    }
+}
+
 impl Change {
+    /// `fib n=27 · 2 threads: go takes 1.31 [1.25, 1.38] times as long`.
+    fn told(&self) -> String {
+        let (race, contender) = (&self.race, &self.contender);
+        match self.ratio {
+            Some(ratio) => format!(
+                "{race}: {contender} takes {} {} times as long ({})",
+                units::fine(ratio.point),
+                units::fine_limits(ratio.lo, ratio.hi),
+                self.note
+            ),
+            None => format!("{race}: {contender}: {}", self.note),
+        }
+    }
+
     /// Whether it became slower beyond noise and by more than the factor `limit`, or fails now.
     pub fn regressed(&self, limit: f64) -> bool {
         let slower = self.note == "slower" && self.ratio.is_some_and(|ratio| ratio.point > limit);
@@ -93,7 +169,7 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
     let (report_a, report_b) = (summary::report(a), summary::report(b));
     let same = |x: &Race, y: &Race| {
         x.workload == y.workload
-            && x.threads == y.threads
+            && (x.threads, x.cpu_budget) == (y.threads, y.cpu_budget)
             && x.params == y.params
             && x.statistic == y.statistic
             && (x.ops, x.scope, &x.unit) == (y.ops, y.scope, &y.unit)
@@ -178,6 +254,7 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         a: a.header.id.clone(),
         b: b.header.id.clone(),
         anchor: anchor.map(str::to_owned),
+        within: None,
         warnings,
         changes,
         anchor_changed,

@@ -1,6 +1,8 @@
 //! Two runs side by side, as text. Pure.
 
-use super::comparison::{Change, Comparison};
+use serde::Serialize;
+
+use super::comparison::{Change, Comparison, Judgement};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::units::{self, NONE};
 use crate::stats::MIN_BLOCKS;
@@ -23,7 +25,10 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
         table(&mut out, paper, &ratio, race);
     }
     out.push('\n');
-    if comparison.anchor.is_none() {
+    if let Some(run) = &comparison.within {
+        let (a, b) = (&comparison.a, &comparison.b);
+        paper.prose(&mut out, "", &format!("A is {a}, B is {b}, both of the run {run}."));
+    } else if comparison.anchor.is_none() {
         let text = "Without --anchor CONTENDER a slower machine looks like a slower contender.";
         paper.prose(&mut out, "", text);
     }
@@ -35,6 +40,54 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     }
     paper.prose(&mut out, "", &comparison.tally());
     out
+}
+
+/// What it comes to under a threshold.
+#[must_use]
+pub fn judgement(judgement: &Judgement, width: usize) -> String {
+    let paper = Paper { width: width.max(20), color: false };
+    let mut out = String::new();
+    let limit = units::factor(judgement.limit);
+    for told in &judgement.regressions {
+        paper.hanging(&mut out, "slower  ", Ink::Plain, told);
+    }
+    for told in &judgement.not_excluded {
+        paper.hanging(&mut out, "unsure  ", Ink::Plain, told);
+    }
+    let judged = units::plural(judgement.judged, "cell");
+    let slower = judgement.regressions.len();
+    let text = if judgement.has_passed {
+        format!("Passed: of {judged}, none is slower by more than {limit} beyond the noise.")
+    } else {
+        format!(
+            "Failed: of {judged}, {slower} slower by more than {limit} beyond the noise, or failing now."
+        )
+    };
+    paper.prose(&mut out, "", &text);
+    if !judgement.not_excluded.is_empty() {
+        let text = format!(
+            "Unsure: the interval reaches beyond {limit}, so that a regression of this size may hide in the noise; more \
+             blocks narrow it."
+        );
+        paper.prose(&mut out, "", &text);
+    }
+    out
+}
+
+/// Both as one JSON document.
+///
+/// # Errors
+/// Never: they have only keys that are strings.
+pub fn json(comparison: &Comparison, judgement: Option<&Judgement>) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        comparison: &'a Comparison,
+        /// Only under a threshold.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        judgement: Option<&'a Judgement>,
+    }
+    serde_json::to_string_pretty(&Document { comparison, judgement })
 }
 
 fn floor(change: &Change) -> String {

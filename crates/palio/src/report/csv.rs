@@ -61,6 +61,21 @@ const ENTRIES: &[&str] = &[
     "own_noise_floor_ratio",
     "forks",
     "forks_due",
+    "cpu_budget",
+    "throttle_periods",
+    "throttled_periods",
+    "throttled_us",
+    "offered_per_s",
+    "achieved_per_s",
+    "latency_p50_ns",
+    "latency_p90_ns",
+    "latency_p99_ns",
+    "latency_p999_ns",
+    "latency_p9999_ns",
+    "latency_max_ns",
+    "cpu_us_per_request",
+    "late_p50_ns",
+    "late_p99_ns",
 ];
 
 const SAMPLES: &[&str] = &[
@@ -76,6 +91,7 @@ const SAMPLES: &[&str] = &[
     "elapsed_ns",
     "statistic",
     "value_ns",
+    "cpu_budget",
 ];
 
 /// One line for each contender of each race, failures too, after a line of names.
@@ -107,6 +123,7 @@ pub fn samples(report: &Report) -> String {
                 out.number(Some(*ns).filter(|_| race.statistic.is_none()));
                 out.text(race.statistic.map_or("", Statistic::name));
                 out.number(Some(*ns));
+                out.number(race.cpu_budget.map(|budget| budget.cpus));
                 out.end();
             }
         }
@@ -169,22 +186,38 @@ fn entry_line(out: &mut Lines, report: &Report, race: &Race, entry: &Entry) {
     out.number(entry.noise_floor.and_then(|floor| floor.ratio));
     out.number(entry.forks.as_ref().and_then(|forks| forks.handed));
     out.number(entry.forks.as_ref().map(|forks| forks.at_least));
+    out.number(race.cpu_budget.map(|budget| budget.cpus));
+    out.number(entry.throttled.map(|throttled| throttled.periods));
+    out.number(entry.throttled.map(|throttled| throttled.throttled));
+    out.number(entry.throttled.map(|throttled| throttled.throttled_us));
+    let latency = entry.latency.as_ref();
+    out.number(latency.map(|l| l.offered_per_s));
+    out.number(latency.map(|l| l.achieved_per_s));
+    out.number(latency.and_then(|l| l.p50_ns));
+    out.number(latency.and_then(|l| l.p90_ns));
+    out.number(latency.and_then(|l| l.p99_ns));
+    out.number(latency.and_then(|l| l.p999_ns));
+    out.number(latency.and_then(|l| l.p9999_ns));
+    out.number(latency.map(|l| l.max_ns));
+    out.number(latency.and_then(|l| l.cpu_us));
+    out.number(latency.map(|l| l.late_p50_ns));
+    out.number(latency.map(|l| l.late_p99_ns));
     out.end();
 }
 
-fn race_fields(out: &mut Lines, race: &Race) {
+pub(super) fn race_fields(out: &mut Lines, race: &Race) {
     out.text(&race.workload);
     out.text(&race.params_text());
     out.number(Some(race.threads));
 }
 
-struct Lines {
-    text: String,
+pub(super) struct Lines {
+    pub(super) text: String,
     at_start: bool,
 }
 
 impl Lines {
-    fn new(names: &[&str]) -> Self {
+    pub(super) fn new(names: &[&str]) -> Self {
         let mut lines = Self { text: String::new(), at_start: true };
         for name in names {
             lines.text(name);
@@ -200,7 +233,7 @@ impl Lines {
         self.at_start = false;
     }
 
-    fn text(&mut self, field: &str) {
+    pub(super) fn text(&mut self, field: &str) {
         self.separate();
         let field = printable(field);
         if field.contains([',', '"', '\n', '\r']) {
@@ -212,7 +245,7 @@ impl Lines {
         }
     }
 
-    fn number<N: std::fmt::Display>(&mut self, field: Option<N>) {
+    pub(super) fn number<N: std::fmt::Display>(&mut self, field: Option<N>) {
         use std::fmt::Write as _;
         self.separate();
         if let Some(number) = field {
@@ -220,7 +253,7 @@ impl Lines {
         }
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.text.push('\n');
         self.at_start = true;
     }

@@ -319,6 +319,9 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
     if own.outcome != Outcome::Ok {
         return Err(own.outcome.words());
     }
+    if race.cpu_budget.is_some() {
+        return Err("it has a CPU budget: a track of its own".to_owned());
+    }
     let floor = pair::race_floor(race);
     if floor.a_a().is_none() {
         return Err("its noise floor is unknown".to_owned());

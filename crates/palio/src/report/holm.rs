@@ -1,6 +1,7 @@
 //! Verdicts of a whole run taken together: how many of them stand after Holm's correction.
 
 use super::model::{Report, ToldApart, Verdict, VerdictWord};
+use super::sweep::Sweep;
 use super::units;
 use crate::stats;
 
@@ -61,6 +62,8 @@ pub fn correct(report: &mut Report) {
     if let Some(told_apart) = &mut report.told_apart {
         told_apart.corrected = true;
     }
+    // Who was best by a verdict that is taken back is not best any more.
+    report.sweep = Sweep::of(report);
 }
 
 impl ToldApart {

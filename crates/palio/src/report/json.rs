@@ -17,6 +17,15 @@ pub fn render(report: &Report) -> String {
     text
 }
 
+/// A part of a report and the run that it is of, as one document on one line with a newline at the
+/// end.
+pub(super) fn part(run: &Run, name: &str, part: &impl Serialize) -> String {
+    let text =
+        |value: serde_json::Result<String>| value.expect("it has only keys that are strings");
+    let (run, part) = (text(serde_json::to_string(run)), text(serde_json::to_string(part)));
+    format!("{{\"run\":{run},\"{name}\":{part}}}\n")
+}
+
 /// What `palio report --headline … --format json` prints.
 #[derive(Serialize)]
 struct Headlines<'a> {

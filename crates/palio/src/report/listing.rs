@@ -2,7 +2,8 @@
 
 use super::paper::{Ink, Paper, wrap};
 use super::units;
-use crate::store::RunSummary;
+use super::view::printable;
+use crate::store::{Baseline, RunSummary};
 
 /// Names that are listed; of more, the number is told.
 const NAMED_MAX: usize = 4;
@@ -30,6 +31,49 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
         rows.iter().filter_map(|row| row.get(column)).map(|t| t.chars().count()).max()
     };
     (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// The same in so many columns.
+#[must_use]
+pub fn table_within(rows: &[Vec<String>], heads: usize, width: usize) -> String {
+    elements(rows, heads, width).concat()
+}
+
+/// The lines of each row in so many columns: where a row does not fit, its first `heads` cells
+/// stand on a line and the others below; where these do not fit either, the first stands alone.
+#[must_use]
+pub fn elements(rows: &[Vec<String>], heads: usize, width: usize) -> Vec<String> {
+    let lines_of = |heads: usize| -> Vec<String> {
+        let heads: Vec<Vec<String>> =
+            rows.iter().map(|row| row[..heads.min(row.len())].to_vec()).collect();
+        table(&heads).lines().map(|line| format!("{line}\n")).collect()
+    };
+    let fits =
+        |lines: &[String]| lines.iter().all(|line| line.chars().count() <= width.saturating_add(1));
+    let whole = lines_of(usize::MAX);
+    if fits(&whole) {
+        return whole;
+    }
+    let (mut heads, mut lines) = (heads, lines_of(heads));
+    if !fits(&lines) {
+        (heads, lines) = (1, lines_of(1));
+    }
+    let paper = Paper { width: width.max(20), color: false };
+    for (line, row) in lines.iter_mut().zip(rows) {
+        let rest = row.iter().skip(heads).filter(|cell| !cell.is_empty());
+        let rest: Vec<&str> = rest.map(String::as_str).collect();
+        paper.hanging(line, "    ", Ink::Plain, &rest.join(" · "));
+    }
+    lines
+}
+
+/// What is said of an element, below it.
+#[must_use]
+pub fn below(notes: &[String], width: usize) -> String {
+    let paper = Paper { width: width.max(20), color: false };
+    let mut out = String::new();
+    notes.iter().for_each(|note| paper.hanging(&mut out, "    ", Ink::Plain, note));
+    out
 }
 
 /// Names in the first column and texts beside them, which are wrapped in their own column; on a
@@ -66,7 +110,24 @@ pub fn wrapped(text: &str, width: usize) -> String {
     wrap(text, width.max(20)).join("\n")
 }
 
-/// Every run: when, what, by whom, whole or partial. Two lines each where one does not fit.
+/// Every baseline: its name, its run, since when, and by whom times are divided.
+#[must_use]
+pub fn baselines(baselines: &[Baseline]) -> String {
+    let rows: Vec<Vec<String>> = baselines
+        .iter()
+        .map(|known| {
+            let anchor = known.anchor.as_ref().map_or_else(
+                || "no anchor".to_owned(),
+                |anchor| format!("anchor {}", printable(anchor)),
+            );
+            let saved = format!("saved {}", known.saved_at.replace('T', " "));
+            vec![known.name.clone(), printable(&known.run), saved, anchor]
+        })
+        .collect();
+    table(&rows)
+}
+
+/// Every run: when, what, by whom, whole or partial.
 #[must_use]
 pub fn runs(runs: &[RunSummary], width: usize) -> String {
     let rows: Vec<Vec<String>> = runs
@@ -82,19 +143,7 @@ pub fn runs(runs: &[RunSummary], width: usize) -> String {
             vec![run.id.clone(), when, state, what(run), named(&run.contenders, "contender")]
         })
         .collect();
-    let whole: usize = widths(&rows).iter().map(|width| width + 2).sum::<usize>().saturating_sub(2);
-    if whole <= width {
-        return table(&rows);
-    }
-    let heads: Vec<Vec<String>> = rows.iter().map(|row| row[..3].to_vec()).collect();
-    let paper = Paper { width: width.max(20), color: false };
-    let mut out = String::new();
-    for (head, row) in table(&heads).lines().zip(&rows) {
-        out.push_str(head);
-        out.push('\n');
-        paper.hanging(&mut out, "    ", Ink::Plain, &format!("{} · {}", row[3], row[4]));
-    }
-    out
+    table_within(&rows, 3, width)
 }
 
 /// `quick: 19 races of 5 blocks`, or the workloads of a run that is no suite.
@@ -150,6 +199,25 @@ mod tests {
             runs(&all[1..], 60),
             "2-b  2026-11-22 20:14  partial, 1/2 races\n    \
              fib, skynet (quick): 2 races of 5 blocks · c0, c1\n"
+        );
+    }
+
+    #[test]
+    fn a_row_that_does_not_fit_stands_below_its_name() {
+        let cells = |row: &[&str]| row.iter().map(|&cell| cell.to_owned()).collect();
+        let rows: [Vec<String>; 2] =
+            [cells(&["fib", "n=27", "", "forks"]), cells(&["skynet", "size=10", "cold", "actors"])];
+        assert_eq!(
+            table_within(&rows, 2, 29),
+            "fib     n=27           forks\nskynet  size=10  cold  actors\n"
+        );
+        assert_eq!(
+            table_within(&rows, 2, 28),
+            "fib     n=27\n    forks\nskynet  size=10\n    cold · actors\n"
+        );
+        assert_eq!(
+            table_within(&rows, 2, 14),
+            "fib\n    n=27 · forks\nskynet\n    size=10 · cold ·\n    actors\n"
         );
     }
 

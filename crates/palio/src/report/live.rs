@@ -16,12 +16,13 @@ use crate::workload::settings_text;
 /// Workloads of a stage that are named; a suite may have fifty.
 const NAMED_MAX: usize = 12;
 
-/// `fib n=27, 2 threads`.
+/// `fib n=27, 2 threads`, or `fib n=27, 2 threads in 2 CPUs` with a CPU budget.
 pub fn race_name(race: &RaceRecord) -> String {
     let settings = settings_text(&race.params);
     let gap = if settings.is_empty() { "" } else { " " };
     let threads = units::plural(race.threads as usize, "thread");
-    one_line(&format!("{}{gap}{settings}, {threads}", race.workload))
+    let budget = race.cpu_budget.map_or(String::new(), |budget| format!(" in {}", budget.text()));
+    one_line(&format!("{}{gap}{settings}, {threads}{budget}", race.workload))
 }
 
 /// `8 s` or `2 min 05 s`.

@@ -6,8 +6,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::sheet::{self, Section};
 use super::units::{self, NONE};
 use super::view::{self, Family, View, machine_facts, printable, short_version};
+use super::{scaling_text, sweep_text};
+use crate::grid::Design;
 use crate::record::Outcome;
 use crate::report::model::{Entry, Race, Report};
 
@@ -17,8 +20,14 @@ pub fn render(report: &Report) -> String {
     let view = View::new(report);
     let mut out = String::new();
     title(&mut out, report);
+    match report.run.design {
+        Some(Design::Sweep(_)) => out.push_str(&sweep_text::markdown(report)),
+        Some(Design::Scale) => out.push_str(&scaling_text::markdown(report)),
+        None => {}
+    }
     totals(&mut out, report);
     summary(&mut out, &view);
+    sheets(&mut out, report);
     for i in 0..report.races.len() {
         details(&mut out, &view, i);
     }
@@ -65,7 +74,7 @@ fn totals(out: &mut String, report: &Report) {
             out,
             "## Overall, {}\n\nMeans of the ratio to best (lower is better) over the {} that all listed contenders \
              completed. Failures are never imputed.\n",
-            group[0].model,
+            group[0].field(),
             units::plural(group[0].common as usize, "race")
         );
         let mut table =
@@ -86,6 +95,35 @@ fn totals(out: &mut String, report: &Report) {
     }
 }
 
+/// The sections that are plain tables.
+fn sheets(out: &mut String, report: &Report) {
+    for part in sheet::sections(report) {
+        section(out, part);
+    }
+}
+
+/// A section by itself.
+pub(super) fn one_section(part: Section) -> String {
+    let mut out = String::new();
+    section(&mut out, part);
+    out
+}
+
+fn section(out: &mut String, part: Section) {
+    let Section { title, lead, sheets, .. } = part;
+    let _ = writeln!(out, "## {title}\n\n{}\n", text(lead));
+    for sheet in sheets {
+        let _ = writeln!(out, "### {}\n", text(&sheet.caption));
+        let mut table = Table::new(&sheet.heads);
+        let each = sheet.rows.iter().map(|row| row.iter().map(|cell| text(cell)).collect());
+        table.rows = each.collect();
+        table.write(out);
+        for note in &sheet.notes {
+            let _ = writeln!(out, "{}.\n", text(note));
+        }
+    }
+}
+
 /// A table for each family of workloads.
 fn summary(out: &mut String, view: &View<'_>) {
     let mut marked = false;
@@ -93,7 +131,7 @@ fn summary(out: &mut String, view: &View<'_>) {
         if columns.is_empty() {
             continue;
         }
-        let _ = writeln!(out, "## {}\n", text(name));
+        let _ = writeln!(out, "## {}\n", text(&name));
         if let Some(threads) = two_thread_counts(view.report, &races) {
             by_threads(out, view, &races, threads);
         } else {
@@ -149,7 +187,7 @@ fn by_threads(out: &mut String, view: &View<'_>, races: &[usize], threads: [u32;
     let mut table = Table { heads, rows: Vec::new(), left: 1 };
     for first in on(threads[0]) {
         let race = &view.report.races[first];
-        let twin = |n: u32| on(n).find(|&i| is_same_work(race, &view.report.races[i]));
+        let twin = |n: u32| on(n).find(|&i| race.is_same_work(&view.report.races[i]));
         let mut row = vec![short_name(race)];
         row.extend(
             cells.iter().map(|&(c, n)| twin(n).map_or(String::new(), |i| summary_cell(view, i, c))),
@@ -165,13 +203,9 @@ fn two_thread_counts(report: &Report, races: &[usize]) -> Option<[u32; 2]> {
     let [few, many] = threads.into_iter().collect::<Vec<_>>().try_into().ok()?;
     let has_twin = |&i: &usize| {
         let race = &report.races[i];
-        races.iter().filter(|&&j| is_same_work(race, &report.races[j])).count() == 2
+        races.iter().filter(|&&j| race.is_same_work(&report.races[j])).count() == 2
     };
     races.iter().all(has_twin).then_some([few, many])
-}
-
-fn is_same_work(a: &Race, b: &Race) -> bool {
-    a.workload == b.workload && a.params == b.params
 }
 
 /// The workload without its family, which stands in the heading.
@@ -352,7 +386,7 @@ fn predictions(out: &mut String, report: &Report) {
                 p.threads.to_string(),
                 text(&p.expected),
                 text(&p.seen),
-                text(&p.because),
+                text(&p.because_text()),
             ]);
         }
     }
@@ -407,7 +441,7 @@ fn setting(out: &mut String, report: &Report) {
 }
 
 /// Text in which nothing is markup.
-fn text(raw: &str) -> String {
+pub(super) fn text(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in printable(raw).chars() {
         match c {
@@ -423,11 +457,11 @@ fn text(raw: &str) -> String {
     out
 }
 
-struct Table {
-    heads: Vec<String>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Table {
+    pub(super) heads: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
     /// How many columns are aligned to the left; those after them hold numbers.
-    left: usize,
+    pub(super) left: usize,
 }
 
 impl Table {
@@ -440,7 +474,7 @@ impl Table {
     }
 
     /// Columns are padded, so that the source is a table too.
-    fn write(&self, out: &mut String) {
+    pub(super) fn write(&self, out: &mut String) {
         let length = |text: &String| text.chars().count();
         let mut widths: Vec<usize> = self.heads.iter().map(|head| length(head).max(3)).collect();
         for row in &self.rows {

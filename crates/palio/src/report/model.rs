@@ -8,7 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::replication::Replication;
+pub use super::scaling::{Law, Scaling, ScalingCurve, ScalingPoint};
+pub use super::sweep::{Sweep, SweepPoint, SweepRow};
+use crate::budget::{CpuBudget, Throttled};
 use crate::contender::{Kind, Track};
+use crate::grid::Design;
 use crate::record::{Machine, Outcome};
 use crate::stats::Statistic;
 use crate::workload::Origin;
@@ -28,6 +33,15 @@ pub struct Report {
     pub predictions: Vec<CheckedPrediction>,
     /// Every contender of the run, those that could not race too.
     pub contenders: Vec<Contender>,
+    /// The grid, where the run was a tuning sweep.
+    #[serde(default)]
+    pub sweep: Option<Sweep>,
+    /// Workloads that were raced on several numbers of threads.
+    #[serde(default)]
+    pub scaling: Vec<Scaling>,
+    /// The document that the suite comes from, beside the run; only `palio replicate` adds it.
+    #[serde(default)]
+    pub replication: Option<Replication>,
 }
 
 /// How and where the run was made.
@@ -52,6 +66,9 @@ pub struct Run {
     pub palio_version: String,
     /// The command that repeats the run.
     pub command: String,
+    /// What it was made for, where that is more than its suite.
+    #[serde(default)]
+    pub design: Option<Design>,
     pub machine: Machine,
     /// What makes timing here unreliable, each a sentence; empty is good news.
     pub warnings: Vec<String>,
@@ -109,6 +126,10 @@ pub struct Race {
     /// What is ranked of its events, which are its units; `null` for the time of an iteration.
     #[serde(default)]
     pub statistic: Option<Statistic>,
+    /// What all processes of a contender were held to; `null` in the track without a CPU budget.
+    /// Nothing of the two tracks is ranked or averaged together.
+    #[serde(default)]
+    pub cpu_budget: Option<CpuBudget>,
     /// The contender that the ratios and the noise floor refer to, if one completed.
     pub reference: Option<String>,
     /// `None` if the reference or its shadow did not complete.
@@ -241,6 +262,12 @@ pub struct Entry {
     pub sys_us: Option<f64>,
     /// CPU time ÷ wall time of the samples, in percent: 200 is two busy cores.
     pub cpu_percent: Option<f64>,
+    /// What it was asked at a fixed rate, and how long that waited; `None` where it serves nobody.
+    #[serde(default)]
+    pub latency: Option<Latency>,
+    /// How often it had used up its CPU budget, over all processes; `None` without one.
+    #[serde(default)]
+    pub throttled: Option<Throttled>,
     /// Time of the measured samples ÷ the time that passed outside while they were taken, in
     /// percent; `None` in runs that were stored without the latter.
     #[serde(default)]
@@ -304,12 +331,40 @@ pub struct Distribution {
     pub max_ns: f64,
 }
 
+/// Requests at a fixed rate, each timed from the moment at which it was due, over all measured
+/// samples. A percentile is `None` where fewer than ten requests exceed it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub requests: u64,
+    /// Due in a second, on all connections together.
+    pub offered_per_s: f64,
+    /// Answered in a second (median of the samples).
+    pub achieved_per_s: f64,
+    pub p50_ns: Option<f64>,
+    pub p90_ns: Option<f64>,
+    pub p99_ns: Option<f64>,
+    pub p999_ns: Option<f64>,
+    pub p9999_ns: Option<f64>,
+    pub max_ns: f64,
+    /// How late the generator came to send (medians of the samples).
+    pub late_p50_ns: f64,
+    pub late_p99_ns: f64,
+    /// Requests that a full socket did not take at once.
+    pub held_back: u64,
+    /// CPU time of the contender, and of the generator, for a request.
+    pub cpu_us: Option<f64>,
+    pub generator_us: Option<f64>,
+}
+
 /// One contender over all races.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Total {
     pub contender: String,
     /// The races that this total is about: those of one model.
     pub model: Model,
+    /// And of these the ones with a CPU budget, or the others.
+    #[serde(default)]
+    pub capped: bool,
     /// Geometric mean of the ratios to best over the races that all listed contenders completed;
     /// `None` if there is no such race, or if this contender is not among the listed ones.
     pub geomean_ratio: Option<f64>,
@@ -335,6 +390,9 @@ pub struct CheckedPrediction {
     pub seen: String,
     /// `None` when it could not be checked: a side is missing, or the data do not decide.
     pub held: Option<bool>,
+    /// Why it missed, where that is known; only where it did.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// What is known of a contender.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::budget::{SAMPLE_PERIODS, Throttled};
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
@@ -12,7 +13,8 @@ use crate::report::model::{
     CheckedPrediction, Contender, Entry, Interval, NoiseFloor, Race, Report, Run, Thinned, Verdict,
     VerdictWord,
 };
-use crate::report::{forks, holm, thinned, totals, units};
+use crate::report::sweep::Sweep;
+use crate::report::{forks, holm, latency, scaling, thinned, totals, units};
 use crate::stats::{
     self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
     Statistic,
@@ -59,8 +61,13 @@ pub(super) fn selected(
         predictions,
         contenders: contenders(run).into_iter().filter(|known| shows(&known.id)).collect(),
         races,
+        sweep: None,
+        scaling: Vec::new(),
+        replication: None,
     };
     holm::adjust(&mut report, &hidden);
+    report.sweep = Sweep::of(&report);
+    report.scaling = scaling::of(&report);
     report
 }
 
@@ -79,6 +86,7 @@ fn header(run: &RunRecord) -> Run {
         finished_at: header.finished_at.clone(),
         palio_version: header.palio_version.clone(),
         command: header.command.clone(),
+        design: header.design.clone(),
         machine: header.machine.clone(),
         warnings: header.warnings.clone(),
         thinned: Thinned::of(run),
@@ -228,6 +236,7 @@ impl<'a> MeasuredRace<'a> {
             salted: race.salt.is_some(),
             ops: race.ops,
             statistic: race.statistic,
+            cpu_budget: race.cpu_budget,
             reference: self.reference.map(|index| self.cells[index].cell.contender.clone()),
             noise_floor: noise_floor(&self.floor),
             origin: race.origin.clone(),
@@ -279,6 +288,21 @@ impl<'a> MeasuredRace<'a> {
         if !short.is_empty() {
             cautions.push(format!(
                 "samples so short that the clock weighs in them: {}",
+                short.join(", ")
+            ));
+        }
+        let least_ns = self.race.cpu_budget.map_or(0, |budget| budget.sample_ns_min());
+        // A batch is a power of two below it, and the pace of a pilot is no promise.
+        let is_short = |cell: &&&MeasuredCell<'_>| {
+            let mut samples = cell.cell.measured();
+            samples.any(|(_, sample)| sample.elapsed_ns < least_ns / 4)
+        };
+        let short: Vec<&str> =
+            ok.iter().filter(is_short).map(|cell| cell.cell.contender.as_str()).collect();
+        if !short.is_empty() {
+            cautions.push(format!(
+                "samples so short beside the {SAMPLE_PERIODS} periods of a quota that should be in each, that \
+                 their median may not show what the CPU budget costs: {}",
                 short.join(", ")
             ));
         }
@@ -352,6 +376,13 @@ impl<'a> MeasuredRace<'a> {
             drift: measured.drift().map(|drift| interval(&drift.ratio())),
             user_us: cpu.map(|sums| sums.user_us / sums.iterations),
             sys_us: cpu.map(|sums| sums.sys_us / sums.iterations),
+            latency: latency::of(cell).filter(|_| measured.is_ok()),
+            throttled: cell
+                .invocations
+                .iter()
+                .filter(|i| i.block.is_some() && !i.disturbed)
+                .filter_map(|i| i.throttled)
+                .reduce(Throttled::with),
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
             accounted_percent: accounted.map(|a| a.time_percent),
             accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
@@ -374,14 +405,16 @@ impl<'a> MeasuredRace<'a> {
             batch: cell.schedule.map_or(1, |schedule| schedule.batch),
             sample_ns: measured.samples.iter().map(|(_, ns)| *ns).collect(),
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
-            by_hand: cell.schedule.map(|schedule| by_hand(cell, schedule.samples, schedule.batch)),
+            by_hand: cell.schedule.map(|schedule| by_hand(self.race, cell, schedule)),
         }
     }
 
     /// What a reader must know before believing the times of a cell, each the end of a sentence.
     fn doubts(&self, index: usize, accounted: Option<Accounted>) -> Vec<String> {
         let cell = self.cells[index].cell;
-        let mut doubts = accounted.map_or_else(Vec::new, |accounted| accounted.doubts());
+        // Where the definition itself leaves a part outside the clock, that part is no secret.
+        let claims = accounted.filter(|_| self.race.untimed.is_none());
+        let mut doubts = claims.map_or_else(Vec::new, |accounted| accounted.doubts());
         // Of asynchronous work others may do a part: the thread that starts it, or those for
         // blocking calls.
         if self.race.model == Model::ForkJoin {
@@ -478,6 +511,7 @@ impl<'a> MeasuredRace<'a> {
                         format!("{} (within {})", prediction.order, prediction.within)
                     }
                 },
+                note: None,
                 because: prediction.because.clone(),
                 seen,
                 held,
@@ -550,10 +584,12 @@ fn interval(ratio: &RatioInterval) -> Interval {
 }
 
 /// The command that runs a cell by hand, for a shell.
-fn by_hand(cell: &CellRecord, samples: u32, batch: u32) -> String {
+fn by_hand(race: &RaceRecord, cell: &CellRecord, schedule: Schedule) -> String {
     let salt = cell.invocations.last().and_then(|invocation| invocation.salt);
-    let command = cell.command_with(salt);
-    format!("printf 'run {samples} {batch}\\nquit\\n' | {}", shell_line(&command))
+    let command = shell_line(&cell.command_with(salt));
+    let Schedule { samples, batch, .. } = schedule;
+    let held = race.cpu_budget.map_or(String::new(), |budget| format!("{} ", budget.by_hand()));
+    format!("printf 'run {samples} {batch}\\nquit\\n' | {held}{command}")
 }
 
 /// A command as it is typed into a shell.

@@ -8,8 +8,11 @@ use std::fmt::Write as _;
 
 use super::needed;
 use super::paper::{Cell, Ink, Paper, Table, wrap};
+use super::sheet::{self, Section};
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
+use super::{scaling_text, sweep_text};
+use crate::grid::Design;
 use crate::record::Outcome;
 use crate::report::model::{Entry, Race, Report, VerdictWord};
 
@@ -29,6 +32,12 @@ impl Default for Options {
     }
 }
 
+impl From<Options> for Paper {
+    fn from(options: Options) -> Self {
+        Self { width: options.width.clamp(20, 240), color: options.color }
+    }
+}
+
 /// On a narrower terminal what does not fit beside each other stands below each other.
 const TABLE_MIN: usize = 72;
 
@@ -38,10 +47,11 @@ const STDERR_LINES: usize = 4;
 /// The whole report.
 #[must_use]
 pub fn render(report: &Report, options: Options) -> String {
-    let paper = Paper { width: options.width.clamp(20, 240), color: options.color };
+    let paper = Paper::from(options);
     let view = View::new(report);
     let mut out = String::new();
     title(&mut out, paper, report);
+    practice(&mut out, paper, report);
     for race in &report.races {
         race_table(&mut out, paper, report, race);
     }
@@ -53,6 +63,7 @@ pub fn render(report: &Report, options: Options) -> String {
         );
         out.push('\n');
     }
+    sheets(&mut out, paper, report);
     totals(&mut out, paper, report);
     predictions(&mut out, paper, report);
     absent(&mut out, paper, report);
@@ -80,13 +91,25 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
     }
     if run.state != "finished" {
         let text = format!("This run is {}: what is pending has not been raced yet.", run.state);
-        let _ = writeln!(out, "{}", paper.paint(Ink::Bad, &text));
+        for line in wrap(&text, paper.width) {
+            let _ = writeln!(out, "{}", paper.paint(Ink::Bad, &line));
+        }
     }
     if let Some(thinned) = &run.thinned {
         paper.prose(out, "", &thinned.text());
     }
     if let Some(selection) = &run.selection {
         paper.prose(out, "", &selection.text(report.races.len()));
+    }
+    out.push('\n');
+}
+
+/// What the run was made for, before its races one by one.
+fn practice(out: &mut String, paper: Paper, report: &Report) {
+    match report.run.design {
+        Some(Design::Sweep(_)) => out.push_str(&sweep_text::terminal(report, paper)),
+        Some(Design::Scale) => out.push_str(&scaling_text::terminal(report, paper)),
+        None => return,
     }
     out.push('\n');
 }
@@ -142,6 +165,8 @@ struct Row {
     median: String,
     per_op: String,
     spread: String,
+    /// User and system time of an iteration, where the race shows them.
+    split: Option<[String; 2]>,
     cpu: String,
     memory: String,
 }
@@ -161,6 +186,10 @@ impl Row {
             median: or_none(entry.value_ns.map(|value| race.number_text(value))),
             per_op: race.detail_text(entry),
             spread: or_none(entry.spread_percent().map(units::percent)),
+            split: race.works_in_the_system().then(|| {
+                let [user, system, _] = entry.cpu_texts();
+                [user, system].map(or_none)
+            }),
             cpu: or_none(entry.cpu_percent.map(|x| format!("{x:.0} %"))),
             memory: or_none(entry.max_rss_kib.map(units::kibibytes)),
         }
@@ -184,7 +213,11 @@ fn wide<'a>(value: &'a str, verdict: &'a str, per_op: &'a str, rows: &[Row]) -> 
         heads.push("variant");
     }
     heads.extend(["ratio", "95 % interval", value, verdict]);
-    heads.extend([per_op, "spread", "CPU", "memory"]);
+    heads.extend([per_op, "spread"]);
+    if rows.iter().any(|row| row.split.is_some()) {
+        heads.extend(["user", "system"]);
+    }
+    heads.extend(["CPU", "memory"]);
     let left = if has_variants { vec![1, 2, 6] } else { vec![1, 5] };
     let mut table = Table { heads, left, rows: Vec::new() };
     for row in rows {
@@ -196,9 +229,9 @@ fn wide<'a>(value: &'a str, verdict: &'a str, per_op: &'a str, rows: &[Row]) -> 
         }
         cells.extend([&row.ratio, &row.limits, &row.median].map(|text| Cell::plain(text)));
         cells.push(Cell { text: word.into(), ink });
-        cells.extend(
-            [&row.per_op, &row.spread, &row.cpu, &row.memory].map(|text| Cell::plain(text)),
-        );
+        cells.extend([&row.per_op, &row.spread].map(|text| Cell::plain(text)));
+        cells.extend(row.split.iter().flatten().map(|text| Cell::plain(text)));
+        cells.extend([&row.cpu, &row.memory].map(|text| Cell::plain(text)));
         table.rows.push(cells);
     }
     table
@@ -219,8 +252,12 @@ fn stacked(out: &mut String, paper: Paper, race: &Race, rows: &[Row]) {
         table.rows.push(cells);
         let variant =
             if row.variant.is_empty() { String::new() } else { format!(" · {}", row.variant) };
+        let split = row
+            .split
+            .as_ref()
+            .map_or(String::new(), |[user, system]| format!(" (user {user}, system {system})"));
         notes.push(format!(
-            "{}{variant} · {} · spread {} · CPU {} · {}",
+            "{}{variant} · {} · spread {} · CPU {}{split} · {}",
             row.version,
             race.detail_phrase(&row.per_op),
             row.spread,
@@ -289,14 +326,22 @@ fn failures(out: &mut String, paper: Paper, report: &Report, race: &Race) {
         let ink = if outcome.is_fault() { Ink::Bad } else { Ink::Faint };
         let colon = if detail.is_empty() { "" } else { ": " };
         let text = format!("{}{colon}{detail}", names.join(", "));
-        paper.hanging(out, &format!("{:<13} ", outcome.words()), ink, &text);
+        let indent = if paper.width < TABLE_MIN {
+            let _ = writeln!(out, "{}", paper.paint(ink, &outcome.words()));
+            paper.hanging(out, "    ", Ink::Plain, &text);
+            4
+        } else {
+            paper.hanging(out, &format!("{:<13} ", outcome.words()), ink, &text);
+            14
+        };
         let stderr = printable(stderr.unwrap_or_default());
         let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(STDERR_LINES)..] {
-            let line: String = line.chars().take(paper.width.saturating_sub(18).max(10)).collect();
+            let line: String = line.chars().take(paper.width - indent - 4).collect();
             let _ = writeln!(
                 out,
-                "              {} {}",
+                "{}{} {}",
+                " ".repeat(indent),
                 paper.paint(Ink::Faint, "│"),
                 line.replace('\t', "    ")
             );
@@ -304,10 +349,58 @@ fn failures(out: &mut String, paper: Paper, report: &Report, race: &Race) {
     }
 }
 
+/// The sections that are plain tables.
+fn sheets(out: &mut String, paper: Paper, report: &Report) {
+    for part in sheet::sections(report) {
+        section(out, paper, part);
+    }
+}
+
+/// A section by itself.
+pub(super) fn one_section(part: Section, options: Options) -> String {
+    let mut out = String::new();
+    section(&mut out, options.into(), part);
+    out
+}
+
+fn section(out: &mut String, paper: Paper, part: Section) {
+    let Section { title, lead, sheets, .. } = part;
+    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, title));
+    paper.prose(out, "", lead);
+    out.push('\n');
+    for sheet in sheets {
+        paper.prose(out, "", &sheet.caption);
+        let mut table = Table::new(&sheet.heads);
+        table.left = vec![0];
+        let cells = |row: &Vec<String>| row.iter().map(|text| Cell::plain(text)).collect();
+        table.rows = sheet.rows.iter().map(cells).collect();
+        any_width(out, paper, &table);
+        for note in &sheet.notes {
+            paper.prose(out, "", note);
+        }
+        out.push('\n');
+    }
+}
+
+/// A table, or where that does not fit, its rows one below the other.
+fn any_width(out: &mut String, paper: Paper, table: &Table<'_>) {
+    if table.width() <= paper.width {
+        table.write(out, paper);
+        return;
+    }
+    for row in &table.rows {
+        paper.prose(out, "", &row[0].text);
+        for (head, cell) in table.heads.iter().zip(row).skip(1) {
+            paper.hanging(out, "    ", Ink::Plain, &format!("{head} {}", cell.text));
+        }
+    }
+}
+
 fn totals(out: &mut String, paper: Paper, report: &Report) {
     for group in report.total_groups() {
         let first = &group[0];
-        let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &format!("overall, {}", first.model)));
+        let _ =
+            writeln!(out, "{}", paper.paint(Ink::Strong, &format!("overall, {}", first.field())));
         let over = units::plural(first.common as usize, "race");
         let text = format!(
             "means of the ratio to best over the {over} that all listed contenders completed; \
@@ -327,15 +420,10 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
                 Cell::plain(&format!("{}/{}", total.completed, total.of)),
             ]);
         }
-        if table.width() <= paper.width || paper.width >= TABLE_MIN {
+        if paper.width >= TABLE_MIN {
             table.write(out, paper);
         } else {
-            for row in &table.rows {
-                paper.prose(out, "", &row[0].text);
-                for (head, cell) in table.heads.iter().zip(row).skip(1) {
-                    paper.hanging(out, "    ", Ink::Plain, &format!("{head} {}", cell.text));
-                }
-            }
+            any_width(out, paper, &table);
         }
         out.push('\n');
     }
@@ -353,14 +441,20 @@ fn predictions(out: &mut String, paper: Paper, report: &Report) {
     let counts = [(Some(true), "held"), (Some(false), "missed"), (None, "undecided")];
     let counts: Vec<String> =
         counts.map(|(held, word)| format!("{} {word}", with(held).count())).into();
-    let _ = writeln!(out, "{} {}", paper.paint(Ink::Strong, "predictions"), counts.join(", "));
+    let head = paper.paint(Ink::Strong, "predictions");
+    if paper.width < TABLE_MIN {
+        let _ = writeln!(out, "{head}");
+        paper.prose(out, "", &counts.join(", "));
+    } else {
+        let _ = writeln!(out, "{head} {}", counts.join(", "));
+    }
     for missed in with(Some(false)) {
         let text = format!(
             "{} · {}: expected {} ({}); seen {}",
             missed.workload,
             units::plural(missed.threads as usize, "thread"),
             missed.expected,
-            missed.because,
+            missed.because_text(),
             missed.seen
         );
         paper.hanging(out, "missed  ", Ink::Bad, &text);

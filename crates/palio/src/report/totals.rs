@@ -1,26 +1,59 @@
 //! Means over the races of a run.
 
+use std::fmt;
+
 use super::model::{Race, Total};
 use crate::contender::Kind;
 use crate::record::Outcome;
 use crate::stats::Totals;
 use crate::workload::Model;
 
-/// The means over the races of each model, since few contenders run both.
+/// Races that are averaged and ranked together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    model: Model,
+    capped: bool,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.model, if self.capped { ", with a CPU budget" } else { "" })
+    }
+}
+
+impl Race {
+    pub(super) fn field(&self) -> Field {
+        Field { model: self.model, capped: self.cpu_budget.is_some() }
+    }
+}
+
+impl Total {
+    pub(super) fn field(&self) -> Field {
+        Field { model: self.model, capped: self.capped }
+    }
+}
+
+/// The fields of these races, in the order of their first ones.
+pub(super) fn fields(races: &[Race]) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for field in races.iter().map(Race::field) {
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+/// The means over the races of each model, since few contenders run both, and of each track.
 ///
 /// Listed are the contenders that completed at least half of the model's races; the means go over
 /// the races that all of them completed. A contender that completed fewer is shown with its
 /// coverage and without means.
 pub(super) fn of(races: &[Race]) -> Vec<Total> {
     let mut all = Vec::new();
-    let mut models: Vec<Model> = Vec::new();
-    for race in races {
-        if !models.contains(&race.model) {
-            models.push(race.model);
-        }
-    }
-    for model in models {
-        let races: Vec<&Race> = races.iter().filter(|race| race.model == model).collect();
+    for field in fields(races) {
+        let Field { model, capped } = field;
+        let races: Vec<&Race> = races.iter().filter(|race| race.field() == field).collect();
         let mut names: Vec<&str> = Vec::new();
         for entry in races.iter().flat_map(|race| &race.entries) {
             let ranked = entry.outcome == Outcome::Ok && entry.kind != Kind::Baseline;
@@ -51,6 +84,7 @@ pub(super) fn of(races: &[Race]) -> Vec<Total> {
             group.push(Total {
                 contender: (*name).to_owned(),
                 model,
+                capped,
                 geomean_ratio: mean.and_then(|mean| mean.geometric_mean),
                 mean_ratio: mean.and_then(|mean| mean.arithmetic_mean),
                 completed: count(completed(name)),
@@ -63,6 +97,7 @@ pub(super) fn of(races: &[Race]) -> Vec<Total> {
         group.extend(others.iter().map(|name| Total {
             contender: (*name).to_owned(),
             model,
+            capped,
             geomean_ratio: None,
             mean_ratio: None,
             completed: count(completed(name)),

@@ -1,5 +1,6 @@
 //! The questions that every format asks of a report.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,6 +13,7 @@ use crate::report::model::{
     VerdictWord,
 };
 use crate::stats::{Groups, Shape};
+use crate::workload::MissNote;
 use crate::workload::Origin;
 
 /// A report with its contenders in the order of display and its entries in a grid.
@@ -30,7 +32,7 @@ pub(super) struct View<'a> {
 
 /// Races that stand under one heading, and who takes part in any of them.
 pub(super) struct Family<'a> {
-    pub(super) name: &'a str,
+    pub(super) name: Cow<'a, str>,
     pub(super) races: Vec<usize>,
     /// Columns of contenders that raced here, be it only to fail.
     pub(super) columns: Vec<usize>,
@@ -60,9 +62,9 @@ impl Report {
         if most > planned { format!("{planned} to {text}") } else { text }
     }
 
-    /// The totals of each model, best first.
+    /// The totals of each model and track, best first.
     pub(super) fn total_groups(&self) -> impl Iterator<Item = &[Total]> {
-        self.totals.chunk_by(|a, b| a.model == b.model)
+        self.totals.chunk_by(|a, b| a.field() == b.field())
     }
 }
 
@@ -110,16 +112,20 @@ impl<'a> View<'a> {
     /// The families of workloads (`rt_multi_threaded/…`) in the order of their first race; those
     /// without a family share one for each model.
     pub(super) fn families(&self) -> Vec<Family<'a>> {
-        let mut families: Vec<(&str, Vec<usize>)> = Vec::new();
+        let mut families: Vec<(Cow<'a, str>, Vec<usize>)> = Vec::new();
         for (i, race) in self.report.races.iter().enumerate() {
             let name =
                 race.workload.split_once('/').map_or(race.model.name(), |(family, _)| family);
+            let name = match race.cpu_budget {
+                None => Cow::Borrowed(name),
+                Some(_) => Cow::Owned(format!("{name}, with a CPU budget")),
+            };
             match families.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, races)) => races.push(i),
                 None => families.push((name, vec![i])),
             }
         }
-        let with_columns = |(name, races): (&'a str, Vec<usize>)| {
+        let with_columns = |(name, races): (Cow<'a, str>, Vec<usize>)| {
             let columns = self.raced(&races);
             Family { name, races, columns }
         };
@@ -167,24 +173,7 @@ impl<'a> View<'a> {
     /// Races that differ in nothing but their threads, by rising threads; only where there are
     /// several.
     pub(super) fn thread_sweeps(&self) -> Vec<Vec<usize>> {
-        let races = &self.report.races;
-        let mut sweeps: Vec<Vec<usize>> = Vec::new();
-        for (i, race) in races.iter().enumerate() {
-            let same = |sweep: &&mut Vec<usize>| {
-                let first = &races[sweep[0]];
-                first.workload == race.workload && first.params == race.params
-            };
-            match sweeps.iter_mut().find(same) {
-                Some(sweep) => sweep.push(i),
-                None => sweeps.push(vec![i]),
-            }
-        }
-        for sweep in &mut sweeps {
-            sweep.sort_by_key(|&i| races[i].threads);
-            sweep.dedup_by_key(|i| races[*i].threads);
-        }
-        sweeps.retain(|sweep| sweep.len() > 1);
-        sweeps
+        thread_sweeps(&self.report.races, 2)
     }
 
     /// Races × contenders that did not end well, in the order of the races.
@@ -195,7 +184,54 @@ impl<'a> View<'a> {
     }
 }
 
+/// Races that differ in nothing but their threads, by rising threads, each number once; only where
+/// there are `fewest` or more.
+pub(super) fn thread_sweeps(races: &[Race], fewest: usize) -> Vec<Vec<usize>> {
+    let mut sweeps: Vec<Vec<usize>> = Vec::new();
+    for (i, race) in races.iter().enumerate() {
+        let same = |sweep: &&mut Vec<usize>| {
+            let first = &races[sweep[0]];
+            first.is_same_work(race) && first.cpu_budget.is_some() == race.cpu_budget.is_some()
+        };
+        match sweeps.iter_mut().find(same) {
+            Some(sweep) => sweep.push(i),
+            None => sweeps.push(vec![i]),
+        }
+    }
+    for sweep in &mut sweeps {
+        sweep.sort_by_key(|&i| races[i].threads);
+        sweep.dedup_by_key(|i| races[*i].threads);
+    }
+    sweeps.retain(|sweep| sweep.len() >= fewest);
+    sweeps
+}
+
+impl Report {
+    /// Puts what is known of missed predictions beside them.
+    pub fn explain_misses(&mut self, notes: &[MissNote]) {
+        for missed in self.predictions.iter_mut().filter(|p| p.held == Some(false)) {
+            // What is expected may go on with how near is near.
+            let of = |note: &&MissNote| {
+                let order = note.order.to_string();
+                let rest = missed.expected.strip_prefix(&order);
+                note.workload == missed.workload
+                    && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
+            missed.note = notes.iter().find(of).map(|note| note.note.clone());
+        }
+    }
+}
+
 impl CheckedPrediction {
+    /// The reason, and why it missed.
+    pub(super) fn because_text(&self) -> String {
+        let because = self.because.trim_end_matches('.');
+        match &self.note {
+            Some(note) => format!("{because}; but {note}"),
+            None => because.to_owned(),
+        }
+    }
+
     pub(super) fn word(&self) -> &'static str {
         match self.held {
             Some(true) => "held",
@@ -279,6 +315,11 @@ impl Entry {
         Some(self.user_us? + self.sys_us?).filter(|x| *x > 0.0)
     }
 
+    /// How much of its CPU time it spends in the system's calls.
+    fn system_share(&self) -> Option<f64> {
+        self.sys_us.zip(self.cpu_us()).map(|(system, total)| system / total)
+    }
+
     /// User, system and total CPU time of an iteration.
     pub(super) fn cpu_texts(&self) -> [Option<String>; 3] {
         let time = |us: f64| if us == 0.0 { "0".to_owned() } else { units::time(us * 1e3) };
@@ -298,7 +339,16 @@ impl Entry {
     }
 }
 
+/// From this share of the CPU time of any contender on, what the system takes is worth a column.
+const SYSTEM_SHARE_MIN: f64 = 0.25;
+
 impl Race {
+    /// Whether somebody spends much of its CPU time in the system's calls, as in rows on sockets.
+    pub(super) fn works_in_the_system(&self) -> bool {
+        let mut shares = self.entries.iter().filter_map(Entry::system_share);
+        shares.any(|share| share >= SYSTEM_SHARE_MIN)
+    }
+
     /// Whether more than one contender is ranked.
     pub(super) fn is_contested(&self) -> bool {
         self.entries.iter().filter(|entry| entry.rank.is_some()).count() > 1
@@ -315,11 +365,24 @@ impl Race {
         units::plural(self.threads as usize, "thread")
     }
 
-    /// `fib n=27 · 2 threads`.
+    /// `fib n=27 · 2 threads`, or `fib n=27 · 2 threads in 2 CPUs`.
     pub(super) fn label(&self) -> String {
         let params = self.params_text();
         let gap = if params.is_empty() { "" } else { " " };
-        printable(&format!("{}{gap}{params} · {}", self.workload, self.threads_text()))
+        let conditions = self.conditions_text();
+        printable(&format!("{}{gap}{params} · {conditions}", self.workload))
+    }
+
+    /// `2 threads`, or `2 threads in 2 CPUs` with a CPU budget.
+    pub(super) fn conditions_text(&self) -> String {
+        let budget =
+            self.cpu_budget.map_or(String::new(), |budget| format!(" in {}", budget.text()));
+        self.threads_text() + &budget
+    }
+
+    /// Whether the two are raced on the same work; on as many threads or not.
+    pub(super) fn is_same_work(&self, other: &Self) -> bool {
+        self.workload == other.workload && self.params == other.params
     }
 
     /// The head of the column of verdicts: what they are against.
@@ -335,7 +398,12 @@ impl Race {
             .filter(|&cpus| self.threads > cpus)
             .map(|cpus| format!("{} on a machine that runs {cpus} at a time", self.threads_text()));
         let differs = self.origin.iter().flat_map(Origin::notes);
-        let all = crowded.into_iter().chain(self.cautions.iter().cloned()).chain(differs);
+        let unbound = self.cpu_budget.zip(cpus).filter(|(budget, cpus)| budget.cpus > *cpus);
+        let unbound = unbound.map(|(budget, cpus)| {
+            format!("a CPU budget of {} on a machine of {cpus} binds nobody", budget.text())
+        });
+        let all =
+            crowded.into_iter().chain(unbound).chain(self.cautions.iter().cloned()).chain(differs);
         all.map(|text: String| printable(&text)).collect()
     }
 

@@ -15,7 +15,7 @@
 //!
 //! The hierarchy of v2 is taken where there is one, and of v1 what that does not have. One of v1
 //! with the controller `cpu` is not: in a group there, a contender would be scheduled otherwise
-//! than without.
+//! than without. Only one with a CPU budget is ([`quota`]).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -30,6 +30,8 @@ use nix::unistd::{AccessFlags, Pid, access};
 
 use crate::runner::warden;
 
+/// What stands before the folder in an argument that has the quota.
+const QUOTA: char = '!';
 /// How the folder of a group begins; what follows are two numbers.
 const NAME: &str = "palio-command-";
 /// Between the folders of an argument: what no group's name has.
@@ -56,6 +58,8 @@ pub struct Group {
     folders: Vec<PathBuf>,
     /// Say that its Palio lives.
     locks: Vec<File>,
+    /// That of the folders which has a quota of CPU time.
+    quota: Option<PathBuf>,
 }
 
 impl Group {
@@ -80,24 +84,51 @@ impl Group {
 
     /// The group of a warden's argument, as [`argument`](Self::argument) makes it.
     pub fn of_argument(argument: &str) -> Self {
-        let folders = argument.split(SEPARATOR).filter(|folder| !folder.is_empty());
-        Self { folders: folders.map(PathBuf::from).collect(), locks: Vec::new() }
+        let words = || argument.split(SEPARATOR).filter(|folder| !folder.is_empty());
+        let folders = words().map(|word| PathBuf::from(word.trim_start_matches(QUOTA)));
+        let quota = words().find_map(|word| word.strip_prefix(QUOTA)).map(PathBuf::from);
+        Self { folders: folders.collect(), locks: Vec::new(), quota }
     }
 
     pub fn argument(&self) -> String {
-        let folders = self.folders.iter().map(|folder| folder.display().to_string());
+        let folders = self.folders.iter().map(|folder| {
+            let mark =
+                if self.quota.as_ref() == Some(folder) { QUOTA.to_string() } else { String::new() };
+            format!("{mark}{}", folder.display())
+        });
         folders.collect::<Vec<_>>().join(SEPARATOR)
     }
 
     /// Takes the calling process into it. What cannot be entered is none of it any more.
-    pub fn enter(&mut self) {
-        self.folders.retain(|folder| fs::write(folder.join("cgroup.procs"), "0").is_ok());
+    ///
+    /// # Errors
+    /// The folder with the quota cannot be entered: nothing may run without it.
+    pub fn enter(&mut self) -> Result<(), String> {
+        let mut refusal = Ok(());
+        self.folders.retain(|folder| {
+            let entered = fs::write(folder.join("cgroup.procs"), "0");
+            if let Err(error) = &entered
+                && self.quota.as_ref() == Some(folder)
+            {
+                refusal =
+                    Err(format!("{} any more: {}: {error}", quota::NO_BUDGET, folder.display()));
+            }
+            entered.is_ok()
+        });
+        refusal
     }
 
-    /// Takes the calling process back to where it came from.
+    /// Takes the calling process back to where it came from: the group around it, or that of Palio
+    /// where it has moved.
     pub fn leave(&self) {
-        for own in self.folders.iter().filter_map(|folder| folder.parent()) {
-            let _ = fs::write(own.join("cgroup.procs"), "0");
+        for folder in &self.folders {
+            let home = quota::home_beside(folder);
+            let places = folder.parent().map(Path::to_owned).into_iter().chain(home);
+            for place in places {
+                if fs::write(place.join("cgroup.procs"), "0").is_ok() {
+                    break;
+                }
+            }
         }
     }
 
@@ -316,8 +347,21 @@ struct Hierarchy {
     own: PathBuf,
 }
 
-/// The hierarchies that can be of use, v2 first.
+/// The hierarchies that can be of use to every command, v2 first.
 fn hierarchies(mountinfo: &str, groups: &str) -> Vec<Hierarchy> {
+    find(mountinfo, groups, |controllers| {
+        let useful = ["memory", "freezer", "cpuacct"];
+        let useful = useful.into_iter().find(|name| controllers.contains(name));
+        useful.filter(|_| !controllers.contains(&"cpu"))
+    })
+}
+
+/// The hierarchies of v2, and of v1 those of whose controllers `wants` names one; v2 first.
+fn find(
+    mountinfo: &str,
+    groups: &str,
+    wants: impl Fn(&[&str]) -> Option<&'static str>,
+) -> Vec<Hierarchy> {
     let mut found = Vec::new();
     for line in mountinfo.lines() {
         let Some((place, kind)) = line.split_once(" - ") else { continue };
@@ -332,14 +376,10 @@ fn hierarchies(mountinfo: &str, groups: &str) -> Vec<Hierarchy> {
             kind.get(2).map_or(Vec::new(), |words| words.split(',').collect());
         let (version, controller) = match kind_name {
             "cgroup2" => ("v2", ""),
-            "cgroup" if !controllers.contains(&"cpu") => {
-                let useful = ["memory", "freezer", "cpuacct"];
-                let Some(controller) = useful.into_iter().find(|name| controllers.contains(name))
-                else {
-                    continue;
-                };
-                ("v1", controller)
-            }
+            "cgroup" => match wants(&controllers) {
+                Some(controller) => ("v1", controller),
+                None => continue,
+            },
             _ => continue,
         };
         let own = groups.lines().find_map(|line| {
@@ -366,7 +406,7 @@ fn what_it_has(own: &Path) -> Result<BTreeSet<&'static str>, String> {
     // Before it is entered, lest it cannot be left.
     access(&own.join("cgroup.procs"), AccessFlags::W_OK).map_err(|e| e.desc().to_owned())?;
     let (folder, lock) = make_folder(own).map_err(|error| error.to_string())?;
-    let mut group = Group { folders: vec![folder.clone()], locks: vec![lock] };
+    let mut group = Group { folders: vec![folder.clone()], locks: vec![lock], quota: None };
     fs::write(folder.join("cgroup.procs"), "0").map_err(|error| error.to_string())?;
     group.leave();
     let mut has = BTreeSet::from(["end"]);
@@ -384,7 +424,10 @@ fn sweep(mount: &Path) {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())) {
             let inner = entry.path();
-            if !entry.file_name().to_str().is_some_and(is_name) {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(quota::HOME)) {
+                // That of a Palio that lives is not empty, and stays.
+                let _ = fs::remove_dir(&inner);
+            } else if !entry.file_name().to_str().is_some_and(is_name) {
                 if depth < DEPTH_MAX {
                     folders.push((inner, depth + 1));
                 }
@@ -393,7 +436,7 @@ fn sweep(mount: &Path) {
             if let Ok(lock) = File::open(&inner)
                 && lock.try_lock().is_ok()
             {
-                Group { folders: vec![inner], locks: vec![lock] }.remove();
+                Group { folders: vec![inner], locks: vec![lock], quota: None }.remove();
             }
         }
     }
@@ -404,5 +447,6 @@ fn is_name(name: &str) -> bool {
     numbers.is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok())
 }
 
+pub mod quota;
 #[cfg(test)]
 mod tests;

@@ -5,16 +5,21 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use palio_protocol::distribution::Distribution;
 use palio_protocol::message::{Answer, Command, Sample};
 
 use crate::audit;
+use crate::budget::{CpuBudget, Throttled};
 use crate::clock;
+use crate::load::{Load, LoadRecord};
 use crate::record::{
     CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule, SpanRecord,
 };
+use crate::runner::cgroup::quota::NO_BUDGET;
 use crate::runner::excerpt::shown;
+use crate::runner::generator::{self, Drive, Stopped};
 use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
-use crate::runner::schedule::{BATCH_MAX, SAMPLE_NS_MIN};
+use crate::runner::schedule::{BATCH_MAX, sample_ns_min};
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
@@ -23,8 +28,23 @@ pub struct Finished {
     pub detail: Option<String>,
     pub stderr: Option<String>,
     pub resources: Resources,
+    pub throttled: Option<Throttled>,
     pub spans: Vec<SpanRecord>,
     pub samples: Vec<SampleRecord>,
+}
+
+impl Finished {
+    fn without_a_start(outcome: Outcome, reason: String) -> Self {
+        Self {
+            outcome,
+            detail: Some(reason),
+            stderr: None,
+            resources: Resources::default(),
+            throttled: None,
+            spans: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
 }
 
 /// Why a conversation stopped early.
@@ -33,6 +53,8 @@ enum Failure {
     Wrong(String),
     FalseTime(String),
     Garbage(String),
+    /// It did not serve as it should.
+    Unserved(String),
 }
 
 /// A conversation in progress.
@@ -40,6 +62,11 @@ pub struct Conversation<'a> {
     race: &'a RaceRecord,
     /// The answer that this process's salt demands.
     expected: String,
+    salt: u64,
+    /// What the requests of the next sample met with.
+    loaded: Option<(Distribution, LoadRecord)>,
+    /// When its process is killed.
+    deadline: Instant,
     process: Process,
     interrupted: &'a AtomicBool,
     spans: Vec<SpanRecord>,
@@ -101,12 +128,16 @@ impl<'a> Conversation<'a> {
         started: &mut dyn FnMut(u32),
     ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
+        let deadline = Instant::now() + timeout;
         // Before it starts, since nothing may compute while a contender does.
         let started_with = race.answer_under(salt).map_err(|error| format!("{error:#}"));
+        let load = Some(race).filter(|race| race.served).and_then(|r| Load::of(&r.params).ok());
+        if let Some(reason) = load.and_then(|load| generator::check_descriptors(&load).err()) {
+            return Err(Box::new(Finished::without_a_start(Outcome::Unsupported, reason)));
+        }
         let process = started_with.and_then(|expected| {
-            Process::start(command, timeout, limits.memory_mib)
+            Process::start(command, timeout, limits.memory_mib, race.cpu_budget)
                 .map(|process| (expected, process))
-                .map_err(|error| format!("{} cannot be started: {error}", command[0]))
         });
         match process {
             Ok((expected, process)) => {
@@ -114,6 +145,9 @@ impl<'a> Conversation<'a> {
                 Ok(Self {
                     race,
                     expected,
+                    salt,
+                    loaded: None,
+                    deadline,
                     process,
                     interrupted,
                     spans: Vec::new(),
@@ -123,14 +157,10 @@ impl<'a> Conversation<'a> {
                     forks: None,
                 })
             }
-            Err(reason) => Err(Box::new(Finished {
-                outcome: Outcome::Crashed,
-                detail: Some(reason),
-                stderr: None,
-                resources: Resources::default(),
-                spans: Vec::new(),
-                samples: Vec::new(),
-            })),
+            Err(reason) => {
+                let outcome = outcome_of_no_start(&reason);
+                Err(Box::new(Finished::without_a_start(outcome, reason)))
+            }
         }
     }
 
@@ -148,7 +178,7 @@ impl<'a> Conversation<'a> {
         let (cpu_before, start) = (self.process.cpu_time(), Instant::now());
         self.process.write_line(&Command::Run { samples: count, batch: size }.to_string());
         for number in 1..=samples + 1 {
-            match self.answer() {
+            match self.answer_when_served() {
                 Ok(Answer::Sample(sample)) if number <= samples => {
                     self.forks = sample.forks;
                     if sample.forks.is_some() && !self.counts_forks {
@@ -157,6 +187,11 @@ impl<'a> Conversation<'a> {
                         return None;
                     }
                     lines.add(sample.elapsed_ns, ns_since(start));
+                    if self.loaded.is_some() != self.race.served {
+                        let reason = "a sample without requests, where some are to be served";
+                        self.failure = Some(Failure::Garbage(reason.to_owned()));
+                        return None;
+                    }
                     let kept = self.record(sample, batch, warm_up);
                     let wrong = audit::wrong(self.race, &kept, &self.expected);
                     per_iteration_ns.push(kept.iteration_ns());
@@ -184,7 +219,7 @@ impl<'a> Conversation<'a> {
                     )));
                     return None;
                 }
-                Ok(Answer::Sample(_)) => {
+                Ok(Answer::Sample(_) | Answer::Serving { .. }) => {
                     self.failure =
                         Some(Failure::Garbage(format!("it returned more than {samples} samples")));
                     return None;
@@ -205,8 +240,38 @@ impl<'a> Conversation<'a> {
         })
     }
 
+    /// As [`answer`](Self::answer); a contender that serves is sent its requests first.
+    fn answer_when_served(&mut self) -> Result<Answer, Failure> {
+        loop {
+            match self.answer()? {
+                Answer::Serving { port } => self.ask(port)?,
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Sends the requests of one iteration to the port at which it serves.
+    fn ask(&mut self, port: u16) -> Result<(), Failure> {
+        let load = Some(self.race).filter(|race| race.served && self.loaded.is_none());
+        let load = load.and_then(|race| Load::of(&race.params).ok());
+        let Some(load) = load else {
+            let reason = "it serves, and nobody is to ask it for anything";
+            return Err(Failure::Garbage(reason.to_owned()));
+        };
+        let (salt, deadline, interrupted) = (self.salt, self.deadline, self.interrupted);
+        let driven = generator::drive(Drive { load, port, salt, deadline, interrupted });
+        self.loaded = Some(driven.map_err(|stopped| match stopped {
+            Stopped::Interrupted => Failure::Broken(Broken::Interrupted),
+            Stopped::TimedOut => Failure::Broken(Broken::TimedOut(self.process.timeout())),
+            Stopped::Wrong(reason) => Failure::Wrong(reason),
+            Stopped::Gone(reason) => Failure::Unserved(reason),
+        })?);
+        Ok(())
+    }
+
     /// A sample as it is stored.
-    fn record(&self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
+    fn record(&mut self, sample: Sample, batch: u32, warm_up: bool) -> SampleRecord {
+        let (distribution, load) = self.loaded.take().unzip();
         SampleRecord {
             warm_up,
             batch,
@@ -216,7 +281,8 @@ impl<'a> Conversation<'a> {
             work: sample.work,
             user_us: sample.user_us,
             sys_us: sample.sys_us,
-            distribution: sample.distribution.map(Into::into),
+            distribution: distribution.or(sample.distribution).map(Into::into),
+            load,
         }
     }
 
@@ -237,7 +303,10 @@ impl<'a> Conversation<'a> {
             self.process.note_peak_memory();
             self.process.write_line("quit");
         }
-        let at_once = !matches!(self.failure, None | Some(Failure::Broken(Broken::Ended)));
+        let at_once = !matches!(
+            self.failure,
+            None | Some(Failure::Broken(Broken::Ended) | Failure::Unserved(_))
+        );
         let ending = self.process.end(at_once, self.interrupted);
         if let Some(kib) = ending.out_of_memory_kib
             && matches!(self.failure, None | Some(Failure::Broken(Broken::Ended)))
@@ -253,8 +322,12 @@ impl<'a> Conversation<'a> {
             self.failure =
                 Some(Failure::Garbage(format!("it wrote {:?} after its last `done`", shown(line))));
         }
-        let (outcome, detail) =
+        let (mut outcome, mut detail) =
             verdict(self.failure.as_ref(), &ending, self.samples.len(), refusals);
+        let unkept = self.race.cpu_budget.and_then(|budget| unkept(budget, &ending));
+        if let Some(reason) = unkept.filter(|_| outcome == Outcome::Ok) {
+            (outcome, detail) = (Outcome::Unsupported, Some(reason));
+        }
         let failed = outcome != Outcome::Ok;
         let detail = detail.or_else(|| beside(&ending));
         // What is said already is not said twice.
@@ -264,10 +337,15 @@ impl<'a> Conversation<'a> {
             detail,
             stderr: (failed && is_new && !ending.stderr.is_empty()).then_some(ending.stderr),
             resources: ending.resources,
+            throttled: ending.throttled,
             spans: self.spans,
             samples: self.samples,
         }
     }
+}
+
+fn samples_text(count: u32) -> String {
+    if count == 1 { "sample".to_owned() } else { format!("{count} samples") }
 }
 
 fn ns_since(start: Instant) -> u64 {
@@ -292,8 +370,9 @@ impl Lines {
         let samples = u32::try_from(self.gaps_ns.len()).unwrap_or(u32::MAX);
         if self.too_early.is_none() && self.claimed_ns > clock::most_ns(samples, read_ns) {
             self.too_early = Some(format!(
-                "it claims more time than passed: {} ns in the first {samples} sample(s), and {read_ns} ns passed \
-                 between `run` and the last of these",
+                "it claims more time than passed: its first {} took {} ns by its own clock, and by Palio's clock \
+                 {read_ns} ns passed between `run` and the last of them",
+                samples_text(samples),
                 self.claimed_ns
             ));
         }
@@ -307,8 +386,9 @@ impl Lines {
     fn beyond(&mut self, samples: u32, wall_ns: u64) -> Option<String> {
         if self.claimed_ns > clock::most_ns(samples, wall_ns) {
             return Some(format!(
-                "it claims more time than passed: {} ns in {samples} sample(s), and {wall_ns} ns \
+                "it claims more time than passed: its {} took {} ns by its own clock, and by Palio's clock {wall_ns} ns \
                  passed between `run` and `done`",
+                samples_text(samples),
                 self.claimed_ns
             ));
         }
@@ -319,6 +399,22 @@ impl Lines {
         self.gaps_ns.sort_unstable();
         self.gaps_ns.get(self.gaps_ns.len() / 4).copied()
     }
+}
+
+/// A machine that does not keep a CPU budget is no fault of the contender.
+fn outcome_of_no_start(reason: &str) -> Outcome {
+    if reason.starts_with(NO_BUDGET) { Outcome::Unsupported } else { Outcome::Crashed }
+}
+
+/// Why a process that did all it should did it without its CPU budget, if it did.
+fn unkept(budget: CpuBudget, ending: &Ending) -> Option<String> {
+    if ending.throttled.is_none() {
+        return Some(format!(
+            "{NO_BUDGET} any more: its control group vanished while it raced, or lost its quota"
+        ));
+    }
+    let Resources { wall_us, user_us, sys_us, .. } = ending.resources;
+    budget.broken_by(user_us.unwrap_or(0).saturating_add(sys_us.unwrap_or(0)), wall_us)
 }
 
 /// What is said of a process that did all it should, and something else beside it.
@@ -366,6 +462,10 @@ fn verdict(
         None => (Outcome::Crashed, format!("it did its work, but then {}", ending.describe())),
         Some(Failure::Wrong(reason)) => (Outcome::WrongAnswer, reason.clone()),
         Some(Failure::FalseTime(reason)) => (Outcome::FalseTime, reason.clone()),
+        Some(Failure::Unserved(reason)) => (
+            Outcome::Crashed,
+            format!("it did not serve to the end, {reason}; it {}", ending.describe()),
+        ),
         Some(Failure::Garbage(reason)) => {
             (Outcome::Crashed, format!("it does not keep the contract: {reason}"))
         }
@@ -377,7 +477,8 @@ fn verdict(
             (Outcome::Unsupported, shown(reason))
         }
         Some(Failure::Broken(Broken::Ended)) if ending.no_start.is_some() => {
-            (Outcome::Crashed, ending.no_start.clone().unwrap_or_default())
+            let reason = ending.no_start.clone().unwrap_or_default();
+            (outcome_of_no_start(&reason), reason)
         }
         Some(Failure::Broken(Broken::Ended)) if ending.forced => (
             Outcome::Crashed,
@@ -479,7 +580,8 @@ const LONG_NS_MIN: f64 = 1e9;
 /// The pilot: learns how long an iteration of the cell takes, for the [schedule](super::schedule)
 /// of its race.
 ///
-/// Its last two samples count. They are batches of at least 1 ms, or single iterations where the
+/// Its last two samples count. They are batches of at least 1 ms (under a CPU budget, of ten
+/// periods of its quota), or single iterations where the
 /// distribution of events is ranked, which the catalogue has made long enough.
 ///
 /// An iteration much longer than the budget is not repeated: there are cells in which each takes a
@@ -506,7 +608,8 @@ pub fn pilot(
         // The first iterations of a process are slow; a few rounds settle on its pace.
         while let Some(times) = conversation.run(2, batch, true) {
             let iteration_ns = times.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-            let enough = (SAMPLE_NS_MIN / iteration_ns).ceil().min(f64::from(batch_max)) as u32;
+            let enough =
+                (sample_ns_min(race) / iteration_ns).ceil().min(f64::from(batch_max)) as u32;
             let enough = enough.max(1).next_power_of_two();
             if enough <= batch {
                 break;

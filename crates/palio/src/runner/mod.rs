@@ -7,12 +7,14 @@ mod cmake_prefix;
 pub mod conformance;
 pub mod excerpt;
 pub mod forks;
+pub mod generator;
 pub mod install;
 pub mod invocation;
 pub mod process;
 pub mod race;
 pub mod schedule;
 mod tree;
+pub mod trial;
 pub mod warden;
 #[cfg(target_os = "linux")]
 pub mod watch;

@@ -14,6 +14,7 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::budget::{CpuBudget, Throttled};
 use crate::record::Resources;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::Excerpt;
@@ -80,6 +81,8 @@ pub struct Ending {
     pub out_of_memory_kib: Option<u64>,
     /// The peak of its memory in KiB, if that was at no time seen of its processes.
     pub unseen_memory_kib: Option<u64>,
+    /// How often it had used up its CPU budget; `None` without one, or if that has vanished.
+    pub throttled: Option<Throttled>,
     pub resources: Resources,
 }
 
@@ -151,17 +154,24 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with all three standard streams as pipes, in a process group of its own.
+    /// Starts `command` with all three standard streams as pipes, in a process group of its own,
+    /// and under a CPU budget if there is one.
     ///
     /// # Errors
-    /// It cannot be started.
-    pub fn start(command: &[String], timeout: Duration, memory_mib: u64) -> std::io::Result<Self> {
+    /// It cannot be started; or the budget cannot be kept, and then this says so first.
+    pub fn start(
+        command: &[String],
+        timeout: Duration,
+        memory_mib: u64,
+        budget: Option<CpuBudget>,
+    ) -> Result<Self, String> {
         let usage_before = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
         let started = Instant::now();
         let manner = Manner { grace: Duration::ZERO, accounts: true };
         let memory_kib = memory_mib.saturating_mul(1024);
         // Palio's own looks come first where memory grows slowly, since they tell how much it was.
-        let mut group = Group::make(Some(memory_kib + memory_kib / 16 + GROUP_MEMORY_KIB_MIN));
+        let group_kib = memory_kib + memory_kib / 16 + GROUP_MEMORY_KIB_MIN;
+        let mut group = Group::make_with(Some(group_kib), budget)?;
         let child = warden::command(command, manner, &group)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -170,7 +180,10 @@ impl Process {
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps)))
             .spawn();
-        let mut child = child.inspect_err(|_| group.remove())?;
+        let mut child = child.map_err(|error| {
+            group.remove();
+            format!("{} cannot be started: {error}", command[0])
+        })?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let bounds = Bounds { deadline: started + timeout, timeout, memory_kib };
@@ -197,6 +210,11 @@ impl Process {
     /// of Palio.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How long it may take at most.
+    pub fn timeout(&self) -> Duration {
+        self.bounds.timeout
     }
 
     /// The contender's processes: its first one, and all that descend from it.
@@ -427,6 +445,7 @@ impl Process {
             left_behind: account.map_or(0, |account| account.left_behind),
             out_of_memory_kib: self.out_of_memory_kib(&grouped),
             unseen_memory_kib,
+            throttled: grouped.throttled,
             resources: grouped.correct(self.resources(account)),
         }
     }

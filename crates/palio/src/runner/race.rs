@@ -425,6 +425,7 @@ impl RaceLoop<'_> {
             detail: result.detail.clone(),
             disturbed: false,
             resources: result.resources,
+            throttled: result.throttled,
             spans: result.spans,
             dropped: None,
             samples: result.samples,

@@ -4,7 +4,7 @@
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Schedule};
 
 /// Shortest sample that is worth timing.
-pub(super) const SAMPLE_NS_MIN: f64 = 1_000_000.0;
+const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 /// Fewest samples of which a median is a typical one.
 const SAMPLES_MIN: f64 = 5.0;
 /// How many budgets the slowest contender of a race may take for its samples.
@@ -26,12 +26,19 @@ pub fn pace_ns(cell: &CellRecord) -> Option<f64> {
     last_two.reduce(f64::min).map(|pace| pace.max(1.0))
 }
 
+/// The shortest sample of a race that is worth timing.
+pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
+    race.cpu_budget.map_or(SAMPLE_NS_MIN, |budget| budget.sample_ns_min() as f64)
+}
+
 /// The one schedule of a race, from the paces of all cells that take part; `None` if nobody does.
 ///
 /// - All cells together may take as many budgets as there are cells, and the slowest of them four.
 ///   That gives the number of iterations.
 /// - A sample is the smallest power of two of iterations that lasts 1 ms with the fastest, or fewer
 ///   where that would leave less than 5 samples.
+/// - Under a CPU budget these are 100 ms, and where 5 such samples do not fit into the time budget,
+///   that gives way.
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
 ///   end 5 of them in half of the time-out.
 ///
@@ -40,7 +47,8 @@ pub fn pace_ns(cell: &CellRecord) -> Option<f64> {
 pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
     let takes_part = |cell: &&CellRecord| !cell.shadow && cell.outcome == Outcome::Pending;
     let paces: Vec<f64> = race.cells.iter().filter(takes_part).filter_map(pace_ns).collect();
-    let schedule = of_paces(&paces, race.statistic.is_some(), limits)?;
+    let shortest_ns = sample_ns_min(race);
+    let schedule = of_paces(&paces, race.statistic.is_some(), shortest_ns, limits)?;
     match race.statistic {
         Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
         _ => Some(schedule),
@@ -48,16 +56,18 @@ pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
 }
 
 /// `single`: a sample must be one iteration.
-fn of_paces(paces_ns: &[f64], single: bool, limits: &Limits) -> Option<Schedule> {
+fn of_paces(paces_ns: &[f64], single: bool, shortest_ns: f64, limits: &Limits) -> Option<Schedule> {
     let slowest = paces_ns.iter().copied().reduce(f64::max)?;
     let fastest = paces_ns.iter().copied().reduce(f64::min)?;
     let mean = paces_ns.iter().sum::<f64>() / paces_ns.len() as f64;
-    let budget_ns = limits.budget_ms as f64 * 1e6;
+    let asked_ns = limits.budget_ms as f64 * 1e6;
+    let is_long = shortest_ns > SAMPLE_NS_MIN;
+    let budget_ns = if is_long { asked_ns.max(SAMPLES_MIN * shortest_ns) } else { asked_ns };
     let iterations = (budget_ns / mean).min(SLOWEST_BUDGETS * budget_ns / slowest);
     let batch = if single {
         1
     } else {
-        let wanted = (SAMPLE_NS_MIN / fastest).ceil().min(f64::from(BATCH_MAX)) as u32;
+        let wanted = (shortest_ns / fastest).ceil().min(f64::from(BATCH_MAX)) as u32;
         let room = (iterations / SAMPLES_MIN).clamp(1.0, f64::from(BATCH_MAX)) as u32;
         wanted.next_power_of_two().min(1 << room.ilog2())
     };
@@ -74,7 +84,7 @@ mod tests {
     fn at(paces_ns: &[f64]) -> (u32, u32) {
         let limits =
             Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
-        let schedule = of_paces(paces_ns, false, &limits).unwrap();
+        let schedule = of_paces(paces_ns, false, SAMPLE_NS_MIN, &limits).unwrap();
         (schedule.samples, schedule.batch)
     }
 
@@ -111,13 +121,21 @@ mod tests {
     fn a_sample_of_events_is_one_iteration() {
         let limits =
             Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
-        let schedule = of_paces(&[1e3, 2e3], true, &limits).unwrap();
+        let schedule = of_paces(&[1e3, 2e3], true, SAMPLE_NS_MIN, &limits).unwrap();
         assert_eq!(schedule.batch, 1);
+    }
+
+    #[test]
+    fn a_sample_under_a_cpu_budget_lasts_for_periods_whatever_the_time_budget() {
+        let limits = Limits { budget_ms: 5, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let schedule = of_paces(&[1e6, 1e6], false, 1e8, &limits).unwrap();
+        // The power of two below 100 ms, since five samples must fit.
+        assert_eq!((schedule.samples, schedule.batch), (7, 64));
     }
 
     #[test]
     fn nobody_needs_no_schedule() {
         let limits = Limits { budget_ms: 1, warm_up_ms: 0, timeout_ms: 1, memory_mib: 1 };
-        assert_eq!(of_paces(&[], false, &limits), None);
+        assert_eq!(of_paces(&[], false, SAMPLE_NS_MIN, &limits), None);
     }
 }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
+use crate::budget::Throttled;
 use crate::runner::cgroup::{Cpu, Group};
 #[cfg(target_os = "linux")]
 use crate::runner::tree;
@@ -60,6 +61,8 @@ pub struct Grouped {
     pub memory_peak_kib: Option<u64>,
     /// The kernel has killed some of it at the bound of its memory.
     pub out_of_memory: bool,
+    /// `None` without a CPU budget.
+    pub throttled: Option<Throttled>,
 }
 
 impl Grouped {
@@ -68,6 +71,7 @@ impl Grouped {
             cpu: group.cpu(),
             memory_peak_kib: group.memory_peak_kib(),
             out_of_memory: group.is_out_of_memory(),
+            throttled: group.throttled(),
         }
     }
 }
@@ -80,12 +84,15 @@ impl fmt::Display for Account {
             sys_us,
             voluntary_switches,
             involuntary_switches,
-            grouped: Grouped { cpu, memory_peak_kib, out_of_memory },
+            grouped: Grouped { cpu, memory_peak_kib, out_of_memory, throttled },
         } = self;
         write!(f, "{MARK} {left_behind} {user_us} {sys_us} {voluntary_switches} ")?;
         write!(f, "{involuntary_switches}")?;
         let rest = [cpu.map(|cpu| cpu.user_us), cpu.map(|cpu| cpu.sys_us), *memory_peak_kib];
-        for number in rest.into_iter().chain([Some(u64::from(*out_of_memory))]) {
+        let throttled = throttled.map(|t| [t.periods, t.throttled, t.throttled_us]);
+        let throttled = [0, 1, 2].map(|index| throttled.map(|numbers| numbers[index]));
+        let out_of_memory = Some(u64::from(*out_of_memory));
+        for number in rest.into_iter().chain([out_of_memory]).chain(throttled) {
             match number {
                 Some(number) => write!(f, " {number}")?,
                 None => write!(f, " -")?,
@@ -115,12 +122,22 @@ impl FromStr for Account {
             group_sys_us,
             memory_peak_kib,
             Some(out_of_memory),
+            periods,
+            throttled,
+            throttled_us,
         ] = &numbers[..]
         else {
             return Err(());
         };
         let cpu = group_user_us.zip(group_sys_us).map(|(user_us, sys_us)| Cpu { user_us, sys_us });
-        let grouped = Grouped { cpu, memory_peak_kib, out_of_memory: out_of_memory > 0 };
+        let throttled = periods.zip(throttled).zip(throttled_us);
+        let throttled = throttled.map(|((periods, throttled), throttled_us)| Throttled {
+            periods,
+            throttled,
+            throttled_us,
+        });
+        let out_of_memory = out_of_memory > 0;
+        let grouped = Grouped { cpu, memory_peak_kib, out_of_memory, throttled };
         Ok(Self { left_behind, user_us, sys_us, voluntary_switches, involuntary_switches, grouped })
     }
 }
@@ -228,11 +245,13 @@ mod tests {
         };
         assert_eq!(account.to_string().parse(), Ok(account));
         let cpu = Some(Cpu { user_us: 6, sys_us: 7 });
-        let grouped = Grouped { cpu, memory_peak_kib: Some(8), out_of_memory: true };
+        let throttled = Some(Throttled { periods: 9, throttled: 5, throttled_us: 11 });
+        let grouped = Grouped { cpu, memory_peak_kib: Some(8), out_of_memory: true, throttled };
         let account = Account { grouped, ..account };
         assert_eq!(account.to_string().parse(), Ok(account));
-        let lines = ["", "palio-warden: 1 2 3 4", "palio-warden: 1 2 3 4 -5 - - - 0"];
-        for line in lines.into_iter().chain(["palio-warden: - 2 3 4 5 - - - 0", "1 2 3 4 5"]) {
+        let lines = ["", "palio-warden: 1 2 3 4", "palio-warden: 1 2 3 4 -5 - - - 0 - - -"];
+        for line in lines.into_iter().chain(["palio-warden: - 2 3 4 5 - - - 0 - - -", "1 2 3 4 5"])
+        {
             assert_eq!(line.parse::<Account>(), Err(()), "{line}");
         }
     }

@@ -64,7 +64,11 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     }
     // In a group of its own: what it sends to its group does not reach the warden.
     let mut group = Group::of_argument(group.to_str().unwrap_or_default());
-    group.enter();
+    if let Err(reason) = group.enter() {
+        group.leave();
+        group.remove();
+        return Err(reason);
+    }
     let child = Command::new(&program).args(args).process_group(0).spawn();
     group.leave();
     let child = child.map_err(|error| {

@@ -130,6 +130,17 @@ impl BlockTimes {
         self.differences(other).map(|(_, difference)| difference).collect()
     }
 
+    /// The location of a block, in ns; `None` where this contender was not measured.
+    pub(super) fn location_ns(&self, block: usize) -> Option<f64> {
+        let at = self.ln_ns.binary_search_by_key(&block, |&(block, _)| block).ok()?;
+        Some(self.ln_ns[at].1.exp())
+    }
+
+    /// The blocks in which this contender was measured, ascending.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = usize> {
+        self.ln_ns.iter().map(|&(block, _)| block)
+    }
+
     fn differences(&self, other: &Self) -> impl Iterator<Item = (usize, f64)> {
         self.ln_ns.iter().filter_map(|&(block, ln)| {
             let at = other.ln_ns.binary_search_by_key(&block, |&(block, _)| block).ok()?;

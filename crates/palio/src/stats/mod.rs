@@ -14,6 +14,7 @@
 //! 6. [`Drift`] tells whose time changes while its process lives.
 //! 7. [`Shape`] describes what a median hides: outliers, and samples in two groups.
 //! 8. [`Totals`] averages ratios to the best over the races that everybody completed.
+//! 9. [`FittedLaw`] says by which law times fall and rise with the threads.
 //!
 //! **Unit of evidence.** Samples of one invocation share a process, an address-space layout and a
 //! moment, so they are not independent; blocks are the unit of inference everywhere.
@@ -24,8 +25,10 @@
 
 mod blocks;
 mod drift;
+mod estimate;
 mod floor;
 mod goal;
+mod law;
 mod rank;
 mod ratio;
 mod shape;
@@ -39,8 +42,10 @@ mod verdict;
 
 pub use blocks::BlockTimes;
 pub use drift::{DRIFT_MIN, Drift};
+pub use estimate::Estimate;
 pub use floor::{HEADLINE_FLOOR_MAX, MIN_FLOOR, NoiseFloor};
 pub use goal::FloorGoal;
+pub use law::{FittedLaw, LAW_POINTS_MIN, ScalabilityLaw};
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
 pub use shape::{Groups, Shape};

@@ -1,8 +1,7 @@
 //! How much slower is one contender than another, and how sure is that?
 
 use super::blocks::BlockTimes;
-use super::sign;
-use super::signed_rank::Centre;
+use super::estimate::Estimate;
 
 /// Fewest paired blocks for which an interval has finite limits.
 ///
@@ -45,18 +44,8 @@ impl RatioInterval {
     /// block.
     #[must_use]
     pub fn between(a: &BlockTimes, b: &BlockTimes) -> Option<Self> {
-        let log_ratios = a.log_ratios(b);
-        let blocks = log_ratios.len();
-        let centre = Centre::of(&log_ratios)?;
-        let widen = (blocks as f64 / (blocks as f64 - 1.0)).sqrt();
-        let widened = |end: f64| centre.point + (end - centre.point) * widen;
-        let (lo, hi) = if blocks < MIN_BLOCKS {
-            (0.0, f64::INFINITY)
-        } else {
-            let (lo, hi) = sign::limits(&log_ratios);
-            (widened(centre.lo).min(lo).exp(), widened(centre.hi).max(hi).exp())
-        };
-        Some(Self { point: centre.point.exp(), lo, hi, blocks })
+        let Estimate { point, lo, hi, blocks } = Estimate::of(&a.log_ratios(b))?;
+        Some(Self { point: point.exp(), lo: lo.exp(), hi: hi.exp(), blocks })
     }
 
     /// The same comparison seen from the other side, `b / a`.

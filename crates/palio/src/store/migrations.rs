@@ -87,6 +87,17 @@ const STEPS: &[&str] = &[
     "ALTER TABLE invocation ADD COLUMN dropped TEXT;  -- JSON of record::Dropped",
     // 7: what was handed to the runtime; NULL where nobody asked, and in runs of before.
     "ALTER TABLE cell ADD COLUMN forks TEXT;  -- JSON of record::ForksRecord",
+    // 8: how often a CPU budget was used up; NULL without one.
+    "ALTER TABLE invocation ADD COLUMN throttled TEXT;  -- JSON of budget::Throttled",
+    // 9: runs that later ones are checked against.
+    "CREATE TABLE baseline (
+        name          TEXT PRIMARY KEY,
+        run           TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        anchor        TEXT,
+        saved_at      TEXT NOT NULL
+     ) STRICT;",
+    // 10: what the requests of a sample met with; NULL where none was sent.
+    "ALTER TABLE sample ADD COLUMN load TEXT;  -- JSON of load::LoadRecord",
 ];
 
 /// The version that this Palio writes.

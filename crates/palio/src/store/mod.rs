@@ -1,10 +1,12 @@
 //! The store: one SQLite file with every run, invocation and sample. The only module that speaks
 //! SQL.
 
+mod baselines;
 mod bundle;
 mod incoming;
 mod lease;
 mod migrations;
+mod new;
 mod reading;
 mod runs;
 mod to_read;
@@ -16,6 +18,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use baselines::Baseline;
 pub use bundle::{export, export_packed, schema as bundle_schema};
 pub use lease::Lease;
 pub use runs::RunSummary;
@@ -79,6 +82,7 @@ impl Store {
 
     fn open_existing_or_new(path: &Path) -> Result<Self> {
         let advice = "choose another database with --db";
+        new::make(path).context(advice)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -418,8 +422,8 @@ fn insert_invocation(
     transaction
         .prepare_cached(
             "INSERT INTO invocation (cell, block, position, started_at, outcome, detail, wall_us, user_us, sys_us,
-                                     max_rss_kib, voluntary_switches, involuntary_switches, salt, dropped)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                                     max_rss_kib, voluntary_switches, involuntary_switches, salt, dropped, throttled)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             cell_id,
@@ -435,7 +439,8 @@ fn insert_invocation(
             resources.voluntary_switches.map(signed),
             resources.involuntary_switches.map(signed),
             invocation.salt.map(u64::cast_signed),
-            invocation.dropped.map(|dropped| json(&dropped)).transpose()?
+            invocation.dropped.map(|dropped| json(&dropped)).transpose()?,
+            invocation.throttled.map(|throttled| json(&throttled)).transpose()?
         ])?;
     let invocation_id = transaction.last_insert_rowid();
     let mut statement = transaction.prepare_cached(
@@ -468,8 +473,8 @@ fn insert_sample(
     transaction
         .prepare_cached(
             "INSERT INTO sample (invocation, position, warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
-                                 events, p50_ns, p99_ns, p999_ns, max_ns)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                                 events, p50_ns, p99_ns, p999_ns, max_ns, load)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             invocation_id,
@@ -486,7 +491,8 @@ fn insert_sample(
             sample.distribution.map(|d| signed(d.p50_ns)),
             sample.distribution.map(|d| signed(d.p99_ns)),
             sample.distribution.map(|d| signed(d.p999_ns)),
-            sample.distribution.map(|d| signed(d.max_ns))
+            sample.distribution.map(|d| signed(d.max_ns)),
+            sample.load.as_ref().map(json).transpose()?
         ])?;
     Ok(())
 }

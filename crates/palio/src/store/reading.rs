@@ -72,7 +72,7 @@ pub(super) fn invocation_rows(
 ) -> Result<Vec<(i64, InvocationRecord)>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, block, position, started_at, outcome, detail, wall_us, user_us, sys_us, max_rss_kib,
-                voluntary_switches, involuntary_switches, salt, dropped
+                voluntary_switches, involuntary_switches, salt, dropped, throttled
          FROM invocation WHERE cell = ?1 ORDER BY id",
     )?;
     let mut rows = statement.query([cell_id])?;
@@ -99,6 +99,10 @@ pub(super) fn invocation_rows(
                 involuntary_switches: number(11)?,
             },
             dropped: match row.get::<_, Option<String>>(13)? {
+                Some(text) => Some(from_json(&text)?),
+                None => None,
+            },
+            throttled: match row.get::<_, Option<String>>(14)? {
                 Some(text) => Some(from_json(&text)?),
                 None => None,
             },
@@ -134,14 +138,14 @@ pub(super) fn each_sample(
 ) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT warm_up, batch, elapsed_ns, ops, answer, work, user_us, sys_us,
-                events, p50_ns, p99_ns, p999_ns, max_ns
+                events, p50_ns, p99_ns, p999_ns, max_ns, load
          FROM sample WHERE invocation = ?1 ORDER BY position",
     )?;
-    let samples = statement.query_map([invocation_id], |row| {
+    let samples = statement.query_and_then([invocation_id], |row| {
         let number = |column: usize| {
             Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
         };
-        Ok(SampleRecord {
+        Ok::<_, anyhow::Error>(SampleRecord {
             warm_up: row.get(0)?,
             batch: row.get(1)?,
             elapsed_ns: number(2)?.unwrap_or(0),
@@ -155,6 +159,10 @@ pub(super) fn each_sample(
                     Some(DistributionRecord { events, p50_ns, p99_ns, p999_ns, max_ns })
                 }
                 _ => None,
+            },
+            load: match row.get::<_, Option<String>>(13)? {
+                Some(text) => Some(from_json(&text)?),
+                None => None,
             },
         })
     })?;

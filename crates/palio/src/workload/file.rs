@@ -13,6 +13,7 @@ use super::{
     Catalogue, Fidelity, Instance, Model, Origin, Prediction, Preset, Scope, Settings, Suite,
     Threads, Workload,
 };
+use crate::load::Load;
 use crate::salt::{Plain, Rule};
 use crate::stats::Statistic;
 
@@ -38,6 +39,9 @@ struct FamilyFile {
     /// Why there is no `salt`.
     unsalted: Option<String>,
     elapsed_ns_min: Option<u64>,
+    untimed: Option<String>,
+    #[serde(default)]
+    served: bool,
     statistic: Option<Statistic>,
     case: Vec<CaseFile>,
 }
@@ -151,6 +155,15 @@ impl CaseFile {
     }
 }
 
+/// Whether what is served is asked for, and ranked.
+fn check_load(instance: &Instance, statistic: Option<Statistic>) -> Result<()> {
+    let all = Load::of(&instance.set)?.all();
+    if all != instance.ops {
+        bail!("`ops` is {}, and {all} requests are sent", instance.ops);
+    }
+    statistic.map(drop).context("what is served has no `statistic` that is ranked")
+}
+
 impl FamilyFile {
     fn workloads(&self) -> Result<Vec<Workload>> {
         if self.case.is_empty() {
@@ -199,6 +212,12 @@ impl FamilyFile {
                             .with_context(|| format!("in the case {id}, preset {preset}"))?;
                     }
                 }
+                if self.served {
+                    for (preset, instance) in &presets {
+                        check_load(instance, statistic)
+                            .with_context(|| format!("in the case {id}, preset {preset}"))?;
+                    }
+                }
                 if let Some(statistic) = statistic
                     && let Some((preset, _)) =
                         presets.iter().find(|(_, instance)| instance.ops < statistic.events_min())
@@ -223,6 +242,8 @@ impl FamilyFile {
                     salt: self.salt,
                     unsalted: self.unsalted.clone(),
                     elapsed_ns_min: self.elapsed_ns_min,
+                    untimed: self.untimed.clone(),
+                    served: self.served,
                     statistic,
                     presets,
                 })
@@ -232,7 +253,7 @@ impl FamilyFile {
 }
 
 /// Every `.toml` file below `folder`, sorted, so that nothing depends on the file system's order.
-fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(folder)
         .with_context(|| format!("cannot read the folder {}", folder.display()))?;
     for entry in entries {

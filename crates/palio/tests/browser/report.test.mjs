@@ -264,6 +264,30 @@ const tests = {
     });
   },
 
+  async "a result shows its own lines, and all of them"() {
+    await visit("typical", {}, async (page) => {
+      const says = {
+        first: (line) => /^1(–|$)/.test(line.rank),
+        faster: (line) => line.verdict === "faster",
+        slower: (line) => line.verdict === "slower",
+        failed: (line) => line.classes.includes("out"),
+        doubtful: (line) => line.classes.includes("doubt"),
+        outliers: (line) => line.median?.endsWith("*") ?? false,
+      };
+      const lines = () => page.$$eval(".entries tbody tr", (rows) => rows.map((row) => ({
+        id: row.id, classes: [...row.classList], isHidden: row.hidden,
+        rank: row.cells[0].textContent, verdict: row.cells[5]?.textContent, median: row.cells[6]?.textContent,
+      })));
+      for (const [value, is] of Object.entries(says)) {
+        await page.locator("#filter-verdict").selectOption(value);
+        const all = await lines();
+        const due = all.filter(is).map(({ id }) => id);
+        assert.ok(due.length > 0 && due.length < all.length, `${value}: ${due.length} of ${all.length}`);
+        assert.deepEqual(all.filter(({ isHidden }) => !isHidden).map(({ id }) => id), due, value);
+      }
+    });
+  },
+
   async "filters work by keyboard alone, and the address keeps them"() {
     let address = "";
     const state = (page) => page.evaluate(() => ({
@@ -386,6 +410,11 @@ const tests = {
         return ratio.left < name.right - 1 || ratio.top > name.bottom || ratio.bottom < name.top || ratio.right > 390;
       }).length);
       assert.equal(apart, 0);
+      // Below them, each number has the words that stand above its column elsewhere.
+      const labels = await page.$eval(".entries tbody tr:not(.out)", (row) => [...row.cells]
+        .map((cell) => getComputedStyle(cell, "::before").content).filter((content) => content !== "none"));
+      assert.deepEqual(labels, ["Rank", "Verdict", "Median", "Per fork", "Spread", "User", "System", "Total", "CPU", "Memory"]
+        .map((label) => `"${label}"`));
       const cells = page.locator("#heat td[data-c] a:visible");
       const named = await cells.evaluateAll((links) => links.map((link) => getComputedStyle(link, "::before").content));
       assert.ok(named.length > 20 && named.every((content) => /^"\S+ "$/.test(content)), named[0]);

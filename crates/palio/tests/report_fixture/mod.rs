@@ -11,6 +11,7 @@ mod rng;
 mod spec;
 
 use palio::contender::{Kind, Track};
+use palio::grid::{Axis, Design, Grid, Point};
 use palio::record::{Machine, Outcome};
 use palio::report::model::*;
 use palio::workload::Model;
@@ -136,6 +137,37 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
+/// A sweep of one contender, with a point that failed: the small report, whose contenders are its
+/// points.
+pub(crate) fn swept() -> Report {
+    let mut report = small();
+    let point = |(contender, dial): (&str, &str)| Point {
+        contender: contender.into(),
+        settings: [("dial".to_string(), dial.to_string())].into(),
+    };
+    let last = report.races[0].entries.len() - 1;
+    wipe(&mut report.races[0].entries[last], Outcome::Crashed, "signal 11 (SIGSEGV)");
+    report.run.design = Some(Design::Sweep(Grid {
+        baseline: "tokio-mt".into(),
+        knobs: vec![Axis {
+            name: "dial".into(),
+            default: "0".into(),
+            values: vec!["1".into(), "<2>".into()],
+        }],
+        points: [("go", "1"), ("smol", "<2>")].map(point).into(),
+    }));
+    report.sweep = Sweep::of(&report);
+    report
+}
+
+/// The typical report with its numbers of threads side by side.
+pub(crate) fn scaled() -> Report {
+    let mut report = typical();
+    report.run.design = Some(Design::Scale);
+    report.scaling = palio::report::scaling::of(&report);
+    report
+}
+
 /// A run that has only been planned.
 pub(crate) fn empty() -> Report {
     let mut report = small();
@@ -175,13 +207,14 @@ fn break_some(report: &mut Report) {
                 ("onetbb", "fib", _) => entry.certified = Some(false),
                 ("openmp", "fib", _) => {
                     entry.accounted_percent = Some(12.0);
-                    entry.doubts = vec!["accounted for 12 % of the time it took".into()];
+                    entry.doubts =
+                        vec!["accounted for 12 % of the time that it took by Palio's clock".into()];
                 }
                 ("go", "skynet", _) => wipe(
                     entry,
                     Outcome::FalseTime,
-                    "it claims more time than passed: 9000000 ns in 3 sample(s), and 4100000 ns \
-                     passed between `run` and `done`",
+                    "it claims more time than passed: its 3 samples took 9000000 ns by its own clock, \
+                     and by Palio's clock 4100000 ns passed between `run` and `done`",
                 ),
                 ("onetbb", "nqueens", _) => {
                     wipe(
@@ -319,6 +352,7 @@ fn prediction(
 ) -> CheckedPrediction {
     let text = |text: &str| text.to_string();
     CheckedPrediction {
+        note: None,
         workload: text(workload),
         threads,
         expected: text(expected),

@@ -130,6 +130,7 @@ fn totals_of(report: &Report, model: Model) -> Vec<Total> {
             Total {
                 contender: (*id).to_owned(),
                 model,
+                capped: false,
                 geomean_ratio: is_in.then(|| round((ratios().map(f64::ln).sum::<f64>() / n).exp())),
                 mean_ratio: is_in.then(|| round(ratios().sum::<f64>() / n)),
                 completed: completed(id) as u32,

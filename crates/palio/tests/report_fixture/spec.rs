@@ -183,6 +183,9 @@ impl Spec {
             told_apart: None,
             predictions: Vec::new(),
             contenders: self.contenders.iter().map(|c| c.contender()).collect(),
+            sweep: None,
+            scaling: Vec::new(),
+            replication: None,
         };
         report.totals = totals(&report);
         report
@@ -227,6 +230,7 @@ impl Spec {
                 cpu_quota: None,
                 control_groups: None,
             },
+            design: None,
             warnings: vec![],
             thinned: None,
             selection: None,
@@ -260,6 +264,7 @@ impl Spec {
             salted: course.workload == "skynet",
             ops: course.ops,
             statistic: None,
+            cpu_budget: None,
             reference: None,
             noise_floor: None,
             origin: (course.workload == "skynet").then(|| Origin {
@@ -323,6 +328,8 @@ impl Spec {
             min_ns: Some(sorted[0]),
             max_ns: Some(sorted[sorted.len() - 1]),
             distribution: None,
+            latency: None,
+            throttled: None,
             ratio_to_best: None,
             ratio_to_reference: None,
             noise_floor: None,

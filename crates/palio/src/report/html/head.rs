@@ -3,6 +3,7 @@
 use super::markup::{esc, put};
 use crate::record::Outcome;
 use crate::report::model::Report;
+use crate::report::sheet::sections;
 use crate::report::units;
 use crate::report::view::{View, sorted};
 use crate::stats::quantile;
@@ -36,7 +37,17 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
         );
     }
     if let Some(thinned) = &run.thinned {
-        put!(out, "<p class=notice>{}</p>\n", esc(&thinned.text()));
+        put!(out, "<p class=notice>{}", esc(&thinned.text()));
+        let shown = samples(report);
+        if shown < thinned.measured {
+            put!(
+                out,
+                " The tables tell of {}; the others are those of shadows, from which the noise floors come, and of \
+                 variants that are not the fastest.",
+                units::count(shown)
+            );
+        }
+        out.push_str("</p>\n");
     }
     if let Some(selection) = &run.selection {
         put!(out, "<p class=notice>{}</p>\n", esc(&selection.text(report.races.len())));
@@ -65,12 +76,17 @@ fn date(rfc3339: &str) -> String {
     }
 }
 
+/// Measured samples of what the tables show.
+fn samples(report: &Report) -> u64 {
+    let entries = report.races.iter().flat_map(|race| &race.entries);
+    entries.map(|entry| u64::from(entry.samples)).sum()
+}
+
 fn figures(out: &mut String, view: &View<'_>) {
     let report = view.report;
-    let raced =
-        view.contenders.len() - report.contenders.iter().filter(|c| c.absent.is_some()).count();
+    // Not those that were ready, and support none of it.
+    let raced = view.raced(&(0..report.races.len()).collect::<Vec<_>>()).len();
     let entries = || report.races.iter().flat_map(|race| &race.entries);
-    let samples: u64 = entries().map(|entry| u64::from(entry.samples)).sum();
     let faults = entries().filter(|entry| entry.outcome.is_fault()).count();
     let ok = entries().filter(|entry| entry.outcome == Outcome::Ok).count();
     let held = |held| report.predictions.iter().filter(|p| p.held == Some(held)).count();
@@ -88,7 +104,7 @@ fn figures(out: &mut String, view: &View<'_>) {
         &units::count(raced as u64),
         &format!("{} cells ranked", units::count(ok as u64)),
     );
-    figure("Samples", &units::count(samples), "every answer checked");
+    figure("Samples", &units::count(samples(report)), "in the tables, every answer checked");
     let (floor, range) = noise(report);
     figure("Noise floor", &floor, &range);
     let faults_note = if faults == 0 { "nothing went wrong" } else { "shown, not ranked" };
@@ -122,10 +138,16 @@ fn noise(report: &Report) -> (String, String) {
 fn navigation(out: &mut String, view: &View<'_>) {
     out.push_str("<nav aria-label=Sections>\n<ul>\n");
     let mut link = |id: &str, name: &str| put!(out, "<li><a href=#{id}>{name}</a>\n");
+    if view.report.sweep.is_some() {
+        link("sweep", "Sweep");
+    }
     link("ranking", "Ranking");
     link("map", "Heat map");
-    if !view.thread_sweeps().is_empty() {
+    if !view.thread_sweeps().is_empty() || !view.report.scaling.is_empty() {
         link("scaling", "Scaling");
+    }
+    for section in sections(view.report) {
+        link(section.id, section.title);
     }
     link("cost", "CPU cost");
     if !view.report.predictions.is_empty() {

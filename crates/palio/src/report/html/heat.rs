@@ -47,7 +47,7 @@ fn table(out: &mut String, view: &View<'_>, family: &Family<'_>, depth: Depth) {
         out,
         "<div class=\"scroll map\" tabindex=0 role=region aria-label=\"Heat map, {0}\" data-r=\"{1}\">\n<table class=\"sortable heat\">\n<thead><tr>\
          <th scope=col>{0}<th scope=col class=n>Threads<th scope=col class=n>Noise",
-        esc(family.name),
+        esc(&family.name),
         races.join(" ")
     );
     for &column in &family.columns {

@@ -11,14 +11,19 @@ mod cell;
 mod cost;
 mod head;
 mod heat;
+mod latency;
 pub(super) mod markup;
 mod races;
 mod ranking;
 mod scaling;
+mod sheets;
+mod speed_up;
 pub(super) mod svg;
+mod sweep;
 mod tail;
 
 use super::model::Report;
+use super::sheet::sections;
 use super::view::View;
 use markup::{esc, put};
 
@@ -70,9 +75,11 @@ fn page(view: &View<'_>, depth: Depth) -> String {
     );
     head::write(&mut out, view);
     out.push_str("<main>\n");
+    sweep::write(&mut out, view);
     ranking::write(&mut out, view);
     heat::write(&mut out, view, depth);
     scaling::write(&mut out, view);
+    sheets::write(&mut out, view, &sections(view.report));
     cost::write(&mut out, view, depth);
     tail::predictions(&mut out, view.report);
     tail::failures(&mut out, view);

@@ -47,7 +47,7 @@ pub(super) fn write(out: &mut String, view: &View<'_>, depth: Depth) {
             out,
             " <small>{}</small></h3><span>{}</span>",
             esc(&race.params_text()),
-            race.threads_text()
+            race.conditions_text()
         );
         put!(out, "<span class=won>{}</span></summary>\n", winners(race));
         conditions(out, view, race);
@@ -116,14 +116,16 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
 
 /// What the catalogue expects of the race, why, and what was seen.
 fn predictions(out: &mut String, view: &View<'_>, race: &Race) {
-    let of_race = |p: &&CheckedPrediction| p.workload == race.workload && p.threads == race.threads;
+    let of_race = |p: &&CheckedPrediction| {
+        race.cpu_budget.is_none() && p.workload == race.workload && p.threads == race.threads
+    };
     for p in view.report.predictions.iter().filter(of_race) {
         let word = p.word();
         put!(
             out,
             "<p class=terms>Expected: {}, because {}. <b class=p-{word}>{word}</b>: {}.\n",
             esc(&p.expected),
-            esc(p.because.trim_end_matches('.')),
+            esc(&p.because_text()),
             esc(&p.seen)
         );
     }

@@ -39,15 +39,15 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
 
 /// The ranking of one model.
 fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
-    let model = group[0].model;
+    let field = group[0].field();
     let mean_over = match group[0].common {
         0 => "no race that all contenders completed, so no mean".to_owned(),
         n => format!("means over {}", units::plural(n as usize, "race")),
     };
-    put!(out, "<h3>{} <small>{mean_over}</small></h3>\n", model);
+    put!(out, "<h3>{} <small>{mean_over}</small></h3>\n", field);
     let most = view
         .ranked()
-        .filter(|(race, _)| race.model == model)
+        .filter(|(race, _)| race.field() == field)
         .filter_map(|(_, entry)| Some(entry.ratio_to_best?.point))
         .fold(1.5, f64::max);
     let scale = Log::new(1.0, most, 6.0, PLOT - 6.0);
@@ -56,7 +56,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         "<div class=scroll tabindex=0 role=region aria-label=\"Overall ranking, {}\">\n\
          <table class=\"sortable ranking\">\n\
          <thead><tr><th scope=col>Contender<th scope=col class=n>Geometric mean<th scope=col data-nosort>",
-        model
+        field
     );
     axis(out, &scale);
     out.push_str(
@@ -67,7 +67,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         let column = view.column(&total.contender);
         let rows = view.report.races.iter().zip(&view.grid);
         let entries: Vec<&Entry> = rows
-            .filter(|(race, _)| race.model == model)
+            .filter(|(race, _)| race.field() == field)
             .filter_map(|(_, row)| row[column])
             .collect();
         // Where nobody else was ranked, nobody was beaten.
@@ -76,7 +76,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
             .races
             .iter()
             .zip(&view.grid)
-            .filter(|(race, _)| race.model == model && race.is_contested())
+            .filter(|(race, _)| race.field() == field && race.is_contested())
             .filter_map(|(_, row)| row[column])
             .collect();
         put!(out, "<tr data-c={column}><th scope=row>");

@@ -1,6 +1,7 @@
 //! Time against threads, for the workloads that were raced on several thread counts.
 
 use super::markup::{colour, esc, put, section, workload};
+use super::speed_up;
 use super::svg::{Log, mark, px, spread_out};
 use crate::report::units;
 use crate::report::view::View;
@@ -13,12 +14,22 @@ const RIGHT: f64 = 258.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 206.0;
 
-/// One contender's times: by threads, in ns.
-struct Curve<'a> {
-    column: usize,
-    hue: usize,
-    name: &'a str,
-    points: Vec<(u32, f64)>,
+/// One contender's times: by threads (or by what else the axis has), in ns.
+pub(super) struct Curve<'a> {
+    pub(super) column: usize,
+    pub(super) hue: usize,
+    pub(super) name: &'a str,
+    pub(super) points: Vec<(u32, f64)>,
+}
+
+/// What the times are drawn against.
+pub(super) struct Axis<'a> {
+    /// Ascending.
+    pub(super) at: &'a [u32],
+    pub(super) name: &'a str,
+    pub(super) text: fn(u32) -> String,
+    /// Whether more of it should take proportionally less time.
+    pub(super) ideal: bool,
 }
 
 impl Curve<'_> {
@@ -29,7 +40,7 @@ impl Curve<'_> {
 
 pub(super) fn write(out: &mut String, view: &View<'_>) {
     let sweeps = view.thread_sweeps();
-    if sweeps.is_empty() {
+    if sweeps.is_empty() && view.report.scaling.is_empty() {
         return;
     }
     section(
@@ -54,14 +65,14 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
             out.push_str("<p>Nobody completed it.</p></figure>\n");
             continue;
         }
-        draw(
-            out,
-            &curves,
-            &sweep.iter().map(|&i| view.report.races[i].threads).collect::<Vec<_>>(),
-        );
+        let threads: Vec<u32> = sweep.iter().map(|&i| view.report.races[i].threads).collect();
+        let text = |n: u32| n.to_string();
+        draw(out, &curves, &Axis { at: &threads, name: "threads", text, ideal: true });
         out.push_str("</figure>\n");
     }
-    out.push_str("</div>\n</section>\n");
+    out.push_str("</div>\n");
+    speed_up::write(out, view);
+    out.push_str("</section>\n");
 }
 
 fn list(races: &[usize]) -> String {
@@ -83,10 +94,10 @@ fn curves<'a>(view: &View<'a>, sweep: &[usize]) -> Vec<Curve<'a>> {
     all.filter(|curve| !curve.points.is_empty()).collect()
 }
 
-fn draw(out: &mut String, curves: &[Curve<'_>], threads: &[u32]) {
+pub(super) fn draw(out: &mut String, curves: &[Curve<'_>], axis: &Axis<'_>) {
     let times = || curves.iter().flat_map(|curve| curve.points.iter().map(|(_, ns)| *ns));
     let (lo, hi) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
-    let (fewest, most) = (threads[0], threads[threads.len() - 1]);
+    let (fewest, most) = (axis.at[0], axis.at[axis.at.len() - 1]);
     let x = Log::new(f64::from(fewest), f64::from(most), LEFT + 8.0, RIGHT - 8.0);
     let y = Log::new(lo / 1.1, hi * 1.1, BOTTOM, TOP);
     put!(
@@ -103,11 +114,14 @@ fn draw(out: &mut String, curves: &[Curve<'_>], threads: &[u32]) {
             tick_time(tick)
         );
     }
-    for &n in threads {
-        put!(out, "<text x={} y={}>{n}</text>", px(x.at(f64::from(n))), BOTTOM + 16.0);
+    for &n in axis.at {
+        let text = (axis.text)(n);
+        put!(out, "<text x={} y={}>{text}</text>", px(x.at(f64::from(n))), BOTTOM + 16.0);
     }
-    put!(out, "<text x={} y={HEIGHT}>threads</text>", px((LEFT + RIGHT) / 2.0));
-    ideal(out, curves, x, y, lo / 1.1, fewest, most);
+    put!(out, "<text x={} y={HEIGHT}>{}</text>", px((LEFT + RIGHT) / 2.0), axis.name);
+    if axis.ideal {
+        ideal(out, curves, x, y, lo / 1.1, fewest, most);
+    }
     // Names of those that were there to the end stand at the right; the others' beside their last
     // point.
     let is_long = |curve: &&Curve<'_>| curve.last().0 == most;

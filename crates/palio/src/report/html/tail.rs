@@ -26,7 +26,11 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
     );
     for (held, word) in [(Some(false), "missed"), (None, "undecided"), (Some(true), "held")] {
         let line = |p: &CheckedPrediction| {
-            let is_of = |race: &Race| race.workload == p.workload && race.threads == p.threads;
+            let is_of = |race: &Race| {
+                race.cpu_budget.is_none()
+                    && race.workload == p.workload
+                    && race.threads == p.threads
+            };
             let race = report.races.iter().position(is_of);
             format!(
                 "<tr{}><td><b class=p-{word}>{word}</b><th scope=row>{}<td class=n>{}<td>{}<td>{}<td>{}\n",
@@ -35,7 +39,7 @@ pub(super) fn predictions(out: &mut String, report: &Report) {
                 p.threads,
                 esc(&p.expected),
                 esc(&p.seen),
-                esc(&p.because)
+                esc(&p.because_text())
             )
         };
         out.extend(report.predictions.iter().filter(|p| p.held == held).map(line));

@@ -5,9 +5,9 @@ use crate::record::Outcome;
 use crate::report::html::svg::Log;
 use crate::report::model::{Entry, Interval, Race};
 use crate::report::picture::put;
+use crate::report::totals::{Field, fields};
 use crate::report::units;
 use crate::report::view::View;
-use crate::workload::Model;
 
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = WIDTH - 256.0;
@@ -22,28 +22,22 @@ const SHOWN: f64 = 0.97;
 /// Returns where the strips end.
 pub(super) fn write(out: &mut String, view: &View<'_>, top: f64) -> f64 {
     let scale = scale(view, LEFT, RIGHT, SHOWN);
-    let mut models: Vec<Model> = Vec::new();
-    for race in &view.report.races {
-        if !models.contains(&race.model) {
-            models.push(race.model);
-        }
-    }
     let mut y = top;
-    for model in models {
-        y = group(out, view, model, &scale, y) + 16.0;
+    for field in fields(&view.report.races) {
+        y = group(out, view, field, &scale, y) + 16.0;
     }
     y - 16.0
 }
 
-/// The contenders that raced workloads of a model.
-fn group(out: &mut String, view: &View<'_>, model: Model, scale: &Log, top: f64) -> f64 {
+/// The contenders that raced workloads of a model, in a track.
+fn group(out: &mut String, view: &View<'_>, field: Field, scale: &Log, top: f64) -> f64 {
     let races: Vec<usize> =
-        (0..view.report.races.len()).filter(|&i| view.report.races[i].model == model).collect();
+        (0..view.report.races.len()).filter(|&i| view.report.races[i].field() == field).collect();
     let columns = view.raced(&races);
     if columns.is_empty() {
         return top;
     }
-    let totals = || view.report.totals.iter().filter(|total| total.model == model);
+    let totals = || view.report.totals.iter().filter(|total| total.field() == field);
     let common = totals().map(|total| total.common).max().unwrap_or(0);
     let head = top + 30.0;
     put!(
@@ -53,7 +47,7 @@ fn group(out: &mut String, view: &View<'_>, model: Model, scale: &Log, top: f64)
          <text class=\"m s e\" x=\"{MEAN}\" y=\"{y}\">{}</text>\
          <text class=\"m s e\" x=\"{FIRST}\" y=\"{above}\">first or not told</text>\
          <text class=\"m s e\" x=\"{FIRST}\" y=\"{y}\">apart from it</text>\n",
-        model,
+        field,
         units::plural(common as usize, "common race"),
         y = px(head - 6.0),
         above = px(head - 20.0)

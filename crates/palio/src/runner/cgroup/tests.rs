@@ -1,4 +1,5 @@
 use super::*;
+use crate::budget::{CpuBudget, Throttled};
 
 const HYBRID: &str = "\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -118,10 +119,64 @@ fn a_group_with_a_lock_is_left_alone_and_one_without_is_removed() {
 #[test]
 fn no_group_does_no_harm() {
     let mut group = Group::of_argument("");
-    group.enter();
+    assert_eq!(group.enter(), Ok(()));
     group.leave();
     assert_eq!(group.kill(), 0);
     assert_eq!(group.cpu(), None);
     group.remove();
     assert_eq!(group.argument(), "");
+}
+
+#[test]
+fn a_quota_is_written_and_read_in_both_versions() {
+    let budget = CpuBudget::of_threads(3);
+    for (name, expected) in [("cpu.max", "30000 10000"), ("cpu.cfs_quota_us", "30000")] {
+        let (folder, group) = folder(&[(name, "max 100000\n")]);
+        quota::set(folder.path(), budget).unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), expected);
+        drop(group);
+    }
+    let throttled = |stat: &str| {
+        let (folder, _) = folder(&[("cpu.stat", stat)]);
+        Group::of_argument(&format!("!{}", folder.path().display())).throttled()
+    };
+    let expected = Some(Throttled { periods: 9, throttled: 4, throttled_us: 7_000 });
+    assert_eq!(throttled("nr_periods 9\nnr_throttled 4\nthrottled_time 7000000\n"), expected);
+    let v2 = "usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 7000\nnr_bursts 0\n";
+    assert_eq!(throttled(v2), expected);
+    assert_eq!(throttled("usage_usec 1\n"), None);
+}
+
+#[test]
+fn the_folder_with_the_quota_keeps_its_mark_and_must_be_entered() {
+    let argument = "/a/palio-command-1-1\n!/b/palio-command-1-2";
+    let mut group = Group::of_argument(argument);
+    assert_eq!(group.argument(), argument);
+    let refusal = group.enter().unwrap_err();
+    assert!(refusal.starts_with(quota::NO_BUDGET) && refusal.contains("/b/palio"), "{refusal}");
+    // Any other one may be missing.
+    assert_eq!(Group::of_argument("/a/palio-command-1-1").enter(), Ok(()));
+}
+
+#[test]
+fn a_palio_that_moved_is_found_beside_its_commands() {
+    let home = quota::home_beside(Path::new("/x/palio-command-12-3")).unwrap();
+    assert_eq!(home, Path::new("/x/palio-home-12"));
+    assert_eq!(quota::home_beside(Path::new("/x/other")), None);
+}
+
+#[test]
+fn the_controller_is_handed_on_once_palio_has_moved() {
+    let folder = |controllers: &str, handed_on: &str| {
+        folder(&[("cgroup.controllers", controllers), ("cgroup.subtree_control", handed_on)]).0
+    };
+    // What is handed on already needs no move; a missing controller is told.
+    assert_eq!(quota::hand_on(folder("cpu memory", "memory cpu\n").path()), Ok(()));
+    let refusal = quota::hand_on(folder("cpuset memory", "").path()).unwrap_err();
+    assert!(refusal.contains("controller cpu"), "{refusal}");
+    let moves = folder("cpu memory", "");
+    assert_eq!(quota::hand_on(moves.path()), Ok(()));
+    let read = |name: String| fs::read_to_string(moves.path().join(name)).unwrap();
+    assert_eq!(read("cgroup.subtree_control".into()), "+cpu");
+    assert_eq!(read(format!("palio-home-{}/cgroup.procs", std::process::id())), "0");
 }

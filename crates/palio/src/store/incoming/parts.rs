@@ -155,7 +155,9 @@ impl<'t> Reading<'t> {
         }
         let path = self.path.into_inner();
         if error.is_data() && path.open > 0 {
-            let what = anyhow!("{path}: {error}");
+            let place = path.to_string();
+            let colon = if place.is_empty() { "" } else { ": " };
+            let what = anyhow!("{place}{colon}{error}");
             return what.context("the run in this bundle does not have the shape of one");
         }
         Error::new(error)

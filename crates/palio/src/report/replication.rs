@@ -1,0 +1,323 @@
+//! Published beside measured: the numbers of a reference document, and those of a run, as ratios
+//! between the same two systems.
+//!
+//! Times of two machines say nothing of each other; who is ahead of whom may hold on both.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{Entry, Interval, Race, Report, VerdictWord};
+use super::pair;
+use crate::published::{Document, Per, Row, Table, Value};
+use crate::record::Outcome;
+use crate::stats::{EquivalenceMargin, Verdict};
+use crate::workload::{Fidelity, settings_text};
+
+/// A document beside a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replication {
+    pub document: String,
+    /// The document's machine.
+    pub machine: String,
+    pub tables: Vec<ReplicatedTable>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicatedTable {
+    pub title: String,
+    pub rows: Vec<ReplicatedRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicatedRow {
+    /// As the document calls it.
+    pub name: String,
+    pub workload: String,
+    /// `None` where the row was not raced, or by an older Palio.
+    pub fidelity: Option<Fidelity>,
+    /// What differs from the document, each a sentence without its full stop.
+    pub differences: Vec<String>,
+    /// The system that the others are compared with, as the document calls it.
+    pub reference: Option<String>,
+    pub pairs: Vec<ReplicatedPair>,
+}
+
+/// One system ÷ the row's reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicatedPair {
+    pub system: String,
+    pub contender: String,
+    pub reference_contender: String,
+    /// The document's times.
+    pub published_ns: f64,
+    pub published_reference_ns: f64,
+    pub published_ratio: f64,
+    /// Of what the document's times are; `None` where it was not measured.
+    pub measured_ns: Option<f64>,
+    pub measured_reference_ns: Option<f64>,
+    pub measured_ratio: Option<Interval>,
+    pub verdict: Option<VerdictWord>,
+    pub direction: Direction,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+}
+
+/// Whether who is ahead in the document is ahead in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    Agrees,
+    Disagrees,
+    /// The run's interval and noise floor do not say who is ahead.
+    Undecided,
+    NotMeasured,
+}
+
+impl Direction {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Agrees, Self::Disagrees, Self::Undecided, Self::NotMeasured];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Disagrees => "disagrees",
+            Self::Undecided => "undecided",
+            Self::NotMeasured => "not measured",
+        }
+    }
+
+    /// A document has no noise floor: its direction is that of its numbers. What the run shows to
+    /// be the same within the margin of equivalence agrees with numbers that are.
+    fn of(published: f64, measured: Verdict) -> Self {
+        let margin = EquivalenceMargin::default().ratio();
+        let agrees = match measured {
+            Verdict::Inconclusive => return Self::Undecided,
+            Verdict::Faster => published < 1.0,
+            Verdict::Slower => published > 1.0,
+            Verdict::Equivalent => (1.0 / margin..=margin).contains(&published),
+        };
+        if agrees { Self::Agrees } else { Self::Disagrees }
+    }
+}
+
+impl Replication {
+    /// How many pairs there are of each direction.
+    pub fn counts(&self) -> BTreeMap<Direction, usize> {
+        let mut counts = BTreeMap::new();
+        let rows = self.tables.iter().flat_map(|table| &table.rows);
+        for pair in rows.flat_map(|row| &row.pairs) {
+            *counts.entry(pair.direction).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// Every pair of the document beside the same pair of the run.
+pub fn of(report: &Report, document: &Document) -> Replication {
+    let table = |table: &Table| ReplicatedTable {
+        title: table.title.clone(),
+        rows: table.rows.iter().map(|row| replicated(report, document, table, row)).collect(),
+    };
+    Replication {
+        document: document.name.clone(),
+        machine: document.machine.clone(),
+        tables: document.tables.iter().map(table).collect(),
+    }
+}
+
+fn replicated(report: &Report, document: &Document, table: &Table, row: &Row) -> ReplicatedRow {
+    let race = race_of(report, row);
+    let systems = document.systems_of(table, row);
+    // Without a number there is no system to look for.
+    let measured =
+        |system: &str| race.as_ref().ok().and_then(|race| race.completed(systems.get(system)?));
+    let reference = reference(document, table, row, |system| measured(system).is_some());
+    let pairs = reference.map(|reference| {
+        let others = row.values.iter().filter(|(system, _)| *system != reference);
+        let others = others.filter(|(system, _)| systems[*system] != systems[reference]);
+        let each = others.map(|(system, value)| {
+            let to = &row.values[reference];
+            let ids = [systems[system].as_str(), systems[reference].as_str()];
+            compared(
+                report,
+                document,
+                race.as_ref().map(|race| *race),
+                table.per,
+                system,
+                ids,
+                [value, to],
+            )
+        });
+        each.collect()
+    });
+    let mut differences: Vec<String> = row.unlike.iter().cloned().collect();
+    if let Ok(race) = &race {
+        differences.extend(other_sizes(race, row));
+        differences.extend(race.origin.iter().flat_map(|origin| origin.deviations.clone()));
+    }
+    ReplicatedRow {
+        name: row.name.clone(),
+        workload: row.workload.clone(),
+        fidelity: race.ok().and_then(|race| race.origin.as_ref()).map(|origin| origin.fidelity),
+        differences,
+        reference: reference.map(str::to_owned),
+        pairs: pairs.unwrap_or_default(),
+    }
+}
+
+/// The race of a row: on the document's number of threads, or on the most that there are.
+fn race_of<'a>(report: &'a Report, row: &Row) -> Result<&'a Race, String> {
+    let mut races: Vec<&Race> =
+        report.races.iter().filter(|race| race.workload == row.workload).collect();
+    if races.is_empty() {
+        return Err("the run has no race of it".to_owned());
+    }
+    races.retain(|race| race.cpu_budget.is_some() == row.cpu_budget);
+    let exact = races.iter().find(|race| Some(race.threads) == row.threads);
+    exact.or_else(|| races.iter().max_by_key(|race| race.threads)).copied().ok_or_else(|| {
+        if row.cpu_budget {
+            "the run has no CPU budget; --cpu-budget=both races it".to_owned()
+        } else {
+            "the run has it with a CPU budget alone".to_owned()
+        }
+    })
+}
+
+/// How the race is not of the size that the document printed.
+fn other_sizes(race: &Race, row: &Row) -> Vec<String> {
+    let mut differences = Vec::new();
+    if let Some(threads) = row.threads.filter(|&threads| threads != race.threads) {
+        differences.push(format!("on {}, where the document has {threads}", race.threads_text()));
+    }
+    let here = row.set.keys().filter_map(|key| Some((key.clone(), race.params.get(key)?.clone())));
+    let here: BTreeMap<String, String> = here.collect();
+    if here != row.set {
+        let [here, there] = [&here, &row.set].map(settings_text);
+        differences.push(format!("with {here}, where the document has {there}"));
+    }
+    differences
+}
+
+/// The document's own reference or the best of its row; where that one was not measured, the best
+/// of the row that was.
+fn reference<'a>(
+    document: &'a Document,
+    table: &'a Table,
+    row: &'a Row,
+    is_measured: impl Fn(&str) -> bool,
+) -> Option<&'a str> {
+    let best_of = |all: bool| {
+        let each = row.values.iter().filter(|(system, _)| all || is_measured(system));
+        let best = each.min_by(|(_, a), (_, b)| a.time.ns.total_cmp(&b.time.ns));
+        best.map(|(system, _)| system.as_str())
+    };
+    let own = document.reference_of(table).filter(|own| row.values.contains_key(*own));
+    let own = own.or_else(|| best_of(true))?;
+    if is_measured(own) { Some(own) } else { best_of(false).or(Some(own)) }
+}
+
+fn compared(
+    report: &Report,
+    document: &Document,
+    race: Result<&Race, &String>,
+    per: Per,
+    system: &str,
+    [contender, other]: [&str; 2],
+    [value, to]: [&Value; 2],
+) -> ReplicatedPair {
+    let mut pair = ReplicatedPair {
+        system: system.to_owned(),
+        contender: contender.to_owned(),
+        reference_contender: other.to_owned(),
+        published_ns: value.time.ns,
+        published_reference_ns: to.time.ns,
+        published_ratio: value.time.ns / to.time.ns,
+        measured_ns: None,
+        measured_reference_ns: None,
+        measured_ratio: None,
+        verdict: None,
+        direction: Direction::NotMeasured,
+        reason: None,
+    };
+    let race = match race {
+        Ok(race) => race,
+        Err(reason) => {
+            pair.reason = Some(reason.clone());
+            return pair;
+        }
+    };
+    let [a, b] = [contender, other].map(|id| race.completed(id));
+    let time = |entry: &Entry| match per {
+        Per::Iteration => entry.value_ns,
+        Per::Unit => entry.value_ns.map(|ns| ns / race.ops as f64),
+    };
+    pair.measured_ns = a.and_then(time);
+    pair.measured_reference_ns = b.and_then(time);
+    let (Some(a), Some(b)) = (a, b) else {
+        let id = if a.is_none() { contender } else { other };
+        pair.reason = Some(absence(report, document, race, id));
+        return pair;
+    };
+    let Some((ratio, verdict)) = pair::between(race, a, b) else {
+        pair.reason = Some("the two have no block in common".to_owned());
+        return pair;
+    };
+    let bound = |limit: f64| (limit.is_finite() && limit > 0.0).then_some(limit);
+    pair.measured_ratio =
+        Some(Interval { point: ratio.point, lo: bound(ratio.lo), hi: bound(ratio.hi) });
+    pair.verdict = Some(match verdict {
+        Verdict::Faster => VerdictWord::Faster,
+        Verdict::Slower => VerdictWord::Slower,
+        Verdict::Equivalent => VerdictWord::Equivalent,
+        Verdict::Inconclusive => VerdictWord::Inconclusive,
+    });
+    pair.direction = Direction::of(pair.published_ratio, verdict);
+    pair
+}
+
+/// Why a contender has no number in a race.
+fn absence(report: &Report, document: &Document, race: &Race, id: &str) -> String {
+    if let Some(entry) = race.entries.iter().find(|entry| entry.contender == id) {
+        let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        return format!("{id} {}{detail}", entry.outcome.words());
+    }
+    if let Some(missing) = document.missing.iter().find(|missing| missing.contender == id) {
+        return format!("{id}: {}", missing.reason);
+    }
+    let known = report.contenders.iter().find(|known| known.id == id);
+    match known.and_then(|known| known.absent.as_ref()) {
+        Some(absent) => format!("{id}: {absent}"),
+        None => format!("{id} was not chosen to race"),
+    }
+}
+
+impl Race {
+    fn completed(&self, contender: &str) -> Option<&Entry> {
+        let mut done = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        done.find(|entry| entry.contender == contender)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_direction_is_what_the_run_can_tell() {
+        use Verdict::{Equivalent, Faster, Inconclusive, Slower};
+        for (published, measured, direction) in [
+            (0.5, Faster, Direction::Agrees),
+            (2.0, Slower, Direction::Agrees),
+            (0.5, Slower, Direction::Disagrees),
+            (2.0, Faster, Direction::Disagrees),
+            (0.5, Inconclusive, Direction::Undecided),
+            (1.0, Inconclusive, Direction::Undecided),
+            (1.04, Equivalent, Direction::Agrees),
+            (0.96, Equivalent, Direction::Agrees),
+            (2.0, Equivalent, Direction::Disagrees),
+        ] {
+            assert_eq!(Direction::of(published, measured), direction, "{published} {measured:?}");
+        }
+    }
+}

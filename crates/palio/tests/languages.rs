@@ -1,0 +1,146 @@
+//! Contenders whose language this machine may lack: without it they say how to get it, and with a
+//! stub in its place their manifests build and describe. That proves the manifests, and no race.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::Project;
+
+/// A contender of this repository, and the folders beside it that its build names.
+fn project(language: &str, id: &str, beside: &[&str]) -> Project {
+    let project = Project::new();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contenders").join(language);
+    for folder in beside.iter().chain(&[id]) {
+        let there = project.path("contenders").join(language).join(folder);
+        fs::create_dir_all(there.parent().unwrap()).unwrap();
+        let copied =
+            Command::new("cp").arg("-R").arg(here.join(folder)).arg(&there).status().unwrap();
+        assert!(copied.success());
+    }
+    project
+}
+
+/// A program that a shell runs, in a folder of its own.
+fn stub(project: &Project, path: &str, script: &str) -> PathBuf {
+    let path = project.write(path, &format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.parent().unwrap().to_owned()
+}
+
+/// `PATH` with a folder before all others.
+fn first(folder: &Path) -> String {
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+/// An SDK of this release, which publishes an empty file and describes itself as the runtime.
+fn sdk(project: &Project, release: &str) -> PathBuf {
+    let script = r#"case $1 in
+--list-sdks) echo "RELEASE [/stub]" ;;
+publish)
+    while [ "$1" != --output ]; do shift; done
+    mkdir -p "$2" && : >"$2/dotnet.dll" ;;
+*/dotnet.dll)
+    printf 'protocol 2\nid dotnet\nruntime .NET RELEASE\ntoolchain -\nflags allocator=own\n'
+    sed -n '/^workloads/,/^]/s/^ *"\(.*\)",/workload \1/p' "$(dirname "$0")/../contenders/csharp/dotnet/contender.toml" ;;
+*) exit 1 ;;
+esac
+"#;
+    stub(project, "sdk/dotnet", &script.replace("RELEASE", release))
+}
+
+#[test]
+fn dotnet_names_the_sdk_that_is_missing() {
+    let project = project("csharp", "dotnet", &["harness", "shared"]);
+    for release in ["7.0.410", "18", ""] {
+        let path = first(&sdk(&project, release));
+        let run = project.palio(&["build", "dotnet"]).env("PATH", &path).run().exits(1);
+        run.prints(&["not built", ".NET SDK 8 or newer is missing", "dotnet-sdk-8.0"]);
+        project.palio(&["build", "--strict"]).env("PATH", &path).run().exits(0);
+    }
+}
+
+#[test]
+fn dotnet_builds_with_an_sdk_that_is_new_enough() {
+    for release in ["8.0.404", "10.0.100"] {
+        let project = project("csharp", "dotnet", &["harness", "shared"]);
+        let path = first(&sdk(&project, release));
+        let build = project.palio(&["build", "dotnet"]).env("PATH", &path).run().exits(0);
+        build.prints(&[&format!(".NET {release}")]);
+    }
+}
+
+#[test]
+fn dotnet_is_told_of_as_many_processors_as_it_gets_threads() {
+    let project = project("csharp", "dotnet", &[]);
+    let stub = stub(&project, "sdk/dotnet", "echo \"$DOTNET_PROCESSOR_COUNT $*\"\n");
+    for (threads, said) in [("1", "1"), ("26", "1a")] {
+        let output = Command::new("sh")
+            .arg(project.path("contenders/csharp/dotnet/start"))
+            .args(["x.dll", "--workload", "fib", "--threads", threads, "--salt", "0"])
+            .env("PATH", first(&stub))
+            .env_remove("DOTNET_PROCESSOR_COUNT")
+            .output()
+            .unwrap();
+        let expected = format!("{said} x.dll --workload fib --threads {threads} --salt 0\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+/// A JDK of this release, whose compiler writes down what it is given, and whose machine describes
+/// itself with the options that it was started with.
+fn jdk(project: &Project, release: &str) -> PathBuf {
+    let compiler = "case $1 in\n-version) echo \"javac RELEASE.0.1\" ;;\n*) echo \"$*\" >\"$(dirname \"$0\")/compiled\" ;;\nesac\n";
+    let machine = r#"case $* in
+*--describe) ;;
+*) exit 1 ;;
+esac
+printf 'protocol 2\nid java-fjp\nruntime ForkJoinPool RELEASE\ntoolchain -\nflags allocator=own %s\n' "$1"
+sed -n '/^workloads/,/^]/s/^ *"\(.*\)",/workload \1/p' "$(dirname "$0")/../../contenders/java/java-fjp/contender.toml"
+"#;
+    let name = |program: &str| format!("jdk-{release}/bin/{program}");
+    stub(project, &name("java"), &machine.replace("RELEASE", release));
+    let bin = stub(project, &name("javac"), &compiler.replace("RELEASE", release));
+    bin.parent().unwrap().to_owned()
+}
+
+#[test]
+fn java_names_the_jdk_that_is_too_old() {
+    let project = project("java", "java-fjp", &["harness", "shared"]);
+    for home in [jdk(&project, "17"), project.path("no-such-folder")] {
+        let build = |args: &[&str]| project.palio(args).env("JAVA_HOME", &home).run();
+        let said =
+            ["not built", "which is no JDK of release 21 or newer", "openjdk-25-jdk-headless"];
+        build(&["build", "java-fjp"]).exits(1).prints(&said);
+        build(&["build", "--strict"]).exits(0);
+    }
+}
+
+#[test]
+fn java_reads_cpu_time_where_the_jdk_can_call_c() {
+    for (release, calls_c) in [("21", false), ("25", true)] {
+        let project = project("java", "java-fjp", &["harness", "shared"]);
+        let home = jdk(&project, release);
+        let build = project.palio(&["build", "java-fjp"]).env("JAVA_HOME", &home).run().exits(0);
+        build.prints(&[&format!("ForkJoinPool {release}")]);
+        let compiled = fs::read_to_string(home.join("bin/compiled")).unwrap();
+        assert_eq!(compiled.contains("cpu-time/getrusage/"), calls_c, "{compiled}");
+        assert_eq!(compiled.contains("cpu-time/unknown/"), !calls_c, "{compiled}");
+        let launcher = project.read("target/java/java-fjp");
+        assert_eq!(launcher.contains("--enable-native-access"), calls_c, "{launcher}");
+    }
+}
+
+#[test]
+fn uvloop_names_the_command_that_installs_it() {
+    let project = project("python", "uvloop", &["harness", "shared"]);
+    // An interpreter that is new enough, and has nothing installed.
+    let bare = "case $* in\n*uvloop*) echo \"ModuleNotFoundError: No module named 'uvloop'\" >&2; exit 1 ;;\nesac\n";
+    let path = first(&stub(&project, "python/python3", bare));
+    let build = project.palio(&["build", "uvloop"]).env("PATH", &path).run().exits(1);
+    build.prints(&["not built", "No module named 'uvloop'", "requirements.txt"]);
+    project.palio(&["build", "--strict"]).env("PATH", &path).run().exits(0);
+}

@@ -1,0 +1,108 @@
+//! Contenders whose library no package brings: where a prefix holds one, as its authors install it,
+//! the contender's probe finds it there. What stands here is as much of each library as a probe
+//! looks at, so that this is about the manifests, and not about the libraries.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Project, assert_has};
+
+/// The contender, and what its library leaves in a prefix: a CMake package of a name and version,
+/// or a header.
+const LIBRARIES: [(&str, Installed); 8] = [
+    ("libfork", Installed::Package { name: "libfork", version: "3.8.0" }),
+    ("tmc", Installed::Package { name: "TooManyCooks", version: "1.5.0" }),
+    ("citor", Installed::Package { name: "citor", version: "0.6.0" }),
+    ("taskflow", Installed::Package { name: "Taskflow", version: "4.1.0" }),
+    ("concurrencpp", Installed::Package { name: "concurrencpp", version: "0.1.7" }),
+    ("folly", Installed::Package { name: "folly", version: "0.58.0" }),
+    ("coros", Installed::Header("wait_tasks.h")),
+    ("photon", Installed::Header("photon/photon.h")),
+];
+
+enum Installed {
+    Package { name: &'static str, version: &'static str },
+    Header(&'static str),
+}
+
+impl Installed {
+    fn write(&self, project: &Project, prefix: &str) {
+        match self {
+            Self::Package { name, version } => {
+                let place = format!("{prefix}/lib/cmake/{name}/{name}Config");
+                project.write(&format!("{place}.cmake"), "");
+                project.write(
+                    &format!("{place}Version.cmake"),
+                    &format!(
+                        "set(PACKAGE_VERSION {version})\n\
+                         if(NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)\n  \
+                         set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
+                    ),
+                );
+            }
+            Self::Header(header) => {
+                project.write(&format!("{prefix}/include/{header}"), "");
+            }
+        }
+    }
+}
+
+/// Copies a folder of this repository into the project.
+fn copy(project: &Project, folder: &str) {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for entry in fs::read_dir(repository.join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            copy(project, &name);
+        } else {
+            project.write(&name, &fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+}
+
+/// What the probe of the contender's library is, and whether it found something.
+fn library<'a>(doctor: &'a Value, id: &str) -> Option<&'a Value> {
+    let contenders = doctor["contenders"].as_array().unwrap();
+    let contender = contenders.iter().find(|contender| contender["id"] == id).unwrap();
+    contender["missing"].as_array().unwrap().iter().find(|missing| missing["optional"] == true)
+}
+
+#[test]
+fn the_probe_of_an_optional_library_finds_it_in_the_prefix_that_the_user_names() {
+    let project = Project::new();
+    copy(&project, "contenders/cpp/harness");
+    for (id, _) in &LIBRARIES {
+        copy(&project, &format!("contenders/cpp/{id}"));
+    }
+    let doctor = |prefix: &str| {
+        let palio = project.palio(&["doctor", "--json"]);
+        palio.env("CMAKE_PREFIX_PATH", project.path(prefix)).run().exits(0).json()
+    };
+    for (id, installed) in &LIBRARIES {
+        installed.write(&project, &format!("installed/{id}"));
+    }
+    let prefixes =
+        LIBRARIES.map(|(id, _)| format!("{}", project.path("installed").join(id).display()));
+    let found = doctor(&prefixes.join(":"));
+    for ((id, _), prefix) in LIBRARIES.iter().zip(&prefixes) {
+        assert!(library(&found, id).is_none(), "{id}: {:#}", library(&found, id).unwrap());
+        // There, and nowhere else.
+        let seen = project.read(&format!("target/cpp/find/{id}/CMakeCache.txt"));
+        assert!(seen.contains(&format!("={prefix}/")), "{id} was found elsewhere:\n{seen}");
+    }
+    // In a prefix without them they are missing, unless this machine has one of its own; whoever
+    // misses one is told where it comes from, and which variable names it.
+    let missed = doctor("nothing");
+    for ((id, _), prefix) in LIBRARIES.iter().zip(&prefixes) {
+        let seen = project.read(&format!("target/cpp/find/{id}/CMakeCache.txt"));
+        assert!(!seen.contains(&format!("={prefix}/")), "{id} is still found in {prefix}");
+        if let Some(missing) = library(&missed, id) {
+            let install = missing["install"].as_str().unwrap();
+            assert_has(install, &["https://github.com/", "named in CMAKE_PREFIX_PATH"]);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What the reference documents print, as data: nothing of it is without counterpart.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use palio::contender::Contender;
+use palio::published::{Document, Published, Value};
+use palio::workload::{Catalogue, MissNote};
+use support::{Fake, Finished, Project, assert_has};
+
+/// Every system that a document names or announces, and those that belong beside them.
+const SYSTEMS: &[&str] = &[
+    "async-std",
+    "asio",
+    "asyncio",
+    "boost-fiber",
+    "chili",
+    "citor",
+    "compio",
+    "concurrencpp",
+    "coros",
+    "dotnet",
+    "folly",
+    "forte",
+    "go",
+    "java-fjp",
+    "java-nio",
+    "java-vt",
+    "libfork",
+    "may",
+    "mio",
+    "mono",
+    "monoio",
+    "nio",
+    "nio-local",
+    "onetbb",
+    "openmp",
+    "photon",
+    "rayon",
+    "serial",
+    "smarm",
+    "smol",
+    "taskflow",
+    "tmc",
+    "tokio-ct",
+    "tokio-mt",
+    "uvloop",
+    "yaay",
+];
+
+/// Those of them that are not there, and why.
+const NOT_THERE: &[(&str, &str)] = &[
+    ("forte", "no contender has been written for it yet"),
+    ("smarm", "it is not on crates.io, and no contender has been written for a checkout of it yet"),
+    ("yaay", "it is not on crates.io, and no contender has been written for a checkout of it yet"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn contenders() -> Vec<Contender> {
+    let nowhere = root().join("target/contenders");
+    Contender::load_all(&root().join("contenders"), &[], &nowhere).unwrap().contenders
+}
+
+fn published() -> Published {
+    let catalogue = Catalogue::load(&root().join("workloads")).unwrap();
+    Published::load(&root().join("published"), &catalogue, &contenders()).unwrap()
+}
+
+fn values(document: &Document) -> impl Iterator<Item = &Value> {
+    document.tables.iter().flat_map(|table| &table.rows).flat_map(|row| row.values.values())
+}
+
+#[test]
+fn each_system_that_is_named_has_a_contender_or_a_reason() {
+    let there: BTreeSet<String> = contenders().into_iter().map(|known| known.id).collect();
+    for id in SYSTEMS {
+        let excuse = NOT_THERE.iter().find(|(known, _)| known == id);
+        match excuse {
+            None => assert!(there.contains(*id), "there is no contender {id}"),
+            Some((_, reason)) => {
+                assert!(!there.contains(*id), "{id} is there: take it off NOT_THERE ({reason})");
+            }
+        }
+    }
+    for document in published().documents {
+        for id in document.contenders() {
+            assert!(SYSTEMS.contains(&id), "{}: {id} is not in SYSTEMS", document.suite);
+        }
+        for missing in &document.missing {
+            let id = &missing.contender;
+            assert!(!there.contains(id), "{}: {id} is there: take it off", document.suite);
+            assert!(document.contenders().any(|named| named == id), "nobody names {id}");
+        }
+    }
+}
+
+#[test]
+fn a_suite_is_listed_with_every_row_of_its_document() {
+    let published = published();
+    let suites: Vec<&str> = published.documents.iter().map(|known| &*known.suite).collect();
+    assert_eq!(suites, ["go-rust-channels", "nio", "runtime-benchmarks", "smarm", "yaay"]);
+    for document in &published.documents {
+        let project = Project::new();
+        let args = ["list", "workloads", "--suite", &document.suite, "--json"];
+        let listed = project.palio(&args).env("PALIO_ROOT", root()).run().exits(0).json();
+        let listed: BTreeSet<&str> =
+            listed.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+        let rows = document.tables.iter().flat_map(|table| &table.rows);
+        let named: BTreeSet<&str> = rows
+            .map(|row| &*row.workload)
+            .chain(document.unnumbered.iter().map(String::as_str))
+            .collect();
+        assert_eq!(listed, named, "{}", document.suite);
+    }
+}
+
+/// The documents state what follows from their numbers; so it must follow from ours.
+#[test]
+fn what_the_documents_conclude_follows_from_the_numbers() {
+    let published = published();
+    let of = |suite: &str| published.of(suite).unwrap();
+
+    let fork_join = of("runtime-benchmarks");
+    let rows = &fork_join.tables[0].rows;
+    let mean_to_best = |system: &str| {
+        let ratio = |row: &palio::published::Row| {
+            let best = row.values.values().map(|value| value.time.ns).fold(f64::MAX, f64::min);
+            row.values[system].time.ns / best
+        };
+        format!("{:.2}x", rows.iter().map(ratio).sum::<f64>() / rows.len() as f64)
+    };
+    let systems = ["TooManyCooks", "libfork", "tbb", "coros", "concurrencpp", "taskflow"];
+    let means = systems.map(mean_to_best);
+    assert_eq!(means, ["1.22x", "2.15x", "2.77x", "8.04x", "171.91x", "281.91x"]);
+
+    // Go's benchmarks run for about a second, and criterion's estimates lie within their limits.
+    for value in values(of("go-rust-channels")) {
+        if let Some(iterations) = value.iterations {
+            let all_s = iterations as f64 * value.time.ns / 1e9;
+            assert!((0.9..1.5).contains(&all_s), "{value:?}");
+        } else {
+            let (lo, hi) = (value.lo.as_ref().unwrap().ns, value.hi.as_ref().unwrap().ns);
+            assert!(lo < value.time.ns && value.time.ns < hi, "{value:?}");
+        }
+    }
+
+    // CPU% is user and system time over total time, all of them means of ten runs.
+    let busy = values(of("yaay")).filter(|value| value.cpu_percent.is_some());
+    let mut count = 0;
+    for value in busy {
+        let cpu = value.user.as_ref().unwrap().ns + value.system.as_ref().unwrap().ns;
+        let percent = 100.0 * cpu / value.time.ns;
+        let printed = value.cpu_percent.unwrap();
+        assert!((percent / printed - 1.0).abs() < 0.01, "{percent} {value:?}");
+        count += 1;
+    }
+    assert_eq!(count, 20);
+
+    let numbers = |suite: &str| values(of(suite)).filter(|value| !value.unprinted).count();
+    let counts = ["nio", "runtime-benchmarks", "go-rust-channels", "yaay", "smarm"].map(numbers);
+    assert_eq!(counts, [98, 24, 18, 19, 42]);
+}
+
+/// Of smarm's document, the ratios that it names in its notes.
+#[test]
+fn the_notes_of_smarm_follow_from_its_numbers() {
+    let published = published();
+    let document = published.of("smarm").unwrap();
+    let rows = &document.tables[0].rows;
+    for (row, at_least, at_most) in [
+        ("chained_spawn", 60.0, 64.0),
+        ("yield_many", 2.7, 2.85),
+        ("ping_pong_oneshot", 16.0, 17.5),
+        ("spawn_storm_busy", 47.0, 48.0),
+        ("many_timers", 8.5, 9.0),
+        ("uncontended_channel", 1.0 / 1.66, 1.0 / 1.64),
+        ("catch_unwind_panics", 1.0 / 1.36, 1.0 / 1.34),
+    ] {
+        let row = rows.iter().find(|known| known.name == row).unwrap();
+        let ratio = row.values["smarm 1t"].time.ns / row.values["tokio ct"].time.ns;
+        assert!((at_least..=at_most).contains(&ratio), "{}: {ratio}", row.name);
+    }
+}
+
+const DOCUMENT: &str = r#"
+suite = "quick"
+document = "a document"
+machine = "a machine"
+reference = "Good"
+systems = { Good = "good", Other = "other" }
+[[table]]
+title = "times"
+row = [
+    { name = "echo", workload = "echo", values = { Good = "1 ms", Other = "2 ms" } },
+]
+"#;
+
+fn list_with(document: &str) -> Finished {
+    let project = Project::good_and(Fake::new("other"));
+    project.write("published/quick.toml", document);
+    project.palio(&["list"]).run()
+}
+
+#[test]
+fn a_row_without_counterpart_is_refused_by_name() {
+    list_with(DOCUMENT).exits(0);
+    for (from, to, words) in [
+        (
+            "workload = \"echo\"",
+            "workload = \"ecco\"",
+            &["row \"echo\"", "no workload \"ecco\"", "did you mean \"echo\""][..],
+        ),
+        (
+            "workload = \"echo\"",
+            "workload = \"raise\"",
+            &["\"raise\" is not in the suite \"quick\""],
+        ),
+        (
+            "\"other\"",
+            "\"othre\"",
+            &["no contender \"othre\"", "did you mean \"other\"", "[[missing]]"],
+        ),
+        ("Other = \"2 ms\"", "Others = \"2 ms\"", &["row \"echo\"", "`systems` has no \"Others\""]),
+        ("\"2 ms\"", "\"2\"", &["quick.toml", "malformed"]),
+        ("reference = \"Good\"", "reference = \"Goood\"", &["the reference \"Goood\""]),
+        ("suite = \"quick\"", "suite = \"quik\"", &["no suite \"quik\""]),
+    ] {
+        assert!(DOCUMENT.contains(from));
+        let told = list_with(&DOCUMENT.replace(from, to)).exits(2).stderr;
+        assert_has(&told, words);
+    }
+}
+
+#[test]
+fn every_row_of_nio_and_smarm_predicts_who_is_ahead() {
+    let catalogue = Catalogue::load(&root().join("workloads")).unwrap();
+    for suite in ["nio", "smarm"] {
+        for id in &catalogue.suite(suite).unwrap().workloads {
+            let predictions = &catalogue.workload(id).unwrap().predictions;
+            assert!(!predictions.is_empty(), "{id} predicts nothing");
+            for prediction in predictions {
+                assert!(!prediction.because.is_empty(), "{id}");
+                for side in [&prediction.order.left, &prediction.order.right] {
+                    assert!(
+                        SYSTEMS.contains(&side.as_str()) || side.starts_with("trefoil"),
+                        "{side}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_note_of_a_miss_is_about_a_prediction_that_there_is() {
+    let catalogue = Catalogue::load(&root().join("workloads")).unwrap();
+    let notes = MissNote::load(&root().join("docs/results/predictions-notes.toml")).unwrap();
+    assert!(!notes.is_empty());
+    for note in notes {
+        let predictions = &catalogue.workload(&note.workload).unwrap().predictions;
+        let is_there = predictions.iter().any(|prediction| prediction.order == note.order);
+        assert!(is_there, "{} does not predict {}", note.workload, note.order);
+    }
+}
+
+#[test]
+fn a_missed_prediction_is_shown_with_its_note() {
+    let bundle = root().join("docs/results/nio.json.gz");
+    let project = Project::new();
+    let args = ["report", "--bundle", bundle.to_str().unwrap(), "--format"];
+    for format in ["terminal", "markdown", "html", "json"] {
+        let palio = project.palio(&[&args[..], &[format]].concat()).env("PALIO_ROOT", root());
+        let text = palio.set("--only", "nio,tokio-mt").run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["with ten receivers the formatting does not dominate"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! `palio replicate`: a document's numbers beside those of a run.
+
+mod support;
+
+use serde_json::Value;
+use support::{Fake, Finished, Palio, Project, assert_has};
+
+/// Of the times: `good` is the document's reference, `twice` takes twice as long there and here,
+/// `turned` is slower there and faster here, and of `gone` there are only words.
+const DOCUMENT: &str = r#"
+suite = "quick"
+document = "a document of the tests"
+machine = "a machine with 64 cores"
+reference = "Good"
+systems = { Good = "good", Twice = "twice", Turned = "turned", Gone = "gone" }
+unnumbered = []
+
+[[missing]]
+contender = "gone"
+reason = "nobody can build it any more"
+
+[[table]]
+title = "echoes"
+per = "unit"
+row = [
+    { name = "echo/64", workload = "echo", threads = 64, values = { Good = "1 µs", Twice = "2 µs", Turned = "3 µs", Gone = "4 µs" } },
+    { name = "tally", workload = "tally", values = { Good = "1 µs", Twice = { time = "2 µs", lo = "1 µs", hi = "3 µs" } } },
+    { name = "silent", workload = "tally", values = {} },
+]
+"#;
+
+fn project() -> Project {
+    let claims = |id: &str, ns: u32| Fake::new(id).fault(&format!("claim:{ns}"));
+    let project = Project::new()
+        .with(claims("good", 4_000_000))
+        .with(claims("twice", 8_000_000))
+        .with(claims("turned", 2_000_000));
+    project.write("published/quick.toml", DOCUMENT);
+    project
+}
+
+fn short(palio: Palio) -> Palio {
+    let settings = [
+        ("--blocks", "6"),
+        ("--budget", "5"),
+        ("--warm-up", "0"),
+        ("--seed", "1"),
+        ("--reference", "good"),
+    ];
+    settings.into_iter().fold(palio.arg("--quiet"), |palio, (key, value)| palio.set(key, value))
+}
+
+fn raced(project: &Project, format: &str) -> Finished {
+    short(project.palio(&["replicate", "quick", "--format", format])).run().exits(0)
+}
+
+fn pair<'a>(table: &'a Value, row: usize, system: &str) -> &'a Value {
+    let pairs = table["rows"][row]["pairs"].as_array().unwrap();
+    pairs.iter().find(|pair| pair["system"] == system).unwrap()
+}
+
+#[test]
+fn a_new_race_stands_beside_its_document() {
+    let project = project();
+    let document = raced(&project, "json").json();
+    let table = &document["replication"]["tables"][0];
+    let point = |pair: &Value| pair["measured_ratio"]["point"].as_f64().unwrap();
+
+    let twice = pair(table, 0, "Twice");
+    assert_eq!(twice["direction"], "agrees");
+    assert_eq!(twice["published_ratio"], 2.0);
+    assert!((point(twice) - 2.0).abs() < 0.01, "{twice}");
+    // The document's numbers are those of one unit, of which an iteration has ten.
+    assert!((twice["measured_ns"].as_f64().unwrap() - 800_000.0).abs() < 10_000.0, "{twice}");
+
+    let turned = pair(table, 0, "Turned");
+    assert_eq!(turned["direction"], "disagrees");
+    assert!((point(turned) - 0.5).abs() < 0.01 && turned["published_ratio"] == 3.0, "{turned}");
+
+    let gone = pair(table, 0, "Gone");
+    assert_eq!(gone["direction"], "not-measured");
+    assert_eq!(gone["measured_ratio"], Value::Null);
+    assert_eq!(gone["reason"], "gone: nobody can build it any more");
+
+    assert_eq!(table["rows"][0]["differences"][0], "on 1 thread, where the document has 64");
+    assert_eq!(table["rows"][1]["differences"], serde_json::json!([]));
+    assert_eq!(table["rows"][2]["pairs"], serde_json::json!([]));
+    assert_eq!(table["rows"][0]["reference"], "Good");
+}
+
+#[test]
+fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
+    let project = project();
+    raced(&project, "terminal");
+    let csv = |args: &[&str]| {
+        let args = [&["replicate", "quick", "--format", "csv"], args].concat();
+        project.palio(&args).run().exits(0).stdout
+    };
+    let stored = csv(&["latest"]);
+    let bundle = project.path("run.json");
+    let bundle = bundle.to_str().unwrap();
+    project.palio(&["export", "latest", bundle]).run().exits(0);
+    assert_eq!(csv(&["--bundle", bundle]), stored);
+    let directions: Vec<&str> =
+        stored.lines().skip(1).map(|line| line.split(',').nth(17).unwrap()).collect();
+    assert_eq!(directions, ["not measured", "disagrees", "agrees", "agrees"]);
+
+    for format in ["terminal", "markdown"] {
+        let args = ["replicate", "quick", "latest", "--format", format];
+        let text = project.palio(&args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "a document of the tests, on a machine with 64 cores",
+            "Turned / Good",
+            "disagrees",
+            "on 1 thread, where the document has 64",
+            "not measured: gone: nobody can build it any more",
+            "no pair in the document",
+        ] {
+            assert!(text.contains(words), "{format}: {words} is not in {text}");
+        }
+    }
+    let html = project.path("report.html");
+    let html = html.to_str().unwrap();
+    project.palio(&["replicate", "quick", "latest", "--html", html]).run().exits(0);
+    assert_has(&project.read("report.html"), &["Published beside measured", "Turned / Good"]);
+}
+
+#[test]
+fn too_few_blocks_decide_nothing() {
+    let project = project();
+    let palio = short(project.palio(&["replicate", "quick", "--format", "json"]));
+    let document = palio.set("--blocks", "2").run().exits(0).json();
+    let twice = pair(&document["replication"]["tables"][0], 0, "Twice");
+    assert_eq!(twice["direction"], "undecided");
+}
+
+/// What is measured is compared with the best of the document's row that was raced.
+#[test]
+fn who_was_not_raced_is_no_reference() {
+    let project = project();
+    let palio =
+        short(project.palio(&["replicate", "quick", "-c", "twice,turned", "--format", "json"]));
+    let document = palio.unset("--reference").run().exits(0).json();
+    let table = &document["replication"]["tables"][0];
+    assert_eq!(table["rows"][0]["reference"], "Twice");
+    assert_eq!(pair(table, 0, "Turned")["direction"], "disagrees");
+    assert_eq!(pair(table, 0, "Good")["direction"], "not-measured");
+}
+
+#[test]
+fn what_cannot_be_replicated_is_refused_by_name() {
+    let project = project();
+    let told =
+        |args: &[&str]| project.palio(&[&["replicate"], args].concat()).run().exits(2).stderr;
+    assert_has(&told(&["quik", "latest"]), &["no suite \"quik\"", "did you mean \"quick\""]);
+    assert_has(&told(&["quick", "--bundle", "nowhere.json"]), &["nowhere.json"]);
+    let other = Project::good_and(Fake::new("other"));
+    let told = other.palio(&["replicate", "quick"]).run().exits(2).stderr;
+    assert_has(&told, &["nothing is published of the suite \"quick\"", "none"]);
+}

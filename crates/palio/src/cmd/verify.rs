@@ -1,8 +1,11 @@
 //! `palio verify`: every answer and the work done, no timing.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
@@ -13,10 +16,10 @@ use super::project::Project;
 use super::{EXIT_CHECK_FAILED, Places, interruption, say};
 use crate::contender::Kind;
 use crate::machine;
-use crate::plan::{Plan, Shadows};
+use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{CellRecord, ForksRecord, Limits, Outcome, RaceRecord};
 use crate::runner::build::Prober;
-use crate::runner::conformance;
+use crate::runner::conformance::{self, Vector};
 use crate::runner::forks;
 use crate::runner::invocation::Conversation;
 use crate::workload::{Preset, Settings, Workload, settings_text};
@@ -44,6 +47,9 @@ pub(super) struct Options {
     /// MiB that one contender may use
     #[arg(long, value_name = "MIB", default_value_t = 8192)]
     memory: u64,
+    /// So many contenders at once: nothing is timed [default: the number of cores]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// As a JSON array
     #[arg(long)]
     json: bool,
@@ -53,14 +59,14 @@ pub(super) struct Options {
 #[derive(Debug)]
 struct Check {
     contender: String,
-    subject: Subject,
+    subject: Checked,
     outcome: Outcome,
     /// What was found; for a failure, what is wrong.
     detail: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Subject {
+enum Checked {
     /// The contract, in `sessions` conversations, of which `broken` broke it.
     Contract { sessions: usize, broken: usize },
     /// The answers in one race.
@@ -87,7 +93,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     };
     let mut checks = Vec::new();
     // A line as soon as it is known: all of them take minutes.
-    check_all(&plan, &limits, &interrupted, |check| {
+    let jobs = options.jobs.or(NonZeroUsize::new(machine::cores() as usize));
+    check_all(&plan, &limits, jobs.unwrap_or(NonZeroUsize::MIN), &interrupted, |check| {
         let line = (!options.json).then(|| line(&check)).flatten();
         checks.push(check);
         line.map_or(Ok(()), |line| say(&line))
@@ -155,63 +162,142 @@ fn plan<'a>(
     })
 }
 
-/// Checks the contract, then every cell, and hands each result on.
+/// What one conversation, or a few, can check.
+#[derive(Clone, Copy, Debug)]
+enum Subject<'a> {
+    Contract(&'a Entrant),
+    Cell(&'a RaceRecord, &'a CellRecord),
+}
+
+/// Checks the contracts, then every cell, `jobs` at once, and hands each result on, in this order.
 fn check_all(
     plan: &Plan<'_>,
     limits: &Limits,
+    jobs: NonZeroUsize,
     interrupted: &AtomicBool,
-    mut checked: impl FnMut(Check) -> Result<()>,
+    checked: impl FnMut(Check) -> Result<()>,
 ) -> Result<()> {
     let vectors = conformance::vectors();
-    for entrant in plan.entrants.iter().filter(|entrant| entrant.ready.is_ok()) {
-        let broken: Vec<String> = vectors
-            .iter()
-            .filter_map(|vector| {
-                let reason = vector.play(&entrant.contender.command).err()?;
-                Some(format!("{}: {reason}", vector.name))
-            })
-            .collect();
-        checked(Check {
-            contender: entrant.name(),
-            subject: Subject::Contract { sessions: vectors.len(), broken: broken.len() },
-            outcome: if broken.is_empty() { Outcome::Ok } else { Outcome::Crashed },
-            detail: broken,
-        })?;
-    }
-    for race in plan.races()? {
-        for cell in race.cells.iter().filter(|cell| !cell.shadow) {
-            let (mut outcome, mut text) = verify(&race, cell, limits, interrupted);
-            let is_baseline = plan.entrants.iter().any(|entrant| {
-                entrant.name() == cell.contender && entrant.contender.kind == Kind::Baseline
-            });
-            if outcome == Outcome::Ok && !is_baseline {
-                let (counted, more) = verify_forks(&race, cell, limits, interrupted);
-                outcome = counted;
-                text = if outcome == Outcome::Ok { text + &more } else { more };
+    let races = plan.races()?;
+    let ready = plan.entrants.iter().filter(|entrant| entrant.ready.is_ok());
+    let cells = races.iter().flat_map(|race| {
+        let own = race.cells.iter().filter(|cell| !cell.shadow);
+        own.map(move |cell| Subject::Cell(race, cell))
+    });
+    let subjects: Vec<_> = ready.map(Subject::Contract).chain(cells).collect();
+    let check = |subject| {
+        interruption::check(interrupted)?;
+        let check = match subject {
+            Subject::Contract(entrant) => contract(entrant, &vectors),
+            Subject::Cell(race, cell) => {
+                let is_baseline = plan.entrants.iter().any(|entrant| {
+                    entrant.name() == cell.contender && entrant.contender.kind == Kind::Baseline
+                });
+                answers(race, cell, is_baseline, limits, interrupted)
             }
-            interruption::check(interrupted)?;
-            checked(Check {
-                contender: cell.contender.clone(),
-                subject: Subject::Cell {
-                    workload: race.workload.clone(),
-                    params: race.params.clone(),
-                    threads: race.threads,
-                    variant: cell.variant.clone(),
-                    label: cell.label(),
-                },
-                outcome,
-                detail: vec![text],
-            })?;
+        };
+        // What was interrupted says nothing.
+        interruption::check(interrupted).map(|()| check)
+    };
+    in_order(&subjects, jobs, check, checked)
+}
+
+/// Calls `work` with each item, on `jobs` threads, and `done` with the results, in the items'
+/// order. Ends at the first error of either: what is under way then is not waited for longer than
+/// it takes.
+fn in_order<T: Copy + Sync, R: Send>(
+    items: &[T],
+    jobs: NonZeroUsize,
+    work: impl Fn(T) -> Result<R> + Sync,
+    mut done: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    let (next, has_ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (send, results) = mpsc::channel();
+        for _ in 0..jobs.get().min(items.len()) {
+            let (send, next, has_ended, work) = (send.clone(), &next, &has_ended, &work);
+            scope.spawn(move || {
+                while !has_ended.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&item) = items.get(index) else { break };
+                    if send.send((index, work(item))).is_err() {
+                        break;
+                    }
+                }
+            });
         }
+        drop(send);
+        let mut early = BTreeMap::new();
+        let mut all = || {
+            for due in 0..items.len() {
+                let result = loop {
+                    if let Some(result) = early.remove(&due) {
+                        break result;
+                    }
+                    // Who has stopped without a result has panicked, and the scope says so.
+                    let Ok((index, result)) = results.recv() else { return Ok(()) };
+                    early.insert(index, result);
+                };
+                done(result?)?;
+            }
+            Ok(())
+        };
+        let ended = all();
+        has_ended.store(true, Ordering::Relaxed);
+        ended
+    })
+}
+
+/// Whether a contender keeps the contract.
+fn contract(entrant: &Entrant, vectors: &[Vector]) -> Check {
+    let broken: Vec<String> = vectors
+        .iter()
+        .filter_map(|vector| {
+            let reason = vector.play(&entrant.contender.command).err()?;
+            Some(format!("{}: {reason}", vector.name))
+        })
+        .collect();
+    Check {
+        contender: entrant.name(),
+        subject: Checked::Contract { sessions: vectors.len(), broken: broken.len() },
+        outcome: if broken.is_empty() { Outcome::Ok } else { Outcome::Crashed },
+        detail: broken,
     }
-    Ok(())
+}
+
+/// Whether a cell answers rightly, and hands its work to its runtime.
+fn answers(
+    race: &RaceRecord,
+    cell: &CellRecord,
+    is_baseline: bool,
+    limits: &Limits,
+    interrupted: &AtomicBool,
+) -> Check {
+    let (mut outcome, mut text) = verify(race, cell, limits, interrupted);
+    if outcome == Outcome::Ok && !is_baseline {
+        let (counted, more) = verify_forks(race, cell, limits, interrupted);
+        outcome = counted;
+        text = if outcome == Outcome::Ok { text + &more } else { more };
+    }
+    Check {
+        contender: cell.contender.clone(),
+        subject: Checked::Cell {
+            workload: race.workload.clone(),
+            params: race.params.clone(),
+            threads: race.threads,
+            variant: cell.variant.clone(),
+            label: cell.label(),
+        },
+        outcome,
+        detail: vec![text],
+    }
 }
 
 fn tally(checks: &[Check]) -> Tally {
     let mut tally = Tally::default();
     for check in checks {
         match (&check.subject, check.outcome) {
-            (Subject::Contract { sessions, broken }, _) => {
+            (Checked::Contract { sessions, broken }, _) => {
                 tally.passed += sessions - broken;
                 tally.failed += broken;
             }
@@ -243,14 +329,14 @@ fn line(check: &Check) -> Option<String> {
         | Outcome::Pending => "FAIL",
     };
     Some(match &check.subject {
-        Subject::Contract { sessions, broken: 0 } => {
+        Checked::Contract { sessions, broken: 0 } => {
             format!("{word} {:<22} keeps the contract in {sessions} sessions", check.contender)
         }
-        Subject::Contract { .. } => {
+        Checked::Contract { .. } => {
             let reasons = check.detail.join("\n  ");
             format!("{word} {:<22} breaks the contract:\n  {reasons}", check.contender)
         }
-        Subject::Cell { workload, params, threads, label, .. } => {
+        Checked::Cell { workload, params, threads, label, .. } => {
             let params = settings_text(params);
             let text = check.detail.concat();
             format!("{word} {label:<22} {workload} {params} threads={threads}: {text}")
@@ -262,10 +348,10 @@ fn line(check: &Check) -> Option<String> {
 fn row(check: &Check) -> serde_json::Value {
     let Check { contender, outcome, detail, .. } = check;
     match &check.subject {
-        Subject::Contract { sessions, .. } => serde_json::json!({
+        Checked::Contract { sessions, .. } => serde_json::json!({
             "conformance": sessions, "contender": contender, "outcome": outcome, "detail": detail,
         }),
-        Subject::Cell { workload, params, threads, variant, .. } => serde_json::json!({
+        Checked::Cell { workload, params, threads, variant, .. } => serde_json::json!({
             "workload": workload, "params": params, "threads": threads, "contender": contender,
             "variant": variant, "outcome": outcome, "detail": detail.concat(),
         }),
@@ -346,7 +432,7 @@ mod tests {
     fn contract(broken: usize) -> Check {
         Check {
             contender: "rt".to_owned(),
-            subject: Subject::Contract { sessions: 5, broken },
+            subject: Checked::Contract { sessions: 5, broken },
             outcome: if broken == 0 { Outcome::Ok } else { Outcome::Crashed },
             detail: vec!["a: b".to_owned(); broken],
         }
@@ -355,7 +441,7 @@ mod tests {
     fn cell(outcome: Outcome) -> Check {
         Check {
             contender: "rt".to_owned(),
-            subject: Subject::Cell {
+            subject: Checked::Cell {
                 workload: "fib".to_owned(),
                 params: Settings::new(),
                 threads: 2,
@@ -380,5 +466,47 @@ mod tests {
         assert!(line(&cell(Outcome::Crashed)).unwrap().ends_with("threads=2: why"));
         assert!(line(&contract(2)).unwrap().ends_with("breaks the contract:\n  a: b\n  a: b"));
         assert_eq!(row(&contract(0))["conformance"], 5);
+    }
+
+    #[test]
+    fn results_come_in_order_however_many_work() {
+        let items: Vec<usize> = (0..50).collect();
+        for jobs in [1, 2, 7, 100] {
+            let mut seen = Vec::new();
+            // The first of all cannot end before the second has, if there are two threads.
+            let (second, first) = mpsc::channel();
+            let first = std::sync::Mutex::new(first);
+            let work = |item| {
+                match item {
+                    0 if jobs > 1 => first.lock().unwrap().recv().unwrap(),
+                    1 => second.clone().send(()).unwrap(),
+                    _ => {}
+                }
+                Ok(item)
+            };
+            let jobs = NonZeroUsize::new(jobs).unwrap();
+            in_order(&items, jobs, work, |item| {
+                seen.push(item);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(seen, items);
+        }
+        in_order(&[], NonZeroUsize::MIN, |()| Ok(()), |()| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn the_first_error_ends_all() {
+        let items: Vec<usize> = (0..1000).collect();
+        let jobs = NonZeroUsize::new(2).unwrap();
+        let mut seen = 0;
+        let work = |item| if item == 10 { bail!("ten") } else { Ok(item) };
+        let error = in_order(&items, jobs, work, |_| {
+            seen += 1;
+            Ok(())
+        });
+        assert_eq!((error.unwrap_err().to_string(), seen), ("ten".to_owned(), 10));
+        let error = in_order(&items, jobs, Ok, |item| if item < 5 { Ok(()) } else { bail!("five") });
+        assert_eq!(error.unwrap_err().to_string(), "five");
     }
 }

@@ -506,7 +506,8 @@ mod tests {
             Ok(())
         });
         assert_eq!((error.unwrap_err().to_string(), seen), ("ten".to_owned(), 10));
-        let error = in_order(&items, jobs, Ok, |item| if item < 5 { Ok(()) } else { bail!("five") });
+        let error =
+            in_order(&items, jobs, Ok, |item| if item < 5 { Ok(()) } else { bail!("five") });
         assert_eq!(error.unwrap_err().to_string(), "five");
     }
 }

@@ -20,7 +20,9 @@ fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
     let project = project.with(dear).with(cheap);
     let run = project.race().run().exits(0);
     assert_eq!(project.starts()[..4], ["build-cheap", "cheap", "build-dear", "dear"]);
-    run.complains(&["first cheap, dear: echo", "1/1 · echo n=10, 1 thread"]);
+    // The first time is shown as soon as it is seen, though nobody waited for that build.
+    run.complains(&["first cheap, dear: echo", "cheap: ", "(echo n=10, 1 thread; preliminary)"])
+        .complains(&["1/1 · echo n=10, 1 thread"]);
 }
 
 /// Has the contender run this workload and no other.

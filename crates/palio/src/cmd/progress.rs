@@ -25,6 +25,8 @@ pub(super) struct Watcher {
     last_line: String,
     /// How long it took to get the last contender ready.
     took: Duration,
+    /// Contenders have to be built, and nobody has shown a time so far.
+    awaits_first: bool,
 }
 
 impl Watcher {
@@ -37,7 +39,7 @@ impl Watcher {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, last_line: String::new(), took: Duration::ZERO }
+        Self { bar, last_line: String::new(), took: Duration::ZERO, awaits_first: false }
     }
 
     pub(super) fn finish(&self) {
@@ -80,6 +82,7 @@ fn line(done: f64, text: &str, width: usize) -> String {
 impl Progress for Watcher {
     fn planned(&mut self, run: &RunRecord, order: &[usize]) {
         if run.contenders.iter().any(|contender| !contender.is_asked()) {
+            self.awaits_first = true;
             self.tell(live::order_of_work(run, order, width()).trim_end());
         }
     }
@@ -104,15 +107,23 @@ impl Progress for Watcher {
 
     fn piloted(&mut self, race: &RaceRecord, cell: &CellRecord) {
         // Where nothing has to be built the race itself is told soon enough.
-        if self.took < TOLD {
+        let took = std::mem::take(&mut self.took);
+        let is_first = std::mem::take(&mut self.awaits_first);
+        let built = (took >= TOLD).then(|| format!("ready after {}", live::duration(took)));
+        if built.is_none() && !is_first {
             return;
         }
-        let built = format!("ready after {}", live::duration(self.took));
-        self.took = Duration::ZERO;
-        match live::preliminary(race, cell) {
-            Some(seen) => self.tell(&format!("{seen}, {built}")),
-            None => self.tell(&format!("{}: {built}", cell.label())),
-        }
+        let line = match (live::preliminary(race, cell), built) {
+            (Some(seen), Some(built)) => format!("{seen}, {built}"),
+            (Some(seen), None) => seen,
+            (None, Some(built)) => format!("{}: {built}", cell.label()),
+            // Others show the first time.
+            (None, None) => {
+                self.awaits_first = is_first;
+                return;
+            }
+        };
+        self.tell(&line);
     }
 
     fn starting(&mut self, step: &Step<'_>) {

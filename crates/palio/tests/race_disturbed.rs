@@ -5,8 +5,9 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Palio, Project, cells, entry};
+use support::{Fake, Palio, Project, assert_has, cells, entry};
 
 /// Keeps a processor busy until it is dropped: a process outside of the race, as Palio sees it.
 struct Load {
@@ -91,13 +92,29 @@ fn a_rule_that_allows_all_repeats_nothing_and_without_a_rule_nothing_is_judged()
     assert!(blocks(&project.stored()).is_empty() && report["run"]["disturbance"].is_null());
 }
 
+/// Of a block that was cut off, what the machine did in its first part is not known. (A block may
+/// also be too short, but how long it takes is up to the machine.)
 #[test]
-fn what_is_too_short_to_judge_is_said_and_counts() {
-    let project = Project::new().with(Fake::new("good"));
-    let report = project.race().set("--outside-max", "0").run().exits(0).json();
+fn what_cannot_be_judged_is_said_and_counts() {
+    let project = Project::good_and(Fake::new("bad").fault("meet").from(2));
+    let meeting = project.meeting("bad");
+    let palio = project.race().set("--outside-max", "100").start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130);
+    guest.must_end();
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    let all = blocks(&project.stored());
+    assert_eq!(all.len(), 2);
+    assert!(all[0]["outside"].is_null(), "{all:#?}");
+    let untold = all.iter().filter(|block| block["outside"].is_null()).count();
     let said = report["run"]["disturbance"].as_str().unwrap();
-    assert!(said.contains("0 judged, 0 disturbed"), "{said}");
-    assert!(said.contains("2 could not be judged (too short, resumed, or not told"), "{said}");
+    let parts = [
+        format!("{} judged, 0 disturbed", all.len() - untold),
+        format!("{untold} could not be judged (too short, resumed, or not told"),
+    ];
+    assert_has(said, &parts.each_ref().map(String::as_str));
+    assert_eq!(entry(&report, "good")["sample_block"].as_array().unwrap().last(), Some(&1.into()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
-use support::{current_and_multi, current_thread};
+use support::{current_and_multi, current_thread, that_waits};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task;
@@ -280,8 +280,8 @@ fn wakers_and_hooks_may_panic_with_a_chain() {
             .unwrap();
         let bad = Waker::from(Arc::new(Bad(payloads.clone())));
         let task = runtime.spawn(async move {
-            let mut sleep = Box::pin(trefoil::time::sleep(std::time::Duration::from_millis(1)));
-            assert!(sleep.as_mut().poll(&mut Context::from_waker(&bad)).is_pending());
+            let soon = std::time::Duration::from_millis(1);
+            let _sleep = that_waits(&bad, || Box::pin(trefoil::time::sleep(soon)));
             trefoil::time::sleep(std::time::Duration::from_millis(2)).await;
             task::spawn_blocking(|| 4).await.unwrap()
         });

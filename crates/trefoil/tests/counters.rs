@@ -188,21 +188,38 @@ fn a_worker_moves_to_another_thread() {
     runtime.block_on(task).unwrap();
 }
 
+/// Waits for another thread, which waits for the first worker to go to sleep.
+fn woken_from_sleep(metrics: &RuntimeMetrics) -> impl Future<Output = ()> + use<> {
+    let metrics = metrics.clone();
+    async move {
+        let parks = metrics.worker_park_count(0);
+        let (wake, woken) = trefoil::sync::oneshot::channel();
+        let waker = thread::spawn(move || {
+            while metrics.worker_park_count(0) == parks {
+                thread::yield_now();
+            }
+            wake.send(()).unwrap();
+        });
+        woken.await.unwrap();
+        waker.join().unwrap();
+    }
+}
+
 /// A worker that polled nothing since it last slept sleeps again.
 #[test]
 fn a_wake_up_in_vain_is_counted() {
     let runtime = current_thread();
     let metrics = runtime.metrics();
     runtime.block_on(async {
-        trefoil::time::sleep(Duration::from_millis(1)).await;
-        trefoil::time::sleep(Duration::from_millis(1)).await;
+        woken_from_sleep(&metrics).await;
+        woken_from_sleep(&metrics).await;
     });
     // The future of `block_on` is no task.
     assert_eq!(metrics.worker_noop_count(0), metrics.worker_park_count(0));
     assert!(metrics.worker_noop_count(0) >= 2);
 
     let before = (metrics.worker_noop_count(0), metrics.worker_park_count(0));
-    let task = async { trefoil::time::sleep(Duration::from_millis(2)).await };
+    let task = woken_from_sleep(&metrics);
     runtime.block_on(async { trefoil::spawn(task).await.unwrap() });
     let after = (metrics.worker_noop_count(0), metrics.worker_park_count(0));
     assert!(after.1 - before.1 > after.0 - before.0, "the first sleep comes after a poll");

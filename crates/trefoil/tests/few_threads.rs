@@ -8,7 +8,7 @@ mod support;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use support::Hasty;
@@ -21,11 +21,24 @@ const STACK: usize = 1 << 30;
 /// Held by the test that runs.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// How many tests have their turn, or wait for it.
+static TESTS: AtomicUsize = AtomicUsize::new(0);
+
+struct Turn(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TESTS.fetch_sub(1, SeqCst);
+    }
+}
+
 /// Waits for the threads of other tests to be gone: they would leave their stacks to others.
-fn turn() -> MutexGuard<'static, ()> {
-    let turn = TURN.lock();
-    // The main thread, and one for each test.
-    wait_for("threads go", || std::fs::read_dir("/proc/self/task").unwrap().count() <= 3);
+fn turn() -> Turn {
+    TESTS.fetch_add(1, SeqCst);
+    let turn = Turn(TURN.lock());
+    // The main thread, and one for each of these tests.
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    wait_for("threads go", || threads() <= 1 + TESTS.load(SeqCst));
     turn
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
-use support::multi;
+use support::{multi, that_waits};
 use trefoil::fork_join;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::task::{self, LocalSet};
@@ -164,11 +164,8 @@ fn the_waker_of_a_timer_blocks() {
         let its = blocks.clone();
         let task = runtime.spawn(async move {
             let waker = Waker::from(Arc::new(its.clone()));
-            let mut sleeps: Vec<_> =
-                (0..3).map(|_| Box::pin(trefoil::time::sleep(Duration::from_millis(1)))).collect();
-            for sleep in &mut sleeps {
-                assert!(poll_with(sleep.as_mut(), &waker).is_pending());
-            }
+            let soon = || Box::pin(trefoil::time::sleep(Duration::from_millis(1)));
+            let _sleeps: [_; 3] = std::array::from_fn(|_| that_waits(&waker, soon));
             // This waker is in the same batch, and its task must run as well.
             trefoil::time::sleep(Duration::from_millis(1)).await;
             reaches(&its, 3).await;

@@ -11,8 +11,15 @@ use trefoil::runtime::Builder;
 use trefoil::signal::ctrl_c;
 use trefoil::signal::unix::{SignalKind, signal};
 
+/// The handler may run on any thread, and later than this.
 fn send(signal: Raw) {
     kill_process(getpid(), signal).unwrap();
+}
+
+/// The handler has run when this returns.
+fn raise(signal: Raw) {
+    // SAFETY: it takes nothing but a number, of a signal that has a handler.
+    assert_eq!(unsafe { libc::raise(signal.as_raw()) }, 0);
 }
 
 #[test]
@@ -27,7 +34,7 @@ fn each_listener_sees_each_signal() {
                 other.recv().await.unwrap();
             }
             // Several at the same time are one.
-            (0..10).for_each(|_| send(Raw::USR1));
+            (0..10).for_each(|_| raise(Raw::USR1));
             one.recv().await.unwrap();
             let mut cx = Context::from_waker(Waker::noop());
             assert!(pin!(one.recv()).poll(&mut cx).is_pending());
@@ -91,8 +98,7 @@ fn a_signal_of_a_fork_is_not_ours() {
         // SAFETY: up to its end, the child makes system calls alone.
         let child = match unsafe { libc::fork() } {
             0 => {
-                // SAFETY: the signal has a handler, which may run at any point of a program.
-                unsafe { libc::raise(libc::SIGWINCH) };
+                raise(Raw::WINCH);
                 // SAFETY: nothing of this process is to be tidied up.
                 unsafe { libc::_exit(0) }
             }
@@ -131,9 +137,7 @@ fn what_came_before_the_listener_is_not_its() {
     current_thread().block_on(async {
         // From here on, the signal does not end the process.
         drop(signal(SignalKind::alarm()).unwrap());
-        // SAFETY: it takes nothing but a number. The signal is this thread's, and handled when the
-        // call returns.
-        assert_eq!(unsafe { libc::raise(libc::SIGALRM) }, 0);
+        raise(Raw::ALARM);
         let mut late = signal(SignalKind::alarm()).unwrap();
         let mut cx = Context::from_waker(Waker::noop());
         assert!(pin!(late.recv()).poll(&mut cx).is_pending());

@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
-use support::{current_and_multi, current_thread, multi};
+use support::{current_and_multi, current_thread, multi, that_waits};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
 use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -47,11 +47,8 @@ fn sleeps_last_and_end() {
 #[test]
 fn a_timer_survives_the_block_on_it_was_polled_in() {
     for runtime in runtimes() {
-        let mut later = Box::pin(sleep_in(&runtime, ms(5)));
-        runtime.block_on(poll_fn(|cx| {
-            assert!(later.as_mut().poll(cx).is_pending());
-            Poll::Ready(())
-        }));
+        let later = || Box::pin(sleep_in(&runtime, ms(5)));
+        let later = runtime.block_on(poll_fn(|cx| Poll::Ready(that_waits(cx.waker(), later))));
         let handle = runtime.spawn(later);
         runtime.block_on(handle).unwrap();
     }
@@ -69,12 +66,9 @@ fn timers_move_between_threads() {
         let handles: Vec<_> = (0..100u64)
             .map(|n| {
                 trefoil::spawn(async move {
-                    let mut late = Box::pin(sleep(ms(3_600_000)));
-                    let mut soon = Box::pin(sleep(ms(3 + n % 5)));
-                    poll_fn(|cx| {
-                        assert!(late.as_mut().poll(cx).is_pending());
-                        assert!(soon.as_mut().poll(cx).is_pending());
-                        Poll::Ready(())
+                    let [late, soon] = poll_fn(|cx| {
+                        let timer = |n| that_waits(cx.waker(), || Box::pin(sleep(ms(n))));
+                        Poll::Ready([3_600_000, 3 + n % 5].map(timer))
                     })
                     .await;
                     // On another worker, one timer is dropped, and the other one is polled.
@@ -93,13 +87,8 @@ fn timers_move_between_threads() {
 /// Arms a timer on one of the runtime's own threads, and returns it.
 fn armed(runtime: &Runtime, duration: Duration) -> Pin<Box<time::Sleep>> {
     let arm = async move {
-        let mut timer = Box::pin(sleep(duration));
-        poll_fn(|cx| {
-            assert!(timer.as_mut().poll(cx).is_pending());
-            Poll::Ready(())
-        })
-        .await;
-        Some(timer)
+        let timer = || Box::pin(sleep(duration));
+        Some(poll_fn(|cx| Poll::Ready(that_waits(cx.waker(), timer))).await)
     };
     runtime.block_on(async { trefoil::spawn(arm).await.unwrap() }).expect("always there")
 }

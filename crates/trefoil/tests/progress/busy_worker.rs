@@ -2,7 +2,7 @@
 //! been seen. If it never is, the watchdog says so.
 
 use crate::floods::{Flood, yield_for_ever};
-use crate::rig::{Event, OnDrop, Rig, worker};
+use crate::rig::{Event, OnDrop, Rig, timer_that_waits, worker};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -154,9 +154,7 @@ fn timers() {
             let is_made = made.clone();
             // The task that makes the timer runs on worker 0, and may run on any worker.
             drop(rig.handle().spawn_pinned(0, async move {
-                let mut sleeps = Box::pin(sleep(Duration::from_millis(due)));
-                let first = sleeps.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                assert!(first.is_pending());
+                let sleeps = timer_that_waits(Duration::from_millis(due), Waker::noop());
                 is_made.happens();
                 drop(spawn(async move {
                     sleeps.await;

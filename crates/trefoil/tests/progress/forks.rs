@@ -1,7 +1,7 @@
 //! "Forks": tasks that wait while workers fork. A fork lasts until the expected event has been
 //! seen.
 
-use crate::rig::{Event, OnDrop, Rig, wait_for};
+use crate::rig::{Event, OnDrop, Rig, timer_that_waits, wait_for};
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::future::Future;
@@ -147,8 +147,7 @@ fn timers_and_deferred_wakers_of_a_worker_that_forks() {
             let (its_slot, its_end) = (slot.clone(), end.0.clone());
             drop(rig.handle().spawn_pinned(0, async move {
                 let waker = Waker::from(Arc::new(Tell(its_timer)));
-                let mut sleeps = Box::pin(sleep(Duration::from_millis(20)));
-                assert!(sleeps.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+                let sleeps = timer_that_waits(Duration::from_millis(20), &waker);
                 let waker = Waker::from(Arc::new(Tell(its_deferred)));
                 let mut yields = pin!(yield_now());
                 assert!(yields.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

@@ -5,7 +5,7 @@
 use crate::bounds;
 use crate::floods::{supply, yield_for_ever};
 use crate::queues::{Noted, run};
-use crate::rig::{Counts, Event, OnDrop, Rig, WATCHDOG, Worst, worker};
+use crate::rig::{Counts, Event, OnDrop, Rig, WATCHDOG, Worst, timer_that_waits, worker};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::task::{Context, Waker};
@@ -64,8 +64,7 @@ fn a_timer_beside_a_flood_from_outside() {
         let seen = run(&rig, true, async move {
             let noted = Noted::new(&metrics);
             let waker = Waker::from(noted.clone());
-            let mut timer = pin!(sleep(Duration::from_millis(2)));
-            assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            let _timer = timer_that_waits(Duration::from_millis(2), &waker);
             thread::sleep(Duration::from_millis(4));
             let before = Counts::of(&metrics);
             noted.until_woken(1).await.map(|polls| before.until(0, polls))

@@ -3,12 +3,15 @@
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task::{spawn_pinned, yield_now};
+use trefoil::time::{Sleep, sleep};
 
 /// How long a test waits at most. No promise of the page depends on it.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
@@ -31,6 +34,16 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(start.elapsed() < WATCHDOG, "waited in vain: {what}");
         thread::sleep(Duration::from_micros(50));
     }
+}
+
+/// A timer whose first poll was pending, with this waker. It may be due by then, if the machine is
+/// busy: then there is another one.
+pub(crate) fn timer_that_waits(duration: Duration, waker: &Waker) -> Pin<Box<Sleep>> {
+    let mut timer = Box::pin(sleep(duration));
+    while timer.as_mut().poll(&mut Context::from_waker(waker)).is_ready() {
+        timer.set(sleep(duration));
+    }
+    timer
 }
 
 /// An event that happens once.

@@ -1,6 +1,7 @@
 //! What the tests share.
 
 use crate::support::Hasty;
+use crate::support::that_waits;
 use crate::support::watch::WATCHDOG;
 use crate::support::watch::drop_returns;
 use crate::support::watch::workers_sleep;
@@ -75,12 +76,8 @@ pub(crate) fn each(root: impl AsyncFn(&Handle) + Copy + Send + 'static) {
 }
 
 /// Polls a future once, which is not ready.
-pub(crate) async fn poll_in_vain<F: Future + Unpin>(future: &mut F) {
-    poll_fn(|cx| {
-        assert!(Pin::new(&mut *future).poll(cx).is_pending());
-        Poll::Ready(())
-    })
-    .await;
+pub(crate) async fn in_vain<F: Future + Unpin>(make: impl Fn() -> F) -> F {
+    poll_fn(|cx| Poll::Ready(that_waits(cx.waker(), &make))).await
 }
 
 /// Calls something when it is dropped.

@@ -1,6 +1,6 @@
 //! What runs on a thread that stands in, and when.
 
-use crate::rig::{OnDrop, builder, each, id, id_cell, ms, on, poll_in_vain, serving, stand_in};
+use crate::rig::{OnDrop, builder, each, id, id_cell, in_vain, ms, on, serving, stand_in};
 use crate::support::Hasty;
 use crate::support::fib;
 use crate::support::multi;
@@ -341,8 +341,7 @@ fn timers_of_the_root() {
         for task in tasks {
             task.await.unwrap();
         }
-        let mut timer = Box::pin(sleep(ms(2)));
-        poll_in_vain(&mut timer).await;
+        let mut timer = in_vain(|| Box::pin(sleep(ms(2)))).await;
         // It moves to a task, and back.
         let (send, sent) = oneshot::channel();
         drop(spawn(async move {
@@ -357,8 +356,7 @@ fn timers_of_the_root() {
         // A timer of the root that others wait for, while the root blocks.
         use futures::FutureExt;
         stand_in().await;
-        let mut shared = sleep(ms(2)).shared();
-        poll_in_vain(&mut shared).await;
+        let shared = in_vain(|| sleep(ms(2)).shared()).await;
         let (send, sent) = mpsc::channel();
         let its = shared.clone();
         drop(spawn(async move {
@@ -386,8 +384,7 @@ fn a_timer_goes_with_the_root_to_its_place() {
     let handle = runtime.handle().clone();
     let body = thread::spawn(move || {
         handle.block_on(async {
-            let mut timer = Box::pin(sleep(ms(20)));
-            poll_in_vain(&mut timer).await;
+            let timer = in_vain(|| Box::pin(sleep(ms(20)))).await;
             drop(end);
             stand_in().await;
             timer.await;

@@ -4,8 +4,11 @@
 pub(crate) mod by_hand;
 pub(crate) mod watch;
 
+use std::future::Future;
 use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Barrier;
+use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime};
@@ -61,6 +64,17 @@ pub(crate) fn everywhere(body: impl Fn() + Sync) {
 pub(crate) fn meet(barrier: &Barrier) -> ThreadId {
     barrier.wait();
     thread::current().id()
+}
+
+/// A future whose first poll was pending, with this waker. A short timer may be due by then, if the
+/// machine is busy: then there is another one.
+pub(crate) fn that_waits<F: Future + Unpin>(waker: &Waker, make: impl Fn() -> F) -> F {
+    loop {
+        let mut future = make();
+        if Pin::new(&mut future).poll(&mut Context::from_waker(waker)).is_pending() {
+            return future;
+        }
+    }
 }
 
 /// A fork for each addition.

@@ -8,7 +8,6 @@ use crate::support::watch::workers_sleep;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::task::Poll;

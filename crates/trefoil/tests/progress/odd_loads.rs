@@ -8,12 +8,12 @@ use crate::queues::{Noted, run};
 use crate::rig::{Counts, Event, OnDrop, Rig, WATCHDOG, Worst, timer_that_waits, worker};
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::task::{Context, Waker};
-use std::{pin::pin, thread};
+use std::task::Waker;
+use std::thread;
 use trefoil::runtime::Builder;
 use trefoil::spawn;
 use trefoil::task::{spawn_pinned, yield_now};
-use trefoil::time::{Duration, sleep};
+use trefoil::time::Duration;
 
 const KNOBS: [(u32, u32); 4] = [(1, 1), (1, u32::MAX), (u32::MAX, 1), (u32::MAX, u32::MAX)];
 const TRIALS: usize = 100;

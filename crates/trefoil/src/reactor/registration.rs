@@ -2,7 +2,7 @@
 
 use super::slot::{Direction, Event};
 use super::slots::Place;
-use super::{Interest, Reactor, Ready, Wakes};
+use super::{Interest, Reactor, Ready};
 use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
 use crate::task::coop;
@@ -179,13 +179,15 @@ impl Registration {
     }
 
     /// Wakes all who wait to read, as an event does.
+    #[cfg(all(feature = "signal", unix, not(loom)))]
     pub(crate) fn announce_readable(&self) {
-        let (slot, mut wakes) = (self.place.slot(), Wakes::default());
+        let (slot, mut wakes) = (self.place.slot(), super::Wakes::default());
         slot.announce(slot.generation(), Ready::READABLE, &mut wakes);
         wakes.wake();
     }
 
     /// Whether the runtime has shut down.
+    #[cfg(all(feature = "signal", unix, not(loom)))]
     pub(crate) fn is_over(&self) -> bool {
         self.place.slot().now(Ready::EMPTY).is_over
     }

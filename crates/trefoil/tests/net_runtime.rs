@@ -191,8 +191,8 @@ fn sources_and_their_events_are_counted() {
     assert_eq!(counts(), (3, 3));
 }
 
-/// Whoever sleeps until a timer sleeps where events come, which counts milliseconds. The machine may
-/// have something else to do, but not each time.
+/// Whoever sleeps until a timer sleeps where events come, and the system counts milliseconds there.
+/// The machine may have something else to do, but not each time.
 #[test]
 fn a_timer_does_not_wait_for_a_whole_millisecond() {
     const SHORT: Duration = Duration::from_micros(100);

@@ -27,13 +27,13 @@ pub(super) fn wait(
     }
     let begun = Instant::now();
     poll.poll(events, Some(whole))?;
-    let left = timeout.saturating_sub(begun.elapsed());
-    // It is more than a unit only if the system does not wait for so long, and whoever waits comes
-    // back.
-    if !events.is_empty() || left.is_zero() || left > UNIT {
+    if !events.is_empty() {
         return Ok(());
     }
-    wait_exactly(poll, events, left)
+    let left = timeout.saturating_sub(begun.elapsed());
+    // It is more than a unit only if the system does not wait for so long. Whoever waits comes
+    // back.
+    if left.is_zero() || left > UNIT { Ok(()) } else { wait_exactly(poll, events, left) }
 }
 
 /// Whole units, and what is left.
@@ -50,7 +50,7 @@ fn wait_exactly(
     timeout: Duration,
 ) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec};
-    let timeout = Timespec { tv_sec: 0, tv_nsec: timeout.subsec_nanos().into() };
+    let timeout = Timespec::try_from(timeout).expect("it is less than a second");
     let mut fds = [PollFd::new(poll.registry(), PollFlags::IN)];
     if rustix::event::poll(&mut fds, Some(&timeout))? == 0 {
         events.clear();

@@ -75,8 +75,8 @@ impl WorkerThread {
             shared.look_again(index);
         }
         // Since `lends` has looked, the first source may have come, or whoever waited for events may
-        // have left. The worker counts as asleep now, so either this sees it, or those who look for
-        // a sleeper find this one (`reactor/README.md`).
+        // have left. This worker counts as asleep now. So either this sees it, or whoever looks for
+        // a sleeper finds this one (`reactor/README.md`).
         if shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder) {
             place.parker.unpark();
         }

@@ -74,9 +74,9 @@ impl WorkerThread {
         if loan.lend(place, searched, state) == Asleep::LookAgain {
             shared.look_again(index);
         }
-        // Since `lends` has looked, the first source may have come, or whoever waited for events may
-        // have left. This worker counts as asleep now. So either this sees it, or whoever looks for
-        // a sleeper finds this one (`reactor/README.md`).
+        // Since `lends` has looked, the first source may have come, or whoever waited for events
+        // may have left. This worker counts as asleep now. So either this sees it, or whoever looks
+        // for a sleeper finds this one (`reactor/README.md`).
         if shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder) {
             place.parker.unpark();
         }

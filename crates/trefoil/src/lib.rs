@@ -399,7 +399,7 @@ mod queue;
 mod reactor;
 pub mod runtime;
 mod scheduler;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", not(loom)))]
 pub mod signal;
 pub mod sync;
 pub mod task;

@@ -72,6 +72,7 @@ mod wait;
 
 pub use builder::{Builder, spawn};
 pub(crate) use running::Inside;
+pub(crate) use stack::trim_free;
 pub(crate) use stranded::drives;
 pub use wait::{Current, current, sleep, wait, yield_now};
 pub(crate) use wait::{is_inside, wait_inside};

@@ -273,6 +273,8 @@ fn monitor(shared: &Arc<Shared>) {
             shared.monitor.parker.park_timeout(timeout);
         } else {
             quiet = 0;
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            crate::fiber::trim_free();
             shared.monitor.rest(shared);
         }
     }

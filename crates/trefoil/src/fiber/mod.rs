@@ -62,6 +62,7 @@
 //! A stack has a guard at its end. Whoever runs over it ends the process, with a message that names
 //! the fiber and the size of its stack.
 
+mod blocking;
 mod builder;
 mod future;
 mod overflow;
@@ -70,6 +71,7 @@ mod stack;
 mod stranded;
 mod wait;
 
+pub use blocking::Blocking;
 pub use builder::{Builder, spawn};
 pub(crate) use running::Inside;
 pub(crate) use stack::trim_free;

@@ -1,5 +1,7 @@
 #[cfg(feature = "net")]
 mod events;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+mod fibers;
 mod tasks;
 
 use super::local::{LocalOptions, LocalRuntime};
@@ -59,6 +61,8 @@ pub struct Builder {
     has_io: bool,
     #[cfg(feature = "net")]
     event_limits: EventLimits,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    slice: crate::fiber::Slice,
     name: Option<String>,
     rng_seed: Option<RngSeed>,
 }
@@ -104,6 +108,8 @@ impl Builder {
             has_io: false,
             #[cfg(feature = "net")]
             event_limits: EventLimits::default(),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: crate::fiber::Slice::DEFAULT,
             name: None,
             rng_seed: None,
         }
@@ -565,6 +571,8 @@ impl Builder {
             seeds: self.rng_seed.as_ref().map(Seeds::new),
             is_observed: histograms.any() || task_hooks.is_some(),
             task_hooks,
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: self.slice,
             id: super::Id::next(),
             name: self.name.clone(),
             process: std::process::id(),

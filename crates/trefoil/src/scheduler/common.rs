@@ -42,6 +42,9 @@ pub(crate) struct Common {
     pub(crate) seeds: Option<Seeds>,
     /// There are histograms or hooks, so tasks have notes.
     pub(crate) is_observed: bool,
+    /// How long fibers go on without waiting.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) slice: crate::fiber::Slice,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
     /// The process that has made the runtime. A fork of it has none of the runtime's threads.

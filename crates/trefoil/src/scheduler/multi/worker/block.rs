@@ -211,12 +211,7 @@ impl WorkerThread {
             state.turns.advance();
             let task = self.next(state).or_else(|| self.take_injected(state));
             match task {
-                Some(task) => {
-                    task.cancel(self);
-                    // A destructor that has forked may have left the state on offer. If
-                    // nobody has retaken it, this is still the worker.
-                    self.come_out();
-                }
+                Some(task) => self.end(task),
                 None if deferred_rounds > 0 && self.wake_deferred(state) => deferred_rounds -= 1,
                 None => return,
             }

@@ -128,6 +128,11 @@ impl WorkerThread {
         self.come_out();
     }
 
+    /// Whether a job of another thread's deque runs, perhaps with other things on top.
+    pub(crate) fn is_in_job(&self) -> bool {
+        self.in_job.get() || self.in_leapfrog.get()
+    }
+
     /// A job of the thread that this one waits for, on top of whatever waits.
     pub(crate) fn leapfrog(&self, job: Stolen<'_>) {
         // Asked before the job runs: inside of it, the task that waits is not the

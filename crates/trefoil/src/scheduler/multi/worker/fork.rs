@@ -54,6 +54,7 @@ impl WorkerThread {
         // which is used any more.
         let offer = unsafe { remote.handoff.offer(state, has_pinned, Kind::Forks) };
         self.offered.set(Some((index, offer)));
+        self.pause_watch();
         // Behind the fence in `offer`: either this sees that the runtime ends,
         // or `Shared::shut_down` sees the offer.
         if self.shared.is_shut_down() {
@@ -77,6 +78,7 @@ impl WorkerThread {
         match handoff.take(offer) {
             Some(state) => {
                 self.state.set(state);
+                self.resume_watch();
                 if offer.blocks() {
                     self.back_from_blocking();
                 }

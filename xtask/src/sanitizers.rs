@@ -100,6 +100,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             options: None,
         },
         Special {
+            file: "fiber_hostile",
+            test: "a_system_without_memory_refuses_and_loses_nothing",
+            reason: "the sanitizer's own memory is more than the test's limit allows",
+            options: None,
+        },
+        Special {
             file: "net_faults",
             test: "no_descriptor_for_a_runtime",
             reason: "it leaves no descriptor with which leaks could be looked for",

@@ -371,6 +371,38 @@ fn a_fiber_that_catches_its_unwinding_ends_after_its_scope() {
 }
 
 #[test]
+fn a_fiber_that_catches_its_unwinding_is_unwound_again_where_it_waits() {
+    each(|runtime| {
+        runtime.block_on(async {
+            let (began, has_begun) = oneshot::channel();
+            let caught = Arc::new(AtomicUsize::new(0));
+            let its = caught.clone();
+            let fiber = fiber::spawn(move || {
+                let place = Place::new();
+                fiber::scope(|scope| {
+                    scope.spawn(|| {
+                        let _user = place.enter();
+                        pends();
+                    });
+                    began.send(()).unwrap();
+                    for _ in 0..3 {
+                        assert!(catch_unwind(pends).is_err());
+                        its.fetch_add(1, SeqCst);
+                        // What is ready needs no wait.
+                        assert_eq!(fiber::wait(async { 1 }), 1);
+                    }
+                    pends();
+                });
+            });
+            has_begun.await.unwrap();
+            fiber.abort();
+            assert!(fiber.await.unwrap_err().is_cancelled());
+            assert_eq!(caught.load(SeqCst), 3);
+        });
+    });
+}
+
+#[test]
 fn what_has_unwound_a_fiber_is_a_mere_panic_of_another() {
     each(|runtime| {
         runtime.block_on(async {

@@ -232,10 +232,17 @@ impl Inside {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
+            // It may have been unwound before, and that was caught: nobody wakes it again.
+            self.unwind_if_aborted();
             self.leave();
-            if self.scopes.get() > 0 && self.is_to_unwind() {
-                resume_unwind(Box::new(Aborted));
-            }
+            self.unwind_if_aborted();
+        }
+    }
+
+    /// Unwinds a fiber that is in a scope. (Any other is dropped.)
+    fn unwind_if_aborted(&self) {
+        if self.scopes.get() > 0 && self.is_to_unwind() {
+            resume_unwind(Box::new(Aborted));
         }
     }
 

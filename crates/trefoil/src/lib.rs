@@ -356,11 +356,12 @@
 //!
 //! | feature | on by default | what |
 //! |---|---|---|
+//! | `fiber` | no | [`fiber`] and [`alloc`], on Unix |
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
 //! | `process` | no | [`process`], on Unix; turns on `net` and `signal` |
 //! | `signal` | no | [`signal`], on Unix; turns on `net` |
-//! | `full` | no | the three above |
+//! | `full` | no | all of the above |
 //! | `tokio` | no | [`compat`]: adapters to tokio's traits |
 //! | `futures-io` | no | [`compat`]: adapters to those of `futures::io` |
 //! | `hyper` | no | [`compat`]: adapters to those of `hyper::rt` |
@@ -376,6 +377,8 @@
     )
 )]
 
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub mod alloc;
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
 pub mod compat;
 mod context;

@@ -1,5 +1,8 @@
 #[cfg(feature = "net")]
 mod events;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+mod fibers;
+mod stalls;
 mod tasks;
 
 use super::local::{LocalOptions, LocalRuntime};
@@ -59,6 +62,9 @@ pub struct Builder {
     has_io: bool,
     #[cfg(feature = "net")]
     event_limits: EventLimits,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    slice: crate::fiber::Slice,
+    stalls: stalls::StallOptions,
     name: Option<String>,
     rng_seed: Option<RngSeed>,
 }
@@ -104,6 +110,9 @@ impl Builder {
             has_io: false,
             #[cfg(feature = "net")]
             event_limits: EventLimits::default(),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: crate::fiber::Slice::DEFAULT,
+            stalls: Default::default(),
             name: None,
             rng_seed: None,
         }
@@ -539,6 +548,7 @@ impl Builder {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
         };
+        let stalls = self.stalls.stalls();
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
@@ -565,8 +575,11 @@ impl Builder {
             histograms,
             is_measured: histograms.any(),
             seeds: self.rng_seed.as_ref().map(Seeds::new),
-            is_observed: histograms.any() || task_hooks.is_some(),
+            is_observed: histograms.any() || task_hooks.is_some() || stalls.is_some(),
             task_hooks,
+            stalls,
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: self.slice,
             id: super::Id::next(),
             name: self.name.clone(),
             process: std::process::id(),

@@ -172,6 +172,9 @@
 //! # }
 //! ```
 //!
+//! With the feature `actor`, [`actor`] has actors: tasks and fibers with a mailbox, links, monitors
+//! and supervisors.
+//!
 //! Channels and locks of other crates work here as well: all they need of a runtime is wakers. Ours
 //! spend the budget of their task (see [`task::coop`]), so that a channel that is never empty does
 //! not keep other tasks from running.
@@ -356,11 +359,13 @@
 //!
 //! | feature | on by default | what |
 //! |---|---|---|
+//! | `actor` | no | [`actor`]: mailboxes, links, monitors, supervisors |
+//! | `fiber` | no | `fiber`, on Unix |
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
 //! | `process` | no | [`process`], on Unix; turns on `net` and `signal` |
 //! | `signal` | no | [`signal`], on Unix; turns on `net` |
-//! | `full` | no | the three above |
+//! | `full` | no | all of the above |
 //! | `tokio` | no | [`compat`]: adapters to tokio's traits |
 //! | `futures-io` | no | [`compat`]: adapters to those of `futures::io` |
 //! | `hyper` | no | [`compat`]: adapters to those of `hyper::rt` |
@@ -376,6 +381,8 @@
     )
 )]
 
+#[cfg(all(feature = "actor", not(loom)))]
+pub mod actor;
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
 pub mod compat;
 mod context;

@@ -471,6 +471,8 @@ fn a_normal_exit_signal_is_ignored() {
         assert!(actor.is_alive());
         actor.send(1).await.unwrap();
         let own = lent::<()>().await;
+        assert!(own.send_exit(own.pid(), ExitReason::Normal));
+        assert!(own.address().is_alive());
         assert!(own.send_exit(&actor, ExitReason::Shutdown));
         assert!(matches!(actor.join().await, ExitReason::Shutdown));
         assert!(!own.send_exit(&actor, ExitReason::Shutdown));

@@ -75,9 +75,10 @@ impl<M: Send + 'static> Address<M> {
         self.cell.core().is_alive()
     }
 
-    /// Waits for the actor's end. When this returns, the actor's state was dropped, its names are
-    /// free, and all who are linked to it or monitor it were told. Any number may wait, any number
-    /// of times: all get the same answer.
+    /// Waits for the actor's end; an actor that waits for its own waits until somebody ends it.
+    /// When this returns, the actor's state was dropped, its names are free, and all who are linked
+    /// to it or monitor it were told. Any number may wait, any number of times: all get the same
+    /// answer.
     ///
     /// # Cancellation safety
     /// Nothing is lost if the future is dropped: it can be made again.

@@ -207,8 +207,8 @@ fn doom_locked(mut state: MutexGuard<'_, State>, reason: ExitReason) {
     state.fate = Fate::Doomed(reason);
     let abort = state.abort.clone();
     drop(state);
-    // Without the lock: an abort may end the task here and now. Without a handle, the actor is
-    // being spawned, and `follow` sees its fate.
+    // Without the lock: an abort wakes a worker. Without a handle, the actor is being spawned, and
+    // `follow` sees its fate.
     if let Some(abort) = abort {
         abort.abort();
     }
@@ -216,13 +216,16 @@ fn doom_locked(mut state: MutexGuard<'_, State>, reason: ExitReason) {
 
 /// Sends an exit signal. False if the actor has ended.
 pub(super) fn send_exit(to: &Arc<dyn Peer>, from: Option<Pid>, reason: ExitReason) -> bool {
+    // A reason that nobody takes is dropped under the lock. This keeps it from being the last copy,
+    // whose destructor is foreign code.
+    let _kept = reason.clone();
     let state = to.core().lock();
     let is_there = !state.has_ended();
     receive_exit(to, state, from, reason);
     is_there
 }
 
-/// What an exit signal does to an actor.
+/// What an exit signal does to an actor. The caller keeps a copy of the reason.
 fn receive_exit(
     to: &Arc<dyn Peer>,
     state: MutexGuard<'_, State>,
@@ -309,13 +312,16 @@ pub(super) fn monitor(own: &Arc<dyn Peer>, other: Pid) -> MonitorRef {
     }
 }
 
-/// Takes a monitor away. Nothing comes into the mailbox through it afterwards.
-pub(super) fn demonitor(own: &Arc<dyn Peer>, monitor: MonitorRef) {
+/// Takes a monitor away. Nothing comes into the mailbox through it afterwards. True if nothing has
+/// come before, either.
+pub(super) fn demonitor(own: &Arc<dyn Peer>, monitor: MonitorRef) -> bool {
     let watched = own.core().lock().watching.remove(&monitor);
+    let was_there = watched.is_some();
     if let Some(watched) = watched {
         let watcher = watched.core().lock().watchers.remove(&monitor);
         drop(watcher);
     }
+    was_there
 }
 
 fn tell_down(

@@ -2,7 +2,7 @@
 
 use super::cell::{self, Cell, Peer};
 use super::error::Exited;
-use super::mailbox::Event;
+use super::mailbox::{self, Event};
 use super::{Address, Builder, Outcome, Pid};
 use crate::scheduler::block_on;
 use crate::task::coop;
@@ -250,23 +250,24 @@ impl<M: Send + 'static> Context<M> {
         if monitor.owner != self.pid() {
             return;
         }
-        cell::demonitor(&self.peer(), monitor);
-        // The signal is in the mailbox, or will not come.
-        self.forget(|event| matches!(event, Event::Down { monitor: its, .. } if *its == monitor));
+        if !cell::demonitor(&self.peer(), monitor) {
+            // The event is in the mailbox, or was received.
+            let is_it = |its: MonitorRef| its == monitor;
+            self.forget(|event| matches!(event, Event::Down { monitor, .. } if is_it(*monitor)));
+        }
     }
 
-    /// Takes the exit signal of an actor that has ended out of the mailbox.
-    pub(super) fn forget_exit_of(&mut self, pid: Pid) {
+    /// Takes the exit signals of an actor that has ended out of the mailbox: that of its link, and
+    /// what it has sent.
+    pub(super) fn forget_exits_of(&mut self, pid: Pid) {
         self.forget(|event| matches!(event, Event::Exit { from, .. } if *from == Some(pid)));
     }
 
-    /// Drops the first of these events. They are no messages.
+    /// Drops these events. They are no messages.
     fn forget(&mut self, is_it: impl Fn(&Event<M>) -> bool) {
         // An actor that has ended has no mailbox.
         let _ = self.cell.mailbox.take(&mut self.seen);
-        if let Some(place) = self.seen.iter().position(is_it) {
-            self.seen.remove(place);
-        }
+        self.seen.retain(|event| !is_it(event));
     }
 
     /// Sends an exit signal that comes from this actor: see [`Address::exit`]. Returns whether
@@ -312,6 +313,7 @@ impl<M: Send + 'static> Drop for Context<M> {
         // Trapped signals would be received by nobody, and the actor would live on.
         self.cell.core().trap_exits(false);
         self.cell.mailbox.close();
+        mailbox::discard_all(std::mem::take(&mut self.seen));
     }
 }
 

@@ -39,8 +39,8 @@
 //!   `actor_links::after_demonitor_no_event_comes`
 //! - [`abort`](Address::abort) cannot be trapped, as `kill`; those who are linked may trap
 //!   what follows from it. `actor::an_abort_cannot_be_trapped`
-//! - An exit signal with the reason `Normal` does nothing to an actor that does not trap exits.
-//!   `actor::a_normal_exit_signal_is_ignored`
+//! - An exit signal with the reason `Normal` does nothing to an actor that does not trap exits. (In
+//!   Erlang, one that a process sends itself ends it.) `actor::a_normal_exit_signal_is_ignored`
 //! - A name is free when others are told of its actor's end.
 //!   `actor_links::a_name_is_free_when_the_end_is_known`
 //! - The strategies, [`Restart`] and intensity of supervisors.
@@ -76,8 +76,9 @@
 //!   `actor_links::names_belong_to_registries`
 //! - A supervisor whose children fail too often ends with an error, and not with `shutdown`. So a
 //!   transient supervisor is started again. `actor_supervisor::too_many_restarts_are_an_error`
-//! - Any exit signal that does not come from a child stops a supervisor, and not only its parent's.
-//!   `actor_supervisor::an_exit_signal_stops_a_supervisor`
+//! - Any exit signal that is not a child's end stops a supervisor, and not only its parent's: also
+//!   one that a child has sent by itself. `actor_supervisor::an_exit_signal_stops_a_supervisor`,
+//!   `actor_hostile_children::a_child_that_lives_stops_its_supervisor`
 //! - A child that fails to start while its supervisor restarts it is tried again, with the
 //!   supervisor listening in between. `actor_supervisor::a_start_that_fails_is_tried_again`
 //!

@@ -78,6 +78,9 @@ pub(super) struct Mailbox<M> {
     room: Option<Semaphore>,
 }
 
+/// A mailbox keeps room for as many events as it likes, up to this.
+const ROOM_KEPT: usize = 64;
+
 struct Queue<M> {
     events: VecDeque<Event<M>>,
     waker: Option<Waker>,
@@ -174,11 +177,18 @@ impl<M> Mailbox<M> {
         if queue.events.is_empty() {
             return None;
         }
-        if seen.is_empty() {
-            std::mem::swap(seen, &mut queue.events);
-        } else {
+        if !seen.is_empty() {
             seen.append(&mut queue.events);
+            return Some(Ok(()));
         }
+        std::mem::swap(seen, &mut queue.events);
+        // The room of a flood that is over goes back.
+        let spare = match queue.events.capacity() > ROOM_KEPT.max(4 * seen.len()) {
+            true => std::mem::take(&mut queue.events),
+            false => VecDeque::new(),
+        };
+        drop(queue);
+        drop(spare);
         Some(Ok(()))
     }
 
@@ -197,11 +207,35 @@ impl<M> Mailbox<M> {
     }
 }
 
-/// Drops messages, whose destructors may panic: each on its own.
-fn discard_all<M>(events: VecDeque<Event<M>>) {
+/// Drops messages, whose destructors may panic: each on its own. (A second panic in the destructor
+/// of a collection ends the process.)
+pub(super) fn discard_all<M>(events: VecDeque<Event<M>>) {
     for event in events {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(event))) {
             crate::task::discard(payload);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_of_a_flood_goes_back() {
+        let mailbox = Mailbox::new(None);
+        let mut seen = VecDeque::new();
+        let mut rooms = Vec::new();
+        for arrived in [1, 10_000, 5_000, 1, 1, 1] {
+            for n in 0..arrived {
+                assert!(mailbox.push(Event::Message(n)).is_ok());
+            }
+            assert!(matches!(mailbox.take(&mut seen), Some(Ok(()))));
+            assert_eq!(seen.len(), arrived);
+            rooms.push(seen.capacity() + mailbox.queue.lock().events.capacity());
+            seen.clear();
+        }
+        assert!(rooms[1] >= 10_000, "{rooms:?}");
+        assert!(rooms[5] <= 2 * ROOM_KEPT, "{rooms:?}");
     }
 }

@@ -92,7 +92,8 @@ impl Builder {
         self
     }
 
-    /// Links the actor to this one, before it begins.
+    /// Links the actor to this one, before it begins. If this one has ended (its context is
+    /// somebody else's then), the new actor gets the exit signal, with [`ExitReason::NoActor`].
     pub fn link<N: Send + 'static>(mut self, to: &Context<N>) -> Self {
         self.linked = Some(to.peer());
         self
@@ -204,7 +205,9 @@ impl Builder {
         let cell = pid::enroll(|pid| Cell::new(pid, name, self.capacity));
         let cell = cell.expect("the process has 2^32 actors, or has had them all");
         if let Some(linked) = &self.linked {
-            cell::link(linked, cell.core().pid());
+            // From its side: should the other one have ended, it is this one that is told.
+            let peer: Arc<dyn Peer> = Arc::clone(&cell) as _;
+            cell::link(&peer, linked.core().pid());
         }
         let context = Context::new(Arc::clone(&cell));
         (cell, context)

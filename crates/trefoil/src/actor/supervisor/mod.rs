@@ -47,8 +47,8 @@
 //! [grace](Child::grace). A child that never waits cannot be aborted, and its supervisor waits for
 //! it.
 //!
-//! An exit signal that does not come from a child, such as that of [`Handle::stop`] or the end of
-//! its own supervisor, stops a supervisor, and its reason is the signal's. To
+//! An exit signal that is not a child's end, such as that of [`Handle::stop`] or the end of its own
+//! supervisor, stops a supervisor, and its reason is the signal's. To
 //! [`abort`](super::Address::abort) a supervisor stops nothing in order: its children get the exit
 //! signals of their links, all at once.
 
@@ -128,7 +128,8 @@ impl Supervisor {
     /// starts its children all the same.
     ///
     /// # Errors
-    /// A child was not started. Those that were have been stopped, and the supervisor has ended.
+    /// A child was not started; also if it has a [grace](Child::grace), and the runtime no timers.
+    /// Those that were started have been stopped, and the supervisor has ended.
     ///
     /// # Panics
     /// Outside of a runtime.

@@ -5,6 +5,7 @@ use super::{BoxError, Child, StartError, Status, Strategy, Supervisor, TooManyRe
 use crate::actor::cell::{self, Peer};
 use crate::actor::exit::Panic;
 use crate::actor::{Context, Event, ExitReason, Pid};
+use crate::context;
 use crate::sync::oneshot;
 use crate::task::yield_now;
 use crate::time::{Instant, timeout};
@@ -38,6 +39,9 @@ struct Place {
     /// It was to be started again, and failed to.
     is_due: bool,
 }
+
+const NO_TIME: &str = "its grace needs timers, and the runtime has none: call `enable_time` on the \
+                       runtime builder, or give it a grace of zero or `Duration::MAX`";
 
 /// The supervisor ends.
 type Step = ControlFlow<ExitReason>;
@@ -117,7 +121,14 @@ impl Running {
         let Some(place) = self.places.iter().position(is_it) else {
             return Step::Break(reason);
         };
-        self.places[place].actor = None;
+        // A child that lives has sent this by itself, as anybody may.
+        let Some(actor) = self.places[place].actor.take_if(|actor| !actor.core().is_alive()) else {
+            return Step::Break(reason);
+        };
+        // It may have done so just before its end. Afterwards, the signal of its link is there,
+        // too, and would be that of a stranger.
+        actor.core().ended().wait().await;
+        self.own.forget_exits_of(actor.core().pid());
         match self.places[place].child.restart {
             Restart::Permanent => self.restart(place).await,
             Restart::Transient if reason.is_failure() => self.restart(place).await,
@@ -173,6 +184,10 @@ impl Running {
     async fn start(&mut self, place: usize) -> Result<(), StartError> {
         let supervisor = self.own.peer();
         let Place { child, actor, was_started, .. } = &mut self.places[place];
+        let is_timed = child.grace.is_some_and(|grace| !grace.is_zero());
+        if is_timed && context::runtime_with_time().is_none() {
+            return Err(StartError::new(&child.name, NO_TIME));
+        }
         let mut spawned = None;
         let started = match &mut child.start {
             Start::Actor(start) => {
@@ -241,7 +256,7 @@ impl Running {
             cell::doom(actor, ExitReason::Aborted);
             ended.wait().await;
         }
-        self.own.forget_exit_of(actor.core().pid());
+        self.own.forget_exits_of(actor.core().pid());
     }
 }
 

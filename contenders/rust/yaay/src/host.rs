@@ -17,8 +17,9 @@ type Root = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A task that spawns the roots that it is sent.
 ///
-/// yaay's `run_with` gives its thread to one main future and ends with it, and nobody else outside of
-/// the workers can spawn. So that future runs on, on a thread that only waits for the workers to end.
+/// yaay's `run_with` gives its thread to one main future and ends with it, and nobody else outside
+/// of the workers can spawn. So that future runs on, on a thread that only waits for the workers to
+/// end.
 pub(crate) struct Host {
     roots: UnboundedSender<Root>,
 }
@@ -38,11 +39,11 @@ impl Host {
             MTRuntime::run_with(
                 main,
                 workers,
-                // SAFETY: as in yaay's own programs, this is the closure that `run_with` calls when its
-                // workers are there and before the main future runs, once in this process.
+                // SAFETY: as in yaay's own programs, this is the closure that `run_with` calls when
+                // its workers are there and before the main future runs, once in this process.
                 &mut || unsafe { mio_spawn_event_loop::<MTRuntime>(POLLING_THREADS) },
-                // SAFETY: these are the threads that the call above has returned, and the workers, which
-                // alone use sockets, have ended.
+                // SAFETY: these are the threads that the call above has returned, and the workers,
+                // which alone use sockets, have ended.
                 &mut |polling| unsafe { mio_shutdown(polling) },
                 // SAFETY: it comes last, after the other two.
                 &mut |()| unsafe { mio_exit(()) },

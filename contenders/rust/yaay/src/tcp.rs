@@ -16,12 +16,12 @@ use crate::host::Host;
 /// How many ports are tried.
 const PORTS_TRIED: usize = 8;
 
-/// What the sampling thread receives: from each side of a connection its totals, and from the root that
-/// it has closed the listener.
+/// What the sampling thread receives: from each side of a connection its totals, and from the root
+/// that it has closed the listener.
 type Report = std_mpsc::Sender<Totals>;
 
-/// An error of a socket ends the process: neither the root, which may wait for a connection that never
-/// comes, nor the sampling thread would hear of it.
+/// An error of a socket ends the process: neither the root, which may wait for a connection that
+/// never comes, nor the sampling thread would hear of it.
 fn or_exit<T>(done: io::Result<T>, what: &str) -> T {
     done.unwrap_or_else(|error| {
         eprintln!("tcp_ping_pong: {}", while_doing(what, &error));

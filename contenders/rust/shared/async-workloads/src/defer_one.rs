@@ -1,5 +1,5 @@
-//! The price of putting a task off to later, on the same worker; and of a spawn, where a runtime has
-//! no more than its document's rows need.
+//! The price of putting a task off to later, on the same worker; and of a spawn, where a runtime
+//! has no more than its document's rows need.
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 

@@ -1,6 +1,6 @@
-//! Contenders whose language or runtime this machine may lack: without it they say how to get it, and
-//! with a stub in its place their manifests build and describe. That proves the manifests, and no
-//! race.
+//! Contenders whose language or runtime this machine may lack: without it they say how to get it,
+//! and with a stub in its place their manifests build and describe. That proves the manifests, and
+//! no race.
 
 mod support;
 
@@ -146,8 +146,8 @@ fn uvloop_names_the_command_that_installs_it() {
     project.palio(&["build", "--strict"]).env("PATH", &path).run().exits(0);
 }
 
-/// The contenders whose runtime is a checkout: what each leaves out of its manifest, the variable that
-/// names the checkout, the files in it that the probe looks for, and what `install` says.
+/// The contenders whose runtime is a checkout: what each leaves out of its manifest, the variable
+/// that names the checkout, the files in it that the probe looks for, and what `install` says.
 const CHECKOUTS: [(&str, &str, &[&str], &str); 2] = [
     (
         "yaay",

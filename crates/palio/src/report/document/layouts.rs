@@ -268,7 +268,7 @@ impl<'a> Sheet<'a> {
                 let Some((row, race)) = row.zip(race) else { continue };
                 let limit = if capped { " (cgroup limit)" } else { "" };
                 for system in self.of.ordered(table) {
-                    if !row.values.get(system).is_some_and(|value| !value.unprinted) {
+                    if row.values.get(system).is_none_or(|value| value.unprinted) {
                         continue;
                     }
                     let name = format!("{system} {threads} threads{limit}");

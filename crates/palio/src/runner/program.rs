@@ -69,10 +69,10 @@ impl Program {
         }
         // An interpreter that is found by its name is part of what is started here, and none of
         // what a contender is elsewhere.
-        if let Some(path) = interpreter(contender)
-            && let Some((identity, content)) = Identity::of(&path).zip(content_of(&path))
-        {
-            watched.insert(path, Seen { identity, content });
+        for path in interpreters(contender) {
+            if let Some((identity, content)) = Identity::of(&path).zip(content_of(&path)) {
+                watched.insert(path, Seen { identity, content });
+            }
         }
         Self { contender: contender.clone(), hash: hex(hash), watched }
     }
@@ -142,8 +142,14 @@ fn is_watched(path: &Path) -> bool {
         && path.file_name().is_none_or(|name| name != "contender.toml")
 }
 
-fn interpreter(contender: &Contender) -> Option<PathBuf> {
-    let name = Path::new(&contender.command[0]);
-    let folders = std::env::var_os("PATH").filter(|_| name.components().count() == 1)?;
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+/// The programs that its command finds by their names, `env` and what it starts too. A word that
+/// is none and has the name of one does no harm: its file is looked at for nothing.
+fn interpreters(contender: &Contender) -> Vec<PathBuf> {
+    let folders: Vec<PathBuf> = std::env::var_os("PATH")
+        .map(|folders| std::env::split_paths(&folders).collect())
+        .unwrap_or_default();
+    let names = contender.command.iter().map(Path::new).filter(|n| n.components().count() == 1);
+    names
+        .filter_map(|name| folders.iter().map(|folder| folder.join(name)).find(|p| p.is_file()))
+        .collect()
 }

@@ -81,6 +81,9 @@ impl Build {
 #[serde(deny_unknown_fields)]
 struct Run {
     command: Vec<String>,
+    /// What the command starts and does not name.
+    #[serde(default)]
+    files: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -247,7 +250,8 @@ impl Manifest {
             );
         }
         let probes = self.requires.iter().map(|requirement| &requirement.probe);
-        let commands = self.build.commands.iter().chain([&self.run.command]).chain(probes);
+        let runs = [&self.run.command, &self.run.files];
+        let commands = self.build.commands.iter().chain(runs).chain(probes);
         for word in commands.flatten() {
             check_placeholders(word, &PLACEHOLDERS)?;
         }
@@ -346,6 +350,7 @@ impl Manifest {
             }),
             build_variables: Settings::new(),
             command: places.fill(&self.run.command),
+            files: places.fill(&self.run.files).into_iter().map(PathBuf::from).collect(),
             target: places.target,
             releases: self.releases.clone(),
             release: None,

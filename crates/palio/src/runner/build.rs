@@ -414,7 +414,8 @@ fn stamp(contender: &Contender) -> String {
     hex(hash)
 }
 
-fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
+/// Every file below `path`, with its size and the time of its last change.
+pub(super) fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if metadata.is_dir() {
         // Build output that someone left in the tree is no input.
@@ -435,29 +436,7 @@ fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
     }
 }
 
-/// A hash of the files that the command of a built contender names, and of all its sources where
-/// nothing is built of them: what tells two programs apart that say the same version.
-pub fn program(contender: &Contender) -> String {
-    let words = contender.command.iter().map(PathBuf::from);
-    let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
-    if contender.build_commands.is_empty() {
-        let mut sources = Vec::new();
-        contender.build_inputs.iter().for_each(|input| list(input, &mut sources));
-        files.extend(sources.into_iter().map(|(path, ..)| path));
-    }
-    files.sort();
-    files.dedup();
-    let mut hash = Sha256::new();
-    for path in files {
-        let content = fs::read(&path).unwrap_or_default();
-        // Without its folder, which is another one on another machine.
-        hash.update(format!("{:?} {}\n", path.file_name(), content.len()));
-        hash.update(content);
-    }
-    hex(hash)
-}
-
-fn hex(hash: Sha256) -> String {
+pub(super) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -29,6 +29,9 @@ pub trait Stable {
         contender: &ContenderRecord,
         next: &[&ContenderRecord],
     ) -> Result<Option<ContenderRecord>>;
+    /// How the program of a contender differs from the one that was asked, if it does: the end of a
+    /// sentence about it.
+    fn changed(&mut self, contender: &str) -> Option<String>;
     /// About how long it takes to build a contender, beside others.
     fn cost(&self, contender: &str) -> u32;
 }
@@ -223,6 +226,9 @@ impl RaceLoop<'_> {
                 self.store.insert(self.run)?;
                 *self.is_stored = true;
             }
+            if self.is_replaced(cell, (None, 0))? {
+                continue;
+            }
             let (limits, interrupted) = (self.run.header.limits, self.interrupted);
             let piloted = self.process(cell, None, |race, cell, salt, started| {
                 invocation::pilot(race, cell, salt, &limits, interrupted, started)
@@ -249,6 +255,9 @@ impl RaceLoop<'_> {
             && record.forks.is_none()
             && self.run.contender(&record.contender).is_none_or(|c| c.kind != Kind::Baseline);
         let Some(demand) = race.forks().filter(|_| is_asked) else { return Ok(End::Finished) };
+        if self.is_replaced(cell, (None, 0))? {
+            return Ok(End::Finished);
+        }
         let (limits, interrupted) = (self.run.header.limits, self.interrupted);
         let counted = self.process(cell, None, |race, cell, salt, started| {
             forks::count(race, cell, (demand, salt), &limits, interrupted, started)
@@ -290,6 +299,19 @@ impl RaceLoop<'_> {
             Some(error) => Err(error),
             None => Ok(Some((salt, result))),
         }
+    }
+
+    /// Whether the program of a cell is no longer the one that was asked who it is. It is then not
+    /// started, and out of the race.
+    fn is_replaced(&mut self, cell: usize, at: (Option<u32>, u32)) -> Result<bool> {
+        let Some(reason) = self.stable.changed(&self.run.races[self.index].cells[cell].contender)
+        else {
+            return Ok(false);
+        };
+        let salt = self.salt(cell, at.0);
+        let result = invocation::Finished::without_a_start(Outcome::Crashed, reason);
+        self.keep(cell, salt, at, result)?;
+        Ok(true)
     }
 
     /// Of the next process of a cell: another one than that of a process that was interrupted.
@@ -356,6 +378,9 @@ impl RaceLoop<'_> {
                 else {
                     continue;
                 };
+                if self.is_replaced(cell, (Some(block), position))? {
+                    continue;
+                }
                 let (limits, interrupted) = (self.run.header.limits, self.interrupted);
                 let measured =
                     self.process(cell, Some((block, blocks)), |race, cell, salt, started| {
@@ -427,8 +452,15 @@ impl RaceLoop<'_> {
         cell: usize,
         salt: u64,
         (block, position): (Option<u32>, u32),
-        result: invocation::Finished,
+        mut result: invocation::Finished,
     ) -> Result<End> {
+        // Between the look at its program and its start, or while it ran.
+        if result.outcome == Outcome::Ok {
+            let contender = &self.run.races[self.index].cells[cell].contender;
+            if let Some(reason) = self.stable.changed(contender) {
+                (result.outcome, result.detail) = (Outcome::Crashed, Some(reason));
+            }
+        }
         let invocation = InvocationRecord {
             block,
             position,

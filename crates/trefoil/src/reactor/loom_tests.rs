@@ -182,9 +182,16 @@ struct Pool {
     parkers: Vec<Parker>,
     sources: AtomicU32,
     is_over: AtomicBool,
+    /// They lend their places while somebody else polls, as in `lend.rs`. Nobody takes one here.
+    lends: bool,
 }
 
 impl Pool {
+    fn lending(workers: u32, sources: u32) -> Arc<Self> {
+        let pool = Arc::into_inner(Self::new(workers, sources)).expect("it is new");
+        Arc::new(Self { lends: true, ..pool })
+    }
+
     fn new(workers: u32, sources: u32) -> Arc<Self> {
         let state = Mutex::new(State::default());
         let system = Arc::new(System { state, changed: Condvar::new() });
@@ -197,7 +204,13 @@ impl Pool {
             parkers,
             sources: AtomicU32::new(sources),
             is_over: AtomicBool::new(false),
+            lends: false,
         })
+    }
+
+    /// As `Reactor::lacks_holder`.
+    fn lacks_holder(&self) -> bool {
+        self.sources.load(SeqCst) > 0 && !self.lease.is_taken()
     }
 
     /// The event was seen: everybody leaves.
@@ -212,8 +225,7 @@ impl Pool {
     /// As `Shared::have_reactor_attended`.
     fn have_attended(&self) {
         fence(SeqCst);
-        if self.sources.load(SeqCst) > 0
-            && !self.lease.is_taken()
+        if self.lacks_holder()
             && let Some(worker) = self.idle.notify()
         {
             self.parkers[worker as usize].unpark();
@@ -236,13 +248,19 @@ impl Pool {
         let parker = &self.parkers[worker as usize];
         parker.adopt();
         while !self.is_over.load(SeqCst) {
+            let lends = self.lends && !self.lacks_holder();
             if self.idle.sleep(worker, false, || ()) == Asleep::LookAgain {
                 fence(SeqCst);
             }
             let mut has_event = false;
             // As in `Reactor::park`. An event that nobody sees is a deadlock here.
             let poll = |(): &mut ()| has_event = self.system.poll();
-            if !(self.sources.load(SeqCst) > 0 && sleep_with(&self.lease, parker, poll)) {
+            if lends {
+                if self.lacks_holder() {
+                    parker.unpark();
+                }
+                parker.park();
+            } else if !(self.sources.load(SeqCst) > 0 && sleep_with(&self.lease, parker, poll)) {
                 parker.park();
             }
             if self.idle.wake(worker) == Awake::Searching && self.idle.stop_searching() {
@@ -311,6 +329,33 @@ fn loom_the_first_source_has_a_sleeper_poll() {
         // As in `Registration::new`.
         pool.sources.fetch_add(1, SeqCst);
         pool.have_attended();
+        pool.system.event();
+        worker.join().unwrap();
+    });
+}
+
+/// The same, with a worker that has decided to lend its place before the source came.
+#[test]
+fn loom_the_first_source_has_a_lender_poll() {
+    model(|| {
+        let pool = Pool::lending(1, 0);
+        let its = Arc::clone(&pool);
+        let worker = thread::spawn(move || its.work(0));
+        pool.sources.fetch_add(1, SeqCst);
+        pool.have_attended();
+        pool.system.event();
+        worker.join().unwrap();
+    });
+}
+
+/// The worker has decided so because the monitor has the lease.
+#[test]
+fn loom_a_lender_is_woken_for_the_lease() {
+    model(|| {
+        let pool = Pool::lending(1, 1);
+        let its = Arc::clone(&pool);
+        let worker = thread::spawn(move || its.work(0));
+        pool.monitor();
         pool.system.event();
         worker.join().unwrap();
     });

@@ -53,9 +53,9 @@ const fn few_threads(test: &'static str) -> Special {
 }
 
 /// A test of programs.
-const fn of_examples(test: &'static str) -> Special {
+const fn of_examples(file: &'static str, test: &'static str) -> Special {
     let reason = "its programs are examples, and tests alone are built for the sanitizer";
-    Special { file: "examples_under_load", test, reason, options: None }
+    Special { file, test, reason, options: None }
 }
 
 /// A test that leaves the process without descriptors.
@@ -116,12 +116,16 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),
         few_threads("a_runtime_ends_while_a_system_gives_no_threads"),
         few_threads("a_closure_relies_on_a_thread_that_does_not_come"),
-        of_examples("axum_server_answers_all"),
-        of_examples("fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be"),
-        of_examples("http_server_answers_all_and_drains"),
-        of_examples("stall_report_names_the_place_and_answers_meanwhile"),
-        of_examples("tcp_proxy_passes_on_all_bytes_and_both_ends"),
-        of_examples("udp_echo_sends_all_back"),
+        of_examples("examples_under_load", "axum_server_answers_all"),
+        of_examples(
+            "examples_under_load",
+            "fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be",
+        ),
+        of_examples("examples_under_load", "http_server_answers_all_and_drains"),
+        of_examples("examples_under_load", "stall_report_names_the_place_and_answers_meanwhile"),
+        of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
+        of_examples("examples_under_load", "udp_echo_sends_all_back"),
+        of_examples("actor_pages", "the_example_survives_its_panics"),
     ],
 };
 
@@ -171,11 +175,11 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),
         few_threads("a_runtime_ends_while_a_system_gives_no_threads"),
         few_threads("a_closure_relies_on_a_thread_that_does_not_come"),
-        of_examples("axum_server_answers_all"),
-        of_examples("http_server_answers_all_and_drains"),
-        of_examples("stall_report_names_the_place_and_answers_meanwhile"),
-        of_examples("tcp_proxy_passes_on_all_bytes_and_both_ends"),
-        of_examples("udp_echo_sends_all_back"),
+        of_examples("examples_under_load", "axum_server_answers_all"),
+        of_examples("examples_under_load", "http_server_answers_all_and_drains"),
+        of_examples("examples_under_load", "stall_report_names_the_place_and_answers_meanwhile"),
+        of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
+        of_examples("examples_under_load", "udp_echo_sends_all_back"),
     ],
 };
 

@@ -23,6 +23,9 @@ pub mod fork_join {}
 #[doc = include_str!("fiber/README.md")]
 pub mod fiber {}
 
+#[doc = include_str!("actor/README.md")]
+pub mod actor {}
+
 #[doc = include_str!("sync/README.md")]
 pub mod sync {
     #[doc = include_str!("sync/mpsc/README.md")]

@@ -172,6 +172,9 @@
 //! # }
 //! ```
 //!
+//! With the feature `actor`, [`actor`] has actors: tasks and fibers with a mailbox, links, monitors
+//! and supervisors.
+//!
 //! Channels and locks of other crates work here as well: all they need of a runtime is wakers. Ours
 //! spend the budget of their task (see [`task::coop`]), so that a channel that is never empty does
 //! not keep other tasks from running.
@@ -356,6 +359,7 @@
 //!
 //! | feature | on by default | what |
 //! |---|---|---|
+//! | `actor` | no | [`actor`]: mailboxes, links, monitors, supervisors |
 //! | `fiber` | no | [`fiber`] and [`alloc`], on Unix |
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
@@ -377,6 +381,8 @@
     )
 )]
 
+#[cfg(all(feature = "actor", not(loom)))]
+pub mod actor;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub mod alloc;
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
@@ -402,7 +408,7 @@ mod queue;
 mod reactor;
 pub mod runtime;
 mod scheduler;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", not(loom)))]
 pub mod signal;
 pub mod sync;
 pub mod task;

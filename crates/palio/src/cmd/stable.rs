@@ -46,7 +46,7 @@ impl Stalls {
                 continue;
             }
             let choice = self.choices[&known.id].clone();
-            let record = self.ask(&choice)?;
+            let record = self.ask(&choice, &[])?;
             if let Some(reason) = &record.absent {
                 for race in &mut run.races {
                     crate::plan::withdraw(race, &record.id, reason);
@@ -57,9 +57,9 @@ impl Stalls {
         Ok(())
     }
 
-    /// Builds a contender and asks who it is.
-    pub(super) fn ask(&mut self, choice: &Choice) -> Result<ContenderRecord> {
-        let entrant = choice.ready(&mut self.prober, |_, _| ());
+    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is.
+    pub(super) fn ask(&mut self, choice: &Choice, next: &[Choice]) -> Result<ContenderRecord> {
+        let (entrant, _) = choice.ready_beside(next, &mut self.prober, |_, _| ());
         // Before anything else, because what was interrupted looks like a failure.
         interruption::check(&self.interrupted)?;
         Ok(record(&entrant?))
@@ -67,10 +67,16 @@ impl Stalls {
 }
 
 impl Stable for Stalls {
-    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>> {
+    fn ready(
+        &mut self,
+        contender: &ContenderRecord,
+        next: &[&ContenderRecord],
+    ) -> Result<Option<ContenderRecord>> {
         let choice = self.choices.get(&contender.id).cloned();
         let choice = choice.with_context(|| format!("there is no contender {}", contender.id))?;
-        match self.ask(&choice) {
+        let next: Vec<Choice> =
+            next.iter().filter_map(|next| self.choices.get(&next.id)).cloned().collect();
+        match self.ask(&choice, &next) {
             // A run that goes on may know it under another name.
             Ok(record) => Ok(Some(ContenderRecord {
                 id: contender.id.clone(),

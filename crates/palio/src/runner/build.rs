@@ -25,7 +25,7 @@ use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::{self, Excerpt};
-use crate::runner::warden::{self, Manner};
+use crate::runner::warden::{self, Manner, UnderWay};
 use crate::runner::{cargo_copy, cmake_prefix};
 use crate::workload::Settings;
 
@@ -87,6 +87,17 @@ impl Prober {
     /// One that stops waiting as soon as `interrupted` is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
         Self { known: BTreeMap::new(), interrupted }
+    }
+
+    /// Another one, which knows what this one knows.
+    #[must_use]
+    pub fn twin(&self) -> Self {
+        Self { known: self.known.clone(), interrupted: Arc::clone(&self.interrupted) }
+    }
+
+    /// What another one has learned meanwhile.
+    pub fn learn(&mut self, other: Self) {
+        self.known.extend(other.known);
     }
 
     /// Whether `requirement` is there, for a build with these variables.
@@ -202,6 +213,7 @@ pub(super) fn converse(
 ) -> Result<Spoken, String> {
     let name = command.join(" ");
     let manner = Manner { grace: Duration::ZERO, accounts: false };
+    let under_way = UnderWay::begin();
     let mut control_group = Group::make(None);
     let mut child = warden::command(command, manner, &control_group)
         .envs(variables)
@@ -238,8 +250,9 @@ pub(super) fn converse(
         let _ = killpg(group, Signal::SIGKILL);
     }
     if status.is_none_or(|status| status.code().is_none()) {
-        warden::clear();
+        under_way.lost_warden();
     }
+    drop(under_way);
     control_group.remove();
     let [stdout, stderr] = [stdout, stderr].map(|pipe| {
         let mut text = Vec::new();
@@ -329,6 +342,7 @@ fn run_logged(
     // As a terminal would: a build that is asked to end leaves no half-written file behind, a
     // killed one may.
     let manner = Manner { grace: BUILD_GRACE, accounts: false };
+    let under_way = UnderWay::begin();
     let mut group = Group::make(None);
     let mut child = warden::command(command, manner, &group)
         .envs(&contender.build_variables)
@@ -358,8 +372,9 @@ fn run_logged(
         std::thread::sleep(BUILD_WATCH_INTERVAL);
     };
     if status.code().is_none() {
-        warden::clear();
+        under_way.lost_warden();
     }
+    drop(under_way);
     group.remove();
     if status.success() {
         return Ok(());

@@ -19,11 +19,16 @@ use crate::store::{Lease, Store};
 
 /// Where contenders come from: builds them, and asks them who they are.
 pub trait Stable {
-    /// What became of a contender; `None` if the user interrupted.
+    /// What became of a contender; `None` if the user interrupted. One of those that are needed
+    /// `next` may be built beside it, and no build is under way any more when this returns.
     ///
     /// # Errors
     /// It cannot be raced as the user asked for it.
-    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>>;
+    fn ready(
+        &mut self,
+        contender: &ContenderRecord,
+        next: &[&ContenderRecord],
+    ) -> Result<Option<ContenderRecord>>;
     /// About how long it takes to build a contender, beside others.
     fn cost(&self, contender: &str) -> u32;
 }
@@ -166,23 +171,31 @@ impl RaceLoop<'_> {
         let is_needed = |at: &usize| needs.contains(&self.run.contenders[*at].id.as_str());
         let mut order: Vec<usize> = (0..self.run.contenders.len()).filter(is_needed).collect();
         order.sort_by_key(|&at| self.stable.cost(&self.run.contenders[at].id));
-        for at in order {
-            if self.ready(at)? == End::Interrupted || self.pilots_of(at)? == End::Interrupted {
+        for (place, &at) in order.iter().enumerate() {
+            // Until a first time is seen, nothing slows its build down.
+            let next = if *self.is_stored { &order[place + 1..] } else { &[] };
+            if self.ready(at, next)? == End::Interrupted || self.pilots_of(at)? == End::Interrupted
+            {
                 return Ok(End::Interrupted);
             }
         }
         Ok(End::Finished)
     }
 
-    fn ready(&mut self, at: usize) -> Result<End> {
+    fn ready(&mut self, at: usize, next: &[usize]) -> Result<End> {
         let known = &self.run.contenders[at];
         if known.is_asked() {
             return Ok(End::Finished);
         }
         let asked = self.run.contenders.iter().filter(|known| known.is_asked()).count();
         self.progress.readying(known, (asked + 1, self.run.contenders.len()));
+        let next: Vec<&ContenderRecord> = next
+            .iter()
+            .map(|&at| &self.run.contenders[at])
+            .filter(|next| !next.is_asked())
+            .collect();
         let start = Instant::now();
-        let Some(record) = self.stable.ready(known)? else { return Ok(End::Interrupted) };
+        let Some(record) = self.stable.ready(known, &next)? else { return Ok(End::Interrupted) };
         self.progress.readied(&record, start.elapsed());
         let mut changed = Vec::new();
         if let Some(reason) = &record.absent {

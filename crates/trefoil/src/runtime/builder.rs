@@ -465,10 +465,12 @@ impl Builder {
     ///   [`on_thread_start`](Builder::on_thread_start) do not apply to it; the hooks around a
     ///   worker's sleep and [`worker_affinity`](Builder::worker_affinity) do.
     ///
-    /// The future gets no place if no worker sleeps, if the thread runs or drives other tasks
-    /// already (as in a `block_on` inside of `block_in_place`), or inside of a
-    /// [`LocalSet`](crate::task::LocalSet). Then `block_on` is what it is without this, until it
-    /// waits the next time: before each wait it asks again.
+    /// The future gets no place if no worker sleeps but one that waits for the system's events, if
+    /// the thread runs or drives other tasks already (as in a `block_on` inside of
+    /// `block_in_place`), or inside of a [`LocalSet`](crate::task::LocalSet). Then `block_on` is
+    /// what it is without this, until it waits the next time: before each wait it asks again. So
+    /// with one worker and sockets, a future that has lost its place does not get it back; and one
+    /// that has it waits for the events itself.
     ///
     /// It has no effect on a current-thread runtime, where `block_on` serves all tasks.
     ///

@@ -1,6 +1,7 @@
 //! What the tests share. Each file of tests is a program of its own, and uses a part of this.
 #![allow(dead_code, reason = "no program of tests uses all of it")]
 
+pub(crate) mod actors;
 pub(crate) mod by_hand;
 pub(crate) mod watch;
 

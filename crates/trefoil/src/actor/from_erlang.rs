@@ -1,0 +1,114 @@
+//! Coming from Erlang, smarm and may: what is called how, and all that is different.
+//!
+//! The semantics of processes, links, monitors and supervisors are those of Erlang/OTP 27, where
+//! types, and a stack or a future instead of a byte code, allow. Each line names the test that
+//! shows it, by its file and its function.
+//!
+//! | Erlang | here |
+//! |---|---|
+//! | `spawn(Fun)` | [`actor::spawn`][spawn], or `spawn_fiber` |
+//! | `spawn_link`, `spawn_monitor` | [`Context::spawn_link`], [`Context::spawn_monitor`] |
+//! | `Pid ! Message` | [`Address::send`], `try_send`, `blocking_send` |
+//! | `receive … after … end` | [`Context::receive_where`], within [`timeout`][timeout] |
+//! | `link`, `unlink` | [`Context::link`], [`Context::unlink`] |
+//! | `monitor`, `demonitor(…, [flush])` | [`Context::monitor`], [`Context::demonitor`] |
+//! | `process_flag(trap_exit, true)` | [`Context::trap_exit`] |
+//! | `exit(Pid, Reason)`, `exit(Pid, kill)` | [`Address::exit`], [`Address::abort`] |
+//! | `exit(Reason)` | the function returns the [`ExitReason`], or an error |
+//! | `register`, `whereis` | [`Registry::register`], [`Registry::find`] |
+//! | `supervisor:start_link` | [`Supervisor::start_link`] |
+//!
+//! # The same
+//!
+//! - Messages from one actor to another arrive in their order, and an actor's exit signal after all
+//!   of them. `actor_links::messages_come_before_the_exit_signal_of_their_sender`
+//! - A receive with a condition leaves all other messages where they were.
+//!   `actor::a_selective_receive_leaves_the_others_in_order`
+//! - A time limit of zero finds what has arrived. `actor::a_time_limit_of_zero_finds_what_is_there`
+//! - A linked actor ends with the same reason, and through it those that are linked to it.
+//!   `actor_links::a_failure_goes_along_links`
+//! - A normal end of a linked actor does nothing, unless exits are trapped.
+//!   `actor_links::a_normal_end_harms_nobody`
+//! - A link to the dead is an exit signal at once, with the reason [`NoActor`][no-actor]
+//!   (`noproc`). `actor_links::a_link_to_the_dead_is_a_signal_at_once`
+//! - A link to oneself does nothing. `actor_links::a_link_to_oneself_does_nothing`
+//! - A monitor of the dead tells at once, and one of oneself never.
+//!   `actor_links::a_monitor_of_the_dead_tells_at_once`
+//! - After `unlink` no signal comes through the link. `actor_links::after_unlink_no_signal_comes`
+//! - After `demonitor` its event is not received, as with `flush`.
+//!   `actor_links::after_demonitor_no_event_comes`
+//! - [`abort`](Address::abort) cannot be trapped, as `kill`; those who are linked may trap
+//!   what follows from it. `actor::an_abort_cannot_be_trapped`
+//! - An exit signal with the reason `Normal` does nothing to an actor that does not trap exits. (In
+//!   Erlang, one that a process sends itself ends it.) `actor::a_normal_exit_signal_is_ignored`
+//! - A name is free when others are told of its actor's end.
+//!   `actor_links::a_name_is_free_when_the_end_is_known`
+//! - The strategies, [`Restart`] and intensity of supervisors.
+//!   `actor_supervisor::one_for_one_restarts_that_child`,
+//!   `actor_supervisor::one_for_all_restarts_all_in_order`,
+//!   `actor_supervisor::rest_for_one_restarts_those_after`,
+//!   `actor_supervisor::transient_and_temporary_children`
+//! - Children are stopped in the reverse of their order, and aborted if they take too long.
+//!   `actor_supervisor::children_stop_in_reverse`
+//!
+//! # Differences
+//!
+//! ## From Erlang
+//!
+//! - An actor receives messages of one type. Signals are beside them in the mailbox:
+//!   [`receive`](Context::receive) leaves them, [`next`](Context::next) takes
+//!   whatever comes first. `actor::receive_leaves_signals_and_next_takes_them`
+//! - Sending to the dead is an error that gives the message back, and does not vanish.
+//!   `actor::a_message_to_the_dead_comes_back`
+//! - A pid is never given twice. In Erlang, its numbers wrap at some time.
+//!   `actor::a_stale_pid_names_nobody`
+//! - A mailbox may have a bound, and then senders wait.
+//!   `actor::a_bounded_mailbox_lets_senders_wait_in_order`
+//! - An actor is ended where it waits, and not anywhere: one that computes goes on until it waits.
+//!   `actor::an_actor_that_is_doomed_runs_to_its_next_wait`
+//! - What an actor owns is dropped, in its destructors' order, before anybody is told of its end.
+//!   `actor::state_is_dropped_before_the_end_is_told`
+//! - Anybody may wait for an actor's end by [`join`](Address::join), also who is no actor,
+//!   and as often as they like. `actor::all_who_join_get_the_same_reason`
+//! - The reason is one of a few kinds, and no arbitrary term: an error keeps its type.
+//!   `actor::an_error_is_a_reason`
+//! - There are registries beside the one of the process, and an actor may have several names.
+//!   `actor_links::names_belong_to_registries`
+//! - A supervisor whose children fail too often ends with an error, and not with `shutdown`. So a
+//!   transient supervisor is started again. `actor_supervisor::too_many_restarts_are_an_error`
+//! - Any exit signal that is not a child's end stops a supervisor, and not only its parent's: also
+//!   one that a child has sent by itself. `actor_supervisor::an_exit_signal_stops_a_supervisor`,
+//!   `actor_hostile_children::a_child_that_lives_stops_its_supervisor`
+//! - A child that fails to start while its supervisor restarts it is tried again, with the
+//!   supervisor listening in between. `actor_supervisor::a_start_that_fails_is_tried_again`
+//!
+//! ## From smarm
+//!
+//! - The mutex with a time-out is [`sync::Mutex`](crate::sync::Mutex) within
+//!   [`timeout`](crate::time::timeout), in fibers by `fiber::wait`.
+//!   `actor_fiber::a_fiber_waits_for_a_lock_with_a_time_limit`
+//! - An actor is not preempted: neither by allocations nor by a time slice.
+//!   `actor::an_actor_that_is_doomed_runs_to_its_next_wait`
+//! - The panic's payload reaches whoever joins, monitors or is linked; one of them can take it.
+//!   `actor::a_panic_reaches_everybody`
+//! - An actor may be a task as well as a fiber. `actor_fiber::tasks_and_fibers_are_alike`
+//!
+//! ## From may
+//!
+//! - `go!` is `fiber::spawn`, whose handle may be awaited, and joined from fibers and threads.
+//!   `fiber::a_thread_and_a_fiber_join_fibers`
+//! - A fiber stays on the thread on which it has begun, so that its thread-locals never change
+//!   under it. `fiber::a_fiber_stays_on_its_thread_whatever_is_on_its_stack`
+//! - `cancel`, which is `unsafe`, is `abort`, which is not: it unwinds the fiber where it waits.
+//!   `fiber::an_abort_unwinds_a_fiber_where_it_waits`
+//! - An overflow of the stack ends the process with a message that names the fiber.
+//!   `fiber::an_overflow_is_named`
+//!
+//! [no-actor]: ExitReason::NoActor
+//! [spawn]: super::spawn()
+//! [timeout]: crate::time::timeout
+
+#[cfg(doc)]
+use super::supervisor::{Restart, Supervisor};
+#[cfg(doc)]
+use super::{Address, Context, ExitReason, Registry};

@@ -271,7 +271,7 @@ impl State {
     }
 
     /// Whether the task is shielded, for the holder of the right to the future or of the entry.
-    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) fn is_shielded(&self) -> bool {
         // Relaxed: set by the last holder, and the entry came through a queue.
         self.word.load(Relaxed) & SHIELDED != 0

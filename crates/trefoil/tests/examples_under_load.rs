@@ -13,6 +13,7 @@ use hyper::client::conn::{http1, http2};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,13 +36,19 @@ struct Example {
     address: String,
 }
 
+/// Where `cargo build --examples` puts an example.
+fn program(name: &str) -> PathBuf {
+    let mut program = std::env::current_exe().unwrap();
+    program.pop();
+    program.pop();
+    program.push("examples");
+    program.push(name);
+    program
+}
+
 impl Example {
     fn start(name: &str, args: &[&str]) -> Self {
-        let mut program = std::env::current_exe().unwrap();
-        program.pop();
-        program.pop();
-        program.push("examples");
-        program.push(name);
+        let program = program(name);
         let started = Command::new(&program).args(args).stdout(Stdio::piped()).spawn();
         let mut child = started.unwrap_or_else(|error| {
             panic!("{}, which `cargo build --examples` makes: {error}", program.display())
@@ -308,4 +315,15 @@ fn fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be() {
         echo.interrupt();
         echo.ends_well().await;
     });
+}
+
+#[test]
+fn stall_report_names_the_place_and_answers_meanwhile() {
+    let output = Command::new(program("stall_report")).output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("stall_report.rs:"), "{said}");
+    let meanwhile = said.lines().find(|line| line.ends_with("requests were answered meanwhile"));
+    let answered = meanwhile.and_then(|line| line.split(' ').next()?.parse().ok());
+    assert!(answered.is_some_and(|answered: u64| answered > 0), "{said}");
 }

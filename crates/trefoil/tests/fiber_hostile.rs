@@ -241,7 +241,7 @@ fn a_stack_may_be_larger_than_memory() {
 fn limits_its_memory() {
     let runtime = multi(1);
     let before = getrlimit(Resource::As);
-    let limit = |current| setrlimit(Resource::As, Rlimit { current, ..before.clone() }).unwrap();
+    let limit = |current| setrlimit(Resource::As, Rlimit { current, ..before }).unwrap();
     runtime.block_on(async {
         // One has begun before, and goes on.
         let (go, goes) = oneshot::channel();

@@ -221,6 +221,11 @@ impl Stalls {
         Watched { watch, subject: Cell::new(None), is_paused: Cell::new(false) }
     }
 
+    /// That thread runs tasks no more.
+    pub(crate) fn forget(&self, watched: &Watched) {
+        self.threads.lock().retain(|seat| !Arc::ptr_eq(&seat.watch, &watched.watch));
+    }
+
     /// Whether some thread is in a poll.
     pub(crate) fn is_any_in_poll(&self) -> bool {
         let is_in_poll = |seat: &Seat| seat.watch.read().is_none_or(|(_, poll)| poll.is_some());
@@ -229,12 +234,8 @@ impl Stalls {
 
     /// A look of the monitor: counts and reports what has become a stall.
     pub(crate) fn look(&self, now: Instant) {
-        let mut found = Vec::new();
-        self.threads.lock().retain_mut(|seat| {
-            found.extend(seat.look(now, self.bound));
-            // Its thread is gone.
-            Arc::strong_count(&seat.watch) > 1
-        });
+        let look = |seat: &mut Seat| seat.look(now, self.bound);
+        let found: Vec<_> = self.threads.lock().iter_mut().filter_map(look).collect();
         for stall in found {
             self.count.add_shared(1);
             if self.reported.lock().insert(*stall.task.spawned_at) {
@@ -353,7 +354,8 @@ mod tests {
         let mut looks = Looks::new();
         let (stays, goes) = (looks.stalls.watch(), looks.stalls.watch());
         let _outer = stays.begin(subject());
-        drop(goes);
+        let _outer = goes.begin(subject());
+        looks.stalls.forget(&goes);
         assert_eq!(looks.count(4), 1);
         assert_eq!(looks.stalls.threads.lock().len(), 1);
         assert!(looks.stalls.is_any_in_poll());

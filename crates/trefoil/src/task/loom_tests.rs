@@ -273,3 +273,41 @@ fn loom_shutdown_races_with_a_waker() {
         assert_eq!(count(&alive), 0);
     });
 }
+
+/// A fiber in a scope rests, or is about to, while somebody aborts it: it is polled once more, and
+/// sees that.
+#[test]
+fn loom_an_abort_of_a_shielded_task_is_seen_in_a_poll() {
+    use super::state::{Idle, Start, State, Wake};
+
+    /// Whoever has the queue entry polls.
+    fn poll(state: &State) -> bool {
+        loop {
+            assert_eq!(state.start(), Start::Poll, "it is shielded");
+            if state.is_cancelled() {
+                state.unshield();
+                assert_eq!(state.idle(), Idle::Parked);
+                return true;
+            }
+            if state.idle() == Idle::Parked {
+                return false;
+            }
+        }
+    }
+
+    loom::model(|| {
+        let state = Arc::new(State::new());
+        assert_eq!(state.start(), Start::Poll);
+        state.shield();
+        let aborting = {
+            let state = Arc::clone(&state);
+            thread::spawn(move || state.cancel() == Wake::Schedule && poll(&state))
+        };
+        let here = state.idle() == Idle::Rescheduled && poll(&state);
+        let there = aborting.join().unwrap();
+        assert!(here != there, "{here} {there}");
+        // A later wake-up drops the future.
+        assert_eq!(state.wake(), Wake::Schedule);
+        assert_eq!(state.start(), Start::Cancel);
+    });
+}

@@ -257,14 +257,14 @@ impl State {
     /// asks [`is_cancelled`](Self::is_cancelled) in each poll.
     ///
     /// For the holder of the right to the future, inside of a poll.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(crate) fn shield(&self) {
         // Relaxed: only the holder of the right asks for the flag, in this order by itself.
         self.word.fetch_or(SHIELDED, Relaxed);
     }
 
     /// Ends what `shield` began.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(crate) fn unshield(&self) {
         // Relaxed: as in `shield`.
         self.word.fetch_and(!SHIELDED, Relaxed);
@@ -277,7 +277,7 @@ impl State {
         self.word.load(Relaxed) & SHIELDED != 0
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(crate) fn is_cancelled(&self) -> bool {
         // Relaxed: it is a request, and nothing that comes with it is read. Whoever cancels also
         // sets `SCHEDULED`, so that a poll comes that sees it.

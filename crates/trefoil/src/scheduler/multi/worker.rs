@@ -640,5 +640,6 @@ impl Drop for WorkerThread {
     fn drop(&mut self) {
         debug_assert!(self.state.get().is_null(), "a state was lost");
         self.leave_place();
+        self.end_watches();
     }
 }

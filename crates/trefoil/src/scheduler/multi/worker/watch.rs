@@ -24,6 +24,13 @@ impl WorkerThread {
         }
     }
 
+    /// This thread polls no more.
+    pub(super) fn end_watches(&self) {
+        if let (Some(stalls), Some(watched)) = (&self.shared.common.stalls, &self.watched) {
+            stalls.forget(watched);
+        }
+    }
+
     /// The state is on offer, or gone: what this thread does keeps no worker.
     pub(super) fn pause_watch(&self) {
         if let Some(watched) = &self.watched {

@@ -381,7 +381,7 @@
     )
 )]
 
-#[cfg(all(feature = "actor", not(loom)))]
+#[cfg(feature = "actor")]
 pub mod actor;
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
 pub mod compat;

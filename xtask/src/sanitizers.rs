@@ -100,6 +100,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             options: None,
         },
         Special {
+            file: "fiber_hostile",
+            test: "a_system_without_memory_refuses_and_loses_nothing",
+            reason: "the sanitizer's own memory is more than the test's limit allows",
+            options: None,
+        },
+        Special {
             file: "net_faults",
             test: "no_descriptor_for_a_runtime",
             reason: "it leaves no descriptor with which leaks could be looked for",
@@ -111,6 +117,10 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
         few_threads("a_runtime_ends_while_a_system_gives_no_threads"),
         few_threads("a_closure_relies_on_a_thread_that_does_not_come"),
         of_examples("examples_under_load", "axum_server_answers_all"),
+        of_examples(
+            "examples_under_load",
+            "fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be",
+        ),
         of_examples("examples_under_load", "http_server_answers_all_and_drains"),
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),

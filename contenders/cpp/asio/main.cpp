@@ -7,6 +7,7 @@
 
 #include "background.hpp"
 #include "channels.hpp"
+#include "echo.hpp"
 #include "fork_join.hpp"
 #include "from_outside.hpp"
 #include "palio.hpp"
@@ -14,6 +15,7 @@
 #include "spawning.hpp"
 #include "tcp.hpp"
 #include "timers.hpp"
+#include "workloads/forking.hpp"
 
 namespace {
 
@@ -21,14 +23,6 @@ using namespace contender;
 namespace tasks = palio::tasks;
 using palio::Request;
 using palio::Work;
-
-// Rows that fork are made twice, with and without a count.
-#define PALIO_FORKING(family, function)                                                         \
-    {#family, [](Request& r) {                                                                  \
-         return r.prepare_forks([&](auto forks) {                                               \
-             return palio::family::prepare(r, inside(r, function<decltype(forks)>));            \
-         });                                                                                    \
-     }}
 
 // A row whose root is a task, in a runtime that lives on.
 template <class... Key>
@@ -139,6 +133,7 @@ int main(int argc, char** argv) {
                     {"yield_many", starting(yield_many, "tasks", "yields")},
                     {"spawn_one", prepare_spawn_one},
                     {"defer_one", prepare_defer_one},
+                    {"tcp_echo_latency", prepare_echo},
                     {"tcp_ping_pong", [](Request& r) { return palio::tcp::prepare(r, inside(r, tcp_ping_pong)); }},
                 },
         },

@@ -12,6 +12,7 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
@@ -99,7 +100,6 @@ std::string version() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "concurrencpp",
@@ -107,30 +107,10 @@ int main(int argc, char** argv) {
             .version = version(),
             .workloads =
                 {
-                    {"fib",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::fib::prepare(r, inside(r, fib<decltype(forks)>));
-                         });
-                     }},
-                    {"skynet",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::skynet::prepare(r, inside(r, skynet<decltype(forks)>));
-                         });
-                     }},
-                    {"nqueens",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::nqueens::prepare(r, inside(r, place<decltype(forks)>));
-                         });
-                     }},
-                    {"matmul",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
-                         });
-                     }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
         },
         argc, argv);

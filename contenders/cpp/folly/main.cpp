@@ -15,6 +15,7 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
@@ -100,7 +101,6 @@ auto inside(const palio::Request& request, auto function) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "folly",
@@ -109,30 +109,10 @@ int main(int argc, char** argv) {
             .version = "headers " PALIO_HEADERS,
             .workloads =
                 {
-                    {"fib",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::fib::prepare(r, inside(r, fib<decltype(forks)>));
-                         });
-                     }},
-                    {"skynet",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::skynet::prepare(r, inside(r, skynet<decltype(forks)>));
-                         });
-                     }},
-                    {"nqueens",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::nqueens::prepare(r, inside(r, place<decltype(forks)>));
-                         });
-                     }},
-                    {"matmul",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
-                         });
-                     }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
         },
         argc, argv);

@@ -15,6 +15,7 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/quicksort.hpp"
@@ -184,30 +185,10 @@ int main(int argc, char** argv) {
             .version = version(),
             .workloads =
                 {
-                    {"fib",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::fib::prepare(r, inside(r, fib<decltype(forks)>));
-                         });
-                     }},
-                    {"skynet",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::skynet::prepare(r, inside(r, skynet<decltype(forks)>));
-                         });
-                     }},
-                    {"nqueens",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::nqueens::prepare(r, inside(r, place<decltype(forks)>));
-                         });
-                     }},
-                    {"matmul",
-                     [](Request& r) {
-                         return r.prepare_forks([&](auto forks) {
-                             return palio::matmul::prepare(r, inside(r, multiply<decltype(forks)>));
-                         });
-                     }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                     {"held_out/unbalanced_tree",
                      [](Request& r) { return palio::unbalanced_tree::prepare(r, inside(r, search)); }},
                     {"held_out/quicksort", [](Request& r) { return palio::quicksort::prepare(r, inside(r, sort)); }},

@@ -33,7 +33,7 @@ public final class Main {
                         "ForkJoinPool " + Contender.javaVersion(),
                         Contender.jvmFlags(),
                         workloads,
-                        Map.of(Pool.ASYNC_MODE, Pool.ASYNC_MODE_DEFAULT)),
+                        Pool.KNOBS),
                 args);
     }
 }

@@ -1,4 +1,6 @@
+import java.util.Map;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import palio.Iteration;
 import palio.Refusal;
@@ -7,13 +9,32 @@ import palio.Work;
 
 /** The pool that a request asks for: as many workers as it says threads. */
 final class Pool {
-    /** The knob that makes a worker take its own tasks in the order in which it made them. */
-    static final String ASYNC_MODE = "async_mode";
-
-    static final String ASYNC_MODE_DEFAULT = "false";
-
     /** The most that a pool can have. */
     private static final int THREADS_MAX = 0x7FFF;
+
+    /** The knob that makes a worker take its own tasks in the order in which it made them. */
+    private static final String ASYNC_MODE = "async_mode";
+
+    private static final String ASYNC_MODE_DEFAULT = "false";
+
+    /** The knob that bounds the threads which a pool adds while others are held up. */
+    private static final String MAX_POOL_SIZE = "max_pool_size";
+
+    private static final String MAX_POOL_SIZE_DEFAULT = Integer.toString(THREADS_MAX);
+
+    /** The knob that says how many threads must not be held up before a pool adds others. */
+    private static final String MIN_RUNNABLE = "min_runnable";
+
+    private static final String MIN_RUNNABLE_DEFAULT = "1";
+
+    /** The arguments of a pool's constructor, beside the threads, with what they are otherwise. */
+    static final Map<String, String> KNOBS = Map.of(
+            ASYNC_MODE, ASYNC_MODE_DEFAULT,
+            MAX_POOL_SIZE, MAX_POOL_SIZE_DEFAULT,
+            MIN_RUNNABLE, MIN_RUNNABLE_DEFAULT);
+
+    /** How long a thread beyond the workers may be idle, as in `new ForkJoinPool(threads)`. */
+    private static final long KEEP_ALIVE_S = 60;
 
     private Pool() {}
 
@@ -28,9 +49,20 @@ final class Pool {
             throw Refusal.misuse("--set " + ASYNC_MODE + "=" + text + " is neither true nor false");
         }
         boolean asyncMode = text.equals("true");
-        // All but the threads and the mode is what `new ForkJoinPool(threads)` has.
+        int most = Math.max(threads, request.knob(MAX_POOL_SIZE, MAX_POOL_SIZE_DEFAULT, 1, THREADS_MAX));
+        int runnable = request.knob(MIN_RUNNABLE, MIN_RUNNABLE_DEFAULT, 0, THREADS_MAX);
+        // All but the threads and the knobs is what `new ForkJoinPool(threads)` has.
         return () -> new ForkJoinPool(
-                threads, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, asyncMode);
+                threads,
+                ForkJoinPool.defaultForkJoinWorkerThreadFactory,
+                null,
+                asyncMode,
+                0,
+                most,
+                runnable,
+                null,
+                KEEP_ALIVE_S,
+                TimeUnit.SECONDS);
     }
 
     /** Work on a pool that lives through all samples. */

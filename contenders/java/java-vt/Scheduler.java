@@ -28,16 +28,7 @@ final class Scheduler {
         if (threads > THREADS_MAX) {
             throw Refusal.unsupported("the scheduler has at most " + THREADS_MAX + " workers, not " + threads);
         }
-        String text = request.knob(MAX_POOL_SIZE, MAX_POOL_SIZE_DEFAULT);
-        int most;
-        try {
-            most = Integer.parseInt(text);
-        } catch (NumberFormatException error) {
-            throw Refusal.misuse("--set " + MAX_POOL_SIZE + "=" + text + " is no number");
-        }
-        if (most < 1 || most > THREADS_MAX) {
-            throw Refusal.misuse("--set " + MAX_POOL_SIZE + "=" + text + " is not from 1 to " + THREADS_MAX);
-        }
+        int most = request.knob(MAX_POOL_SIZE, MAX_POOL_SIZE_DEFAULT, 1, THREADS_MAX);
         System.setProperty("jdk.virtualThreadScheduler.parallelism", Integer.toString(threads));
         System.setProperty(
                 "jdk.virtualThreadScheduler.maxPoolSize", Integer.toString(Math.max(threads, most)));

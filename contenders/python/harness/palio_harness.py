@@ -56,7 +56,18 @@ class Prepared:
     conclude: Callable[[Any, Any], Outcome]
 
 
-Iteration = Callable[[], Outcome] | Prepared
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An iteration that clients outside of this process ask for.
+
+    Somebody listens at `port` of 127.0.0.1 already; `work` accepts connections, and serves them to their end.
+    """
+
+    port: int
+    work: Callable[[], Outcome]
+
+
+Iteration = Callable[[], Outcome] | Prepared | Serving
 Parse = Callable[[str], Any]
 
 
@@ -302,7 +313,7 @@ def _obey(iteration: Iteration, commands: BinaryIO, answers: TextIO) -> None:
             return
         samples, batch = _parse_run(line)
         for _ in range(samples):
-            print(_take_sample(iteration, batch), file=answers, flush=True)
+            print(_take_sample(iteration, batch, answers), file=answers, flush=True)
         print(f"done {samples}", file=answers, flush=True)
 
 
@@ -335,7 +346,7 @@ class _Tally:
         return f"ops={self.ops} answer={answer} work={'-' if self.work is None else self.work}"
 
 
-def _take_sample(iteration: Iteration, batch: int) -> str:
+def _take_sample(iteration: Iteration, batch: int, answers: TextIO) -> str:
     tally = _Tally()
     cpu_before = _cpu_time_us()
     if isinstance(iteration, Prepared):
@@ -346,6 +357,14 @@ def _take_sample(iteration: Iteration, batch: int) -> str:
             result = iteration.work(prepared)
             elapsed_ns += time.monotonic_ns() - start
             tally.add(iteration.conclude(prepared, result))
+    elif isinstance(iteration, Serving):
+        elapsed_ns = 0
+        for _ in range(batch):
+            print(f"serving {iteration.port}", file=answers, flush=True)
+            start = time.monotonic_ns()
+            outcome = iteration.work()
+            elapsed_ns += time.monotonic_ns() - start
+            tally.add(outcome)
     else:
         start = time.monotonic_ns()
         for _ in range(batch):

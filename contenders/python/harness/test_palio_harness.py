@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from palio_harness import Contender, Iteration, Knob, Outcome, Prepared, Workload, one_of, positive, serve, whole
+from palio_harness import Contender, Iteration, Knob, Outcome, Prepared, Serving, Workload, one_of, positive, serve, whole
 
 VECTORS = Path(__file__).resolve().parents[3] / "crates" / "palio-protocol" / "vectors" / "conformance.toml"
 
@@ -31,6 +31,7 @@ class Recorder:
                 "pick": Workload({"reader": one_of("first", "last")}, self.pick),
                 "change": Workload({}, self.change),
                 "prepare": Workload({}, self.prepare),
+                "serve": Workload({}, self.serve),
                 "uncounted": Workload({}, self.uncounted),
             },
             knobs={"spin": Knob("61", whole)},
@@ -68,6 +69,14 @@ class Recorder:
             return Outcome(f"{prepared}+{result}", 1, 1)
 
         yield Prepared(lambda: happen("prepare", 1_000), lambda prepared: happen("work", 7), conclude)
+
+    @contextmanager
+    def serve(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
+        def work() -> Outcome:
+            self.now_ns += 7
+            return Outcome("a", 1, 1)
+
+        yield Serving(4711, work)
 
     @contextmanager
     def uncounted(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
@@ -127,6 +136,7 @@ class DescriptionTest(unittest.TestCase):
                 "workload pick",
                 "workload change",
                 "workload prepare",
+                "workload serve",
                 "workload uncounted",
                 "knob spin 61",
             ],
@@ -205,6 +215,15 @@ class SamplesTest(unittest.TestCase):
             _, lines, _ = recorder.play(arguments_for("prepare"), b"run 1 2\n")
         self.assertEqual(recorder.events, ["prepare", "work", "conclude"] * 2)
         self.assertTrue(lines[0].startswith("sample elapsed_ns=14 ops=2 answer=prepare+work work=2 "), lines[0])
+
+    def test_each_iteration_that_is_served_is_announced(self) -> None:
+        recorder = Recorder()
+        with mock.patch("palio_harness.time.monotonic_ns", lambda: recorder.now_ns):
+            _, lines, _ = recorder.play(arguments_for("serve"), b"run 2 2\n")
+        self.assertEqual(lines[:2], ["serving 4711"] * 2)
+        self.assertTrue(lines[2].startswith("sample elapsed_ns=14 ops=2 answer=a work=2 "), lines[2])
+        self.assertEqual(lines[3:5], ["serving 4711"] * 2)
+        self.assertEqual(lines[6:], ["done 2"])
 
     def test_no_sample_takes_no_time(self) -> None:
         with mock.patch("palio_harness.time.monotonic_ns", lambda: 5):

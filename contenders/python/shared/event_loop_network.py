@@ -1,4 +1,4 @@
-"""More rows of event loops: the suite `yaay`, of sockets and of the price of one spawn."""
+"""More rows of event loops: those about sockets, and the price of one spawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import event_loop_rows as rows
 from event_loop_rows import WORKLOADS, runner, season, steady, wrapped
-from palio_harness import Iteration, Outcome, Prepared, Unsupported, Workload, mix, one_of, positive, whole
+from palio_harness import Iteration, Outcome, Prepared, Serving, Unsupported, Workload, mix, one_of, positive, whole
 
 try:
     import resource
@@ -97,6 +97,85 @@ async def tcp_ping_pong(connections: int, round_trips: int) -> Outcome:
         total += side_total
         received += side_received
     return Outcome(wrapped(total), trips, received)
+
+
+# An echo server, asked by Palio at a fixed rate
+
+
+def request_bytes(text: str) -> int:
+    size = whole(text)
+    if size < 8:
+        raise ValueError("a request has a number, which takes 8 bytes")
+    return size
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int) -> tuple[int, int]:
+    """Answers each request of a connection. The sum of their numbers, and how many there were."""
+    total = requests = 0
+    while True:
+        try:
+            request = await reader.readexactly(size)
+        except asyncio.IncompleteReadError as end:
+            if end.partial:
+                raise
+            break
+        writer.write(request)
+        await writer.drain()
+        total += int.from_bytes(request[:8], "little")
+        requests += 1
+    writer.close()
+    await writer.wait_closed()
+    return total, requests
+
+
+class EchoServer:
+    """The listener of a process. Its connections are tasks of the group of an iteration."""
+
+    def __init__(self, connections: int, size: int) -> None:
+        self.connections = connections
+        self.size = size
+        self.group: asyncio.TaskGroup | None = None
+        self.tasks: list[asyncio.Task[tuple[int, int]]] = []
+        self.all_accepted = asyncio.Event()
+
+    async def listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self.accept, "127.0.0.1", 0, backlog=self.connections)
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tasks.append(self.group.create_task(echo(reader, writer, self.size)))
+        if len(self.tasks) == self.connections:
+            self.all_accepted.set()
+
+    async def serve(self) -> Outcome:
+        """Nobody connects before this was announced, and nobody is accepted while no loop runs."""
+        self.tasks = []
+        self.all_accepted.clear()
+        # In a group the error of one connection leaves the process as an exception.
+        async with asyncio.TaskGroup() as self.group:
+            await self.all_accepted.wait()
+        total = requests = 0
+        for task in self.tasks:
+            task_total, task_requests = task.result()
+            total += task_total
+            requests += task_requests
+        return Outcome(wrapped(total), requests, requests)
+
+
+@contextmanager
+def open_tcp_echo(threads: int, salt: int, connections: int, bytes: int, **untold: int) -> Iterator[Iteration]:
+    """`untold` says when requests come, and how many, which is for those who ask."""
+    with runner() as steady_runner:
+        server = EchoServer(connections, bytes)
+        listener = steady_runner.run(server.listen())
+        try:
+            yield Serving(listener.sockets[0].getsockname()[1], lambda: steady_runner.run(server.serve()))
+        finally:
+            listener.close()
+
+
+WORKLOADS["tcp_echo_latency"] = Workload(
+    {"connections": positive, "bytes": request_bytes, "rate": positive, "requests": positive}, open_tcp_echo
+)
 
 
 # The price of one spawn

@@ -88,6 +88,8 @@ pub struct Contender {
     pub build_seconds: u32,
     /// The command that starts it.
     pub command: Vec<String>,
+    /// Files and folders of its program besides those that the command names.
+    pub files: Vec<PathBuf>,
     /// Where its build puts things.
     pub target: PathBuf,
     /// How it is built with another release of its runtime, if its file says so.

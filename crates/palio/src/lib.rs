@@ -10,6 +10,7 @@ pub mod clock;
 pub mod cmd;
 pub mod contender;
 pub mod disturbance;
+mod draft;
 pub mod forks;
 pub mod grid;
 pub mod load;

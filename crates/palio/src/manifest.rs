@@ -61,12 +61,29 @@ struct Build {
     #[serde(default)]
     environment: Vec<String>,
     seconds: Option<u32>,
+    lane: Option<String>,
+}
+
+impl Build {
+    /// The folder of build output, one for each language and lane.
+    fn output(&self, language: &str) -> Result<String> {
+        let Some(lane) = &self.lane else { return Ok(language.to_owned()) };
+        let is_word =
+            |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        if lane.is_empty() || !is_word(lane) {
+            bail!("`build.lane` is {lane:?}: use lower-case letters and digits, such as \"b\"");
+        }
+        Ok(format!("{language}-{lane}"))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Run {
     command: Vec<String>,
+    /// What the command starts and does not name.
+    #[serde(default)]
+    files: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -150,7 +167,8 @@ pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
         );
     }
     let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
-    let target = target.join(language);
+    let output = manifest.build.output(&language.to_string_lossy());
+    let target = target.join(output.with_context(|| format!("{} is malformed", path.display()))?);
     let mut contenders = vec![manifest.contender(None, &folder, target.clone())];
     for variant in &manifest.variant {
         let target = target.join(VARIANTS).join(&variant.id);
@@ -232,7 +250,8 @@ impl Manifest {
             );
         }
         let probes = self.requires.iter().map(|requirement| &requirement.probe);
-        let commands = self.build.commands.iter().chain([&self.run.command]).chain(probes);
+        let runs = [&self.run.command, &self.run.files];
+        let commands = self.build.commands.iter().chain(runs).chain(probes);
         for word in commands.flatten() {
             check_placeholders(word, &PLACEHOLDERS)?;
         }
@@ -331,6 +350,7 @@ impl Manifest {
             }),
             build_variables: Settings::new(),
             command: places.fill(&self.run.command),
+            files: places.fill(&self.run.files).into_iter().map(PathBuf::from).collect(),
             target: places.target,
             releases: self.releases.clone(),
             release: None,

@@ -61,6 +61,15 @@ pub struct Missing {
 #[serde(deny_unknown_fields)]
 pub struct Table {
     pub title: String,
+    /// How the document prints it.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Its systems in the document's order; without it, in that of their names.
+    #[serde(default)]
+    pub order: Vec<String>,
+    /// Systems whose numbers are of as many threads as there are, whatever a row says.
+    #[serde(default)]
+    pub all_threads: Vec<String>,
     /// Of what a number is the time.
     #[serde(default)]
     pub per: Per,
@@ -69,6 +78,27 @@ pub struct Table {
     pub reference: Option<String>,
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
+}
+
+/// How a document prints a table; `palio report --format document` prints a run in the same way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// A workload a line and a system a column, each time with its unit.
+    #[default]
+    Units,
+    /// The same in whole microseconds, below the mean ratio to the best.
+    MeanRatio,
+    /// The same in whole microseconds without a unit, with notes.
+    Microseconds,
+    /// A number of threads a line, otherwise the same.
+    Threads,
+    /// What the benchmarks of Go and of criterion write, a system after the other.
+    Benchmarks,
+    /// What the benchmarks of Rust's test harness write, a system after the other.
+    Libtest,
+    /// User, system and total time and the share of a CPU, for each number of threads.
+    CpuTimes,
 }
 
 /// Of what a document prints the time.
@@ -86,6 +116,8 @@ pub enum Per {
 #[serde(deny_unknown_fields)]
 pub struct Row {
     pub name: String,
+    /// The name of a race of another size, with parameters in braces, such as `fib({n})`.
+    pub label: Option<String>,
     pub workload: String,
     /// Those of the preset `published`, where it has but one number of them.
     pub threads: Option<u32>,
@@ -252,6 +284,15 @@ impl Document {
         row.systems.as_ref().or(table.systems.as_ref()).unwrap_or(&self.systems)
     }
 
+    /// The systems of a table, in the document's order.
+    pub fn ordered<'a>(&'a self, table: &'a Table) -> Vec<&'a str> {
+        if !table.order.is_empty() {
+            return table.order.iter().map(String::as_str).collect();
+        }
+        let systems = table.systems.as_ref().unwrap_or(&self.systems);
+        systems.keys().map(String::as_str).collect()
+    }
+
     /// Whom a table compares with.
     pub fn reference_of<'a>(&'a self, table: &'a Table) -> Option<&'a str> {
         table.reference.as_deref().or(self.reference.as_deref())
@@ -307,8 +348,15 @@ impl Document {
                     }
                 };
             }
+            let systems = raw.systems.as_ref().unwrap_or(&document.systems);
+            for system in raw.order.iter().chain(&raw.all_threads) {
+                ensure!(
+                    systems.contains_key(system),
+                    "in the table {:?}: `order` or `all_threads` names {system:?}, which is none of its `systems`",
+                    raw.title
+                );
+            }
             if let Some(reference) = document.reference_of(raw) {
-                let systems = raw.systems.as_ref().unwrap_or(&document.systems);
                 ensure!(
                     systems.contains_key(reference),
                     "in the table {:?}: the reference {reference:?} is none of its `systems`",

@@ -106,6 +106,27 @@ fn a_contender_that_kills_what_watches_it_ends_all_the_same() {
     assert_has(bad["detail"].as_str().unwrap(), &["signal 9"]);
 }
 
+#[test]
+fn what_dies_of_a_signal_leaves_no_core() {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    if !pattern.starts_with("core") {
+        eprintln!("skipped, cores are not written into the current folder here: {pattern}");
+        return;
+    }
+    let build = "[build]\ncommands = [[\"sh\", \"-c\", \"kill -ABRT $$\"]]\n";
+    let project = Project::good_and(Fake::new("bad").fault("abort"));
+    let project = project.with(Fake::new("broken").toml(build));
+    let race = project.race().through_shell("ulimit -c unlimited && exec \"$@\"");
+    let report = race.run().exits(0).json();
+    assert_has(entry(&report, "bad")["detail"].as_str().unwrap(), &["signal 6"]);
+    assert_has(&report["contenders"].to_string(), &["signal: 6"]);
+    let folders = ["", "contenders/rust/bad", "contenders/rust/broken"];
+    let names = folders.iter().flat_map(|folder| fs::read_dir(project.path(folder)).unwrap());
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let cores: Vec<String> = names.filter(|name| name.starts_with("core")).collect();
+    assert!(cores.is_empty(), "{cores:?}");
+}
+
 /// What `doctor` says of control groups; `None` where there are none, so that there is nothing to
 /// test. `PALIO_REQUIRE_CONTROL_GROUPS` says that there must be some.
 fn groups(project: &Project) -> Option<String> {

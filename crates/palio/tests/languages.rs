@@ -1,5 +1,6 @@
-//! Contenders whose language this machine may lack: without it they say how to get it, and with a
-//! stub in its place their manifests build and describe. That proves the manifests, and no race.
+//! Contenders whose language or runtime this machine may lack: without it they say how to get it,
+//! and with a stub in its place their manifests build and describe. That proves the manifests, and
+//! no race.
 
 mod support;
 
@@ -143,4 +144,91 @@ fn uvloop_names_the_command_that_installs_it() {
     let build = project.palio(&["build", "uvloop"]).env("PATH", &path).run().exits(1);
     build.prints(&["not built", "No module named 'uvloop'", "requirements.txt"]);
     project.palio(&["build", "--strict"]).env("PATH", &path).run().exits(0);
+}
+
+/// The contenders whose runtime is a checkout: what each leaves out of its manifest, the variable
+/// that names the checkout, the files in it that the probe looks for, and what `install` says.
+const CHECKOUTS: [(&str, &str, &[&str], &str); 2] = [
+    (
+        "yaay",
+        "YAAY_CHECKOUT",
+        &["yaay-runtime-api/Cargo.toml", "yaay-mt-runtime/Cargo.toml", "yaay-mio/Cargo.toml"],
+        "git clone https://github.com/Fugoes/yaay-rs",
+    ),
+    ("smarm", "SMARM_CHECKOUT", &["Cargo.toml", "src/lib.rs"], "smarm 0.3.0 from its author"),
+];
+
+/// A contender of Rust's with what its build names, and a `cargo` that keeps the manifest it was
+/// given and builds a program which describes itself.
+fn checkout_project(id: &str) -> (Project, String) {
+    let project = project("rust", id, &["checkout"]);
+    for input in ["contenders/rust/shared/x", "contenders/rust/.cargo/x", "crates/palio-protocol/x"]
+    {
+        project.write(input, "");
+    }
+    for input in ["contenders/rust/Cargo.toml", "Cargo.toml", "rust-toolchain.toml"] {
+        project.write(input, "");
+    }
+    let script = r#"if [ "$1" = --version ]; then exit; fi
+while [ $# -gt 0 ]; do
+    case $1 in
+    --manifest-path) cp "$2" "$(dirname "$0")/manifest" ;;
+    --target-dir) release=$2/release ;;
+    esac
+    shift
+done
+mkdir -p "$release"
+cat >"$release/contender-ID" <<'END'
+#!/bin/sh
+printf 'protocol 2\nid ID\nruntime ID stub\ntoolchain -\nflags -\n'
+sed -n '/^workloads/,/]/p' MANIFEST | grep -o '"[a-z_]*"' | sed 's/"\(.*\)"/workload \1/'
+END
+chmod +x "$release/contender-ID"
+"#;
+    let manifest = project.path(&format!("contenders/rust/{id}/contender.toml"));
+    let script = script.replace("MANIFEST", &format!("'{}'", manifest.display()));
+    let path = first(&stub(&project, "tool/cargo", &script.replace("ID", id)));
+    (project, path)
+}
+
+#[test]
+fn a_runtime_without_a_checkout_names_the_variable_and_where_it_comes_from() {
+    for (id, variable, files, install) in CHECKOUTS {
+        let (project, path) = checkout_project(id);
+        let build = |args: &[&str], checkout: &str| {
+            project.palio(args).env("PATH", &path).env(variable, checkout).run()
+        };
+        let empty = project.path("empty");
+        fs::create_dir(&empty).unwrap();
+        let lacking = format!("{variable}={} has no {}", empty.display(), files[0]);
+        for (checkout, said) in [
+            ("", &*format!("{variable} names no checkout")),
+            ("relative", &format!("{variable}=relative is no absolute path")),
+            (empty.to_str().unwrap(), &lacking),
+        ] {
+            build(&["build", id], checkout).exits(1).prints(&["not built", said, install]);
+            build(&["build", "--strict"], checkout).exits(0);
+        }
+    }
+}
+
+#[test]
+fn a_runtime_is_built_with_the_checkout_that_the_variable_names() {
+    for (id, variable, files, _) in CHECKOUTS {
+        let (project, path) = checkout_project(id);
+        for file in files {
+            project.write(&format!("a checkout/{file}"), "");
+        }
+        let checkout = project.path("a checkout");
+        let build = project.palio(&["build", id]).env("PATH", &path).env(variable, &checkout).run();
+        build.exits(0).prints(&[&format!("{id} stub")]);
+        let manifest = project.read("tool/manifest");
+        let names = |folder: &Path| manifest.contains(&format!("path = \"{}/", folder.display()));
+        assert!(names(&checkout), "{manifest}");
+        // What the contender shares with others is still where it was.
+        assert!(names(&project.path("contenders/rust/shared")), "{manifest}");
+        assert!(!manifest.contains("path = \".."), "{manifest}");
+        // Nothing is written beside the sources.
+        assert!(!project.path(&format!("contenders/rust/{id}/checkout")).exists());
+    }
 }

@@ -25,6 +25,78 @@ fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
         .complains(&["1/1 · echo n=10, 1 thread"]);
 }
 
+/// A build in a lane that ends only if the build of `other` is under way with it.
+fn built_beside(project: &Project, id: &str, other: &str, lane: &str) -> Fake {
+    let order = project.path("state/order").display().to_string();
+    let here = |id: &str| project.path(&format!("state/under-way-{id}")).display().to_string();
+    let script = format!(
+        "touch {}; n=0; until [ -e {} ]; do n=$((n+1)); [ $n -lt 6000 ] || exit 1; sleep 0.01; done; \
+         echo build-{id} >> {order}",
+        here(id),
+        here(other)
+    );
+    let commands = format!("commands = [[\"sh\", \"-c\", {script:?}]]");
+    Fake::new(id).toml(&format!("[build]\n{commands}\nseconds = 30\n{lane}"))
+}
+
+#[test]
+fn two_lanes_are_built_at_once_and_nothing_is_raced_meanwhile() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        eprintln!("skipped: one processor builds one contender at a time");
+        return;
+    }
+    let project = Project::new();
+    let first = built(&project, "first", 1);
+    let one = built_beside(&project, "one", "two", "");
+    let two = built_beside(&project, "two", "one", "lane = \"b\"\n");
+    let project = project.with(first).with(one).with(two);
+    let run = project.race().run().exits(0);
+    run.complains(&["1/1 · echo n=10, 1 thread"]);
+    let starts = project.starts();
+    assert_eq!(starts[..2], ["build-first", "first"], "{starts:?}");
+    let (mut builds, pilots) = (starts[2..4].to_vec(), starts[4..6].to_vec());
+    builds.sort();
+    assert_eq!(
+        (builds, pilots),
+        (vec!["build-one".into(), "build-two".into()], vec!["one".into(), "two".into()])
+    );
+}
+
+#[test]
+fn who_is_built_beside_another_is_told_as_built() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        eprintln!("skipped: one processor builds one contender at a time");
+        return;
+    }
+    let project = Project::new();
+    let one = built_beside(&project, "one", "two", "");
+    let two = built_beside(&project, "two", "one", "lane = \"b\"\n");
+    let project = project.with(one).with(two);
+    let states = |args: &[&str]| {
+        let text = project.palio(args).run().exits(0).stdout;
+        let state = |line: &str| {
+            line.split(':')
+                .next()
+                .map(|state| state.split_whitespace().skip(1).collect::<Vec<_>>().join(" "))
+        };
+        text.lines().filter_map(state).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&["build", "--strict"]), ["built", "built"]);
+    assert_eq!(states(&["build", "--strict"]), ["up to date", "up to date"]);
+}
+
+#[test]
+fn a_lane_is_a_word() {
+    let project = Project::new();
+    let odd = Fake::new("odd").toml("[build]\ncommands = [[\"true\"]]\nlane = \"../b\"\n");
+    let project = project.with(odd);
+    project
+        .palio(&["list", "contenders"])
+        .run()
+        .exits(2)
+        .complains(&["`build.lane` is \"../b\"", "lower-case letters"]);
+}
+
 /// Has the contender run this workload and no other.
 fn runs_only(project: &Project, id: &str, workload: &str) {
     let file = format!("contenders/rust/{id}/contender.toml");

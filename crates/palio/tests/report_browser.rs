@@ -10,7 +10,10 @@ mod report_fixture;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use palio::record::Outcome;
+use palio::report::model::Entry;
 use palio::report::{Report, html, summary};
+use palio::stats::Shape;
 use palio::store::Store;
 
 #[test]
@@ -38,6 +41,9 @@ fn in_a_browser() {
     for (name, report) in &reports {
         write(name, report);
     }
+    let typical = &reports[1].1;
+    std::fs::write(pages.join("typical.results.json"), results(typical).to_string())
+        .expect("what the page is held against can be written");
     // Real runs have longer names and wilder numbers than any that were made up.
     for name in ["fairness", "nio", "runtime-benchmarks"] {
         let path = directory().join(format!("../../../../docs/results/{name}.json.gz"));
@@ -58,6 +64,24 @@ fn in_a_browser() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     eprintln!("{out}");
+}
+
+/// Which results are doubtful, have outliers or two groups, by what was measured and not by what
+/// the page says: `race/contender`.
+fn results(report: &Report) -> serde_json::Value {
+    let entries = report.races.iter().enumerate().flat_map(|(i, race)| {
+        let ranked = race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+        ranked.map(move |entry| (format!("{i}/{}", entry.contender), entry))
+    });
+    let entries: Vec<(String, &Entry)> = entries.collect();
+    let of = |is: fn(&Entry) -> bool| -> Vec<&str> {
+        entries.iter().filter(|(_, e)| is(e)).map(|(name, _)| name.as_str()).collect()
+    };
+    serde_json::json!({
+        "doubtful": of(|entry| !entry.doubts.is_empty()),
+        "outliers": of(|entry| Shape::of(&entry.sample_ns).outliers > 0),
+        "groups": of(|entry| Shape::of(&entry.sample_ns).groups.is_some()),
+    })
 }
 
 fn directory() -> PathBuf {

@@ -123,7 +123,32 @@ fn texts_fit_their_terminal() {
         "[[requires]]\nname = \"frobnicator\"\nprobe = [\"no-such-probe\"]\ndebian = [\"libfrob-dev\"]\n\
          install = \"https://frob.example\"\n",
     ));
-    project.race().set("--blocks", "5").run().exits(0);
+    project.write("published/quick.toml", DOCUMENT);
+    // A title, knobs and failures of some length.
+    let project = project
+        .with(Fake::new("wrong-at-times").fault("wrong-with:dial=11"))
+        .with(Fake::new("moody").fault("claim:62000000").from(6));
+    for args in [
+        &["run", "-w", "echo,tally", "-c", "good,other,moody,absent"][..],
+        &["sweep", "wrong-at-times", "--knob", "dial=11,12", "-w", "echo,tally"],
+        &["scale", "echo", "tally", "-c", "good,other", "-t", "1,2"],
+    ] {
+        let quick = ["--blocks", "5", "--budget", "5", "--warm-up", "0", "--seed", "1"];
+        for columns in [20, 40, 80, 120] {
+            // Its text is looked at on each terminal, and raced on the narrowest alone.
+            if columns == 20 {
+                let all: Vec<&str> = args.iter().chain(&quick).copied().collect();
+                let Some(text) = on_terminal(&project, columns, &all) else { return };
+                fits(&text, columns, args);
+            }
+            let Some(text) = on_terminal(&project, columns, &["report", "latest"]) else { return };
+            fits(&text, columns, args);
+        }
+        project.palio(&["baseline", "save", args[0]]).run().exits(0);
+    }
+    let baselines = project.palio(&["baseline", "list", "--json"]).run().exits(0).json();
+    let mut baselines = baselines.as_array().unwrap().iter();
+    let whole = baselines.find(|known| known["name"] == "run").unwrap()["run"].as_str().unwrap();
     for columns in [20, 40, 80, 120] {
         for args in [
             &["list", "runs"][..],
@@ -131,23 +156,48 @@ fn texts_fit_their_terminal() {
             &["list", "contenders"],
             &["list", "suites"],
             &["doctor"],
-            &["show", "echo", "good"],
+            &["show", "echo", "good", "--run", whole],
+            &["show", "echo", "moody", "--run", whole],
             &["compare", "latest", "latest", "--anchor", "good"],
-            &["report", "latest"],
+            &["report", "latest", "--table", "scaling"],
+            &["replicate", "quick", "latest"],
+            &["baseline", "list"],
+            &["baseline", "save", "scale", "--replace"],
+            &["baseline", "remove", "scale"],
         ] {
             let Some(text) = on_terminal(&project, columns, args) else { return };
-            for line in drawn(&text) {
-                // A word that is longer than the line cannot be broken, and a command to paste is
-                // not.
-                let is_whole =
-                    ["by hand:", "under perf:"].iter().any(|head| line.starts_with(head));
-                let is_word = !line.trim().contains(' ');
-                assert!(
-                    line.chars().count() <= columns.max(20) || is_whole || is_word,
-                    "{args:?} at {columns}: {line:?}"
-                );
-            }
+            fits(&text, columns, args);
         }
+    }
+}
+
+const DOCUMENT: &str = r#"
+suite = "quick"
+document = "a document of the tests"
+machine = "a machine with 64 cores"
+reference = "Good"
+systems = { Good = "good", Another = "other" }
+unnumbered = []
+
+[[table]]
+title = "echoes of some length"
+per = "unit"
+row = [{ name = "echo/64", workload = "echo", values = { Good = "1 µs", Another = "2 µs" } }]
+"#;
+
+/// What is to be copied is whole, however long it is.
+const COPIED: [&str; 5] =
+    ["by hand:", "under perf:", "palio report ", "HTML report: ", "Again, in"];
+
+fn fits(text: &str, columns: usize, args: &[&str]) {
+    for line in drawn(text) {
+        // Nor can a word be broken that is longer than the line.
+        let is_whole = COPIED.iter().any(|head| line.starts_with(head));
+        let is_word = !line.trim().contains(' ');
+        assert!(
+            line.chars().count() <= columns || is_whole || is_word,
+            "{args:?} at {columns}: {line:?}"
+        );
     }
 }
 

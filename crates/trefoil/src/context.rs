@@ -27,6 +27,8 @@
 //! - `task`. Set by polls and drops of tasks, and by `block_on`; restored by
 //!   `TaskScope::leave` and `EnteredGuard`. For frames; the restored task is that of a
 //!   frame below, which keeps it alive.
+//! - `helper`. Set by polls of a fork's own tasks; restored by the end of `in_helper`. For frames;
+//!   it is only compared with `task`.
 //! - `budget`, by frames. Set by polls of tasks, `block_on`, `unconstrained` and
 //!   `block_in_place`; restored by `TaskScope::leave`, `with_budget`, `EnteredGuard`
 //!   and `AllowedGuard`. For frames; only a number.
@@ -35,8 +37,8 @@
 //!   never that of code without a budget.
 //! - `seeded_rng`. Set by `block_on` and workers of runtimes that have a seed; restored by
 //!   `RandomGuard`. For frames; only a number.
-//! - `fiber`. Set by polls and drops of fibers; restored by the end of `Inside::enter`. For frames;
-//!   the fiber is owned by the task that is polled.
+//! - `fiber`, `reductions`. Set by polls and drops of fibers; restored by the end of
+//!   `Inside::enter`. For frames; the fiber is owned by the task that is polled.
 //! - `scopes`. Set by polls and drops of a `TaskLocalFuture` and by `sync_scope`; restored by the
 //!   end of `in_scope`. For frames. A fiber that waits takes its own along, as with `handles`.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
@@ -51,12 +53,18 @@
 //! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
+mod closures;
+mod locals;
 mod random;
 mod scopes;
 mod stack;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 mod surroundings;
 
+pub(crate) use closures::{in_helper, is_in_taken_closure};
+pub(crate) use locals::{
+    LocalGuard, enter_local, is_in_local, local_drops, with_local, without_local,
+};
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -83,6 +91,8 @@ pub(crate) struct Context {
     pub(crate) task: Cell<Option<NonNull<Header>>>,
     /// That task yields: it goes behind all others that are queued.
     pub(crate) yielded: Cell<bool>,
+    /// The task in whose poll this thread runs a closure of a fork.
+    helper: Cell<Option<NonNull<Header>>>,
     pub(crate) budget: Cell<Budget>,
     /// The last task whose poll has panicked since somebody cleared this.
     pub(crate) panicked: Cell<Option<NonNull<Header>>>,
@@ -102,6 +112,12 @@ pub(crate) struct Context {
     /// The fiber that this thread runs.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) fiber: Cell<*const crate::fiber::Inside>,
+    /// How many more reductions that fiber may make: see `fiber/preempt.rs`.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) reductions: Cell<u32>,
+    /// How many fibers of this thread are in a `fiber::scope`, or were so when they were leaked.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) scoped_fibers: Cell<usize>,
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     scopes: scopes::Scopes,
     /// The sets of local tasks that were entered.
@@ -129,6 +145,7 @@ impl Context {
             next_id: Cell::new(0),
             task: Cell::new(None),
             yielded: Cell::new(false),
+            helper: Cell::new(None),
             budget: Cell::new(Budget::UNLIMITED),
             panicked: Cell::new(None),
             thread_id: Cell::new(None),
@@ -140,6 +157,10 @@ impl Context {
             block_on: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fiber: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            reductions: Cell::new(0),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            scoped_fibers: Cell::new(0),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             scopes: scopes::Scopes::new(),
             locals: Stack::new(),
@@ -581,70 +602,4 @@ pub(crate) fn is_free() -> bool {
         context.worker().is_some() || context.current().is_some() || context.block_on().is_some()
     };
     !with(drives) && !is_in_local()
-}
-
-/// Keeps a set of local tasks the current one, for users. Frames of this crate use [`with_local`].
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct LocalGuard {
-    /// From `Box::into_raw`, and on the stack of this thread.
-    node: *const Node<Local>,
-}
-
-/// Makes a set of local tasks of this thread the current one.
-pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
-    let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
-    let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
-    // SAFETY: new, and not freed before the guard has unlinked it.
-    with(|context| unsafe { context.locals.link(node) });
-    LocalGuard { node }
-}
-
-impl Drop for LocalGuard {
-    fn drop(&mut self) {
-        with(|context| {
-            // SAFETY: the guard's node is live.
-            unsafe { context.locals.unlink(self.node) };
-            // SAFETY: made by `enter_local`, unlinked, and the guard's alone.
-            unsafe { context.locals.free(self.node) };
-        });
-    }
-}
-
-/// Runs `f` with a set of local tasks as the current one, or, with null, without one.
-///
-/// # Safety
-/// The set belongs to this thread, and outlives the call.
-pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> R) -> R {
-    struct Linked<'a>(&'a Node<Local>);
-    impl Drop for Linked<'_> {
-        fn drop(&mut self) {
-            // SAFETY: borrowed, so it is live.
-            with(|context| unsafe { context.locals.unlink(self.0) });
-        }
-    }
-    let node = Node::new(Local { set, _owner: None });
-    // SAFETY: new, and `linked` unlinks it before this frame is left.
-    with(|context| unsafe { context.locals.link(&raw const node) });
-    let linked = Linked(&node);
-    let result = f();
-    drop(linked);
-    result
-}
-
-/// Runs `f` without a current set, while `is_in_local` still says that code of a set runs.
-pub(crate) fn local_drops<R>(f: impl FnOnce() -> R) -> R {
-    let _drops = Restore::set(|context| &context.local_drops, true);
-    without_local(f)
-}
-
-/// Runs `f` without a current set of local tasks.
-pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: there is no set.
-    unsafe { with_local(std::ptr::null(), f) }
-}
-
-/// Whether code of a set of local tasks runs.
-pub(crate) fn is_in_local() -> bool {
-    with(|context| context.local_drops.get() || !context.local().is_null())
 }

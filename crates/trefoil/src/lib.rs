@@ -360,7 +360,7 @@
 //! | feature | on by default | what |
 //! |---|---|---|
 //! | `actor` | no | [`actor`]: mailboxes, links, monitors, supervisors |
-//! | `fiber` | no | `fiber`, on Unix |
+//! | `fiber` | no | [`fiber`] and [`alloc`], on Unix |
 //! | `macros` | yes | [`main`](macro@main), [`test`](macro@test), [`select!`] and its like |
 //! | `net` | no | [`net`], `io::unix::AsyncFd`, and what waits for the system's events |
 //! | `process` | no | [`process`], on Unix; turns on `net` and `signal` |
@@ -383,6 +383,8 @@
 
 #[cfg(feature = "actor")]
 pub mod actor;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub mod alloc;
 #[cfg(any(feature = "tokio", feature = "futures-io", feature = "hyper"))]
 pub mod compat;
 mod context;
@@ -406,7 +408,7 @@ mod queue;
 mod reactor;
 pub mod runtime;
 mod scheduler;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", not(loom)))]
 pub mod signal;
 pub mod sync;
 pub mod task;

@@ -259,3 +259,53 @@ fn udp_echo_sends_all_back() {
         echo.ends_well().await;
     });
 }
+
+/// 10,000 connections at once, or as many as this process may have.
+#[cfg(all(feature = "fiber", not(trefoil_tsan)))]
+#[test]
+fn fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be() {
+    use rustix::process::{Resource, getrlimit};
+    use trefoil::sync::Semaphore;
+
+    /// Of the process itself, and of the tests beside this one.
+    const OTHERS: usize = 1000;
+    let limit = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize);
+    let connections = limit.saturating_sub(OTHERS).clamp(CONNECTIONS, 10_000);
+    multi(2).block_on(async {
+        let echo = Example::start("fiber_echo", &["127.0.0.1:0"]);
+        let address: Arc<str> = echo.address.as_str().into();
+        // The system has a bound on those that the server has not accepted yet.
+        let connects = Arc::new(Semaphore::new(CONNECTIONS));
+        let all_are_there = Arc::new(trefoil::sync::Barrier::new(connections));
+        let mut clients = JoinSet::new();
+        for n in 0..connections {
+            let (address, connects) = (Arc::clone(&address), Arc::clone(&connects));
+            let all_are_there = Arc::clone(&all_are_there);
+            clients.spawn(async move {
+                let mut permit = Some(connects.acquire().await.unwrap());
+                let mut stream = TcpStream::connect(&*address).await.unwrap();
+                let mut heard = Vec::new();
+                for round in 0..2 {
+                    let said: Vec<u8> = (0..100 + n % 100).map(|i| (i + n + round) as u8).collect();
+                    stream.write_all(&said).await.unwrap();
+                    heard.resize(said.len(), 0);
+                    stream.read_exact(&mut heard).await.unwrap();
+                    assert!(heard == said, "connection {n}, round {round}");
+                    if round == 0 {
+                        // Accepted, and answered.
+                        drop(permit.take());
+                        all_are_there.wait().await;
+                    }
+                }
+                stream.shutdown().await.unwrap();
+                assert_eq!(stream.read(&mut heard).await.unwrap(), 0);
+            });
+        }
+        let ended = time::timeout(HANG, clients.join_all()).await.expect("a connection hangs");
+        assert_eq!(ended.len(), connections);
+        // Those that are open end as well.
+        let _open = TcpStream::connect(&*address).await.unwrap();
+        echo.interrupt();
+        echo.ends_well().await;
+    });
+}

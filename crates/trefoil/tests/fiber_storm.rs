@@ -13,7 +13,8 @@ fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-/// Fibers that spawn, wait, fork, block in place, panic, and are aborted at any moment.
+/// Fibers that spawn, wait, fork, block in place, borrow, compute, panic, and are aborted at any
+/// moment.
 #[test]
 fn a_storm_of_fibers_leaves_nothing_behind() {
     struct Alive(Arc<AtomicUsize>);
@@ -28,6 +29,13 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
             self.0.fetch_sub(1, SeqCst);
         }
     }
+    /// Nobody is alive who has borrowed this.
+    struct Ended(Arc<AtomicUsize>);
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            assert_eq!(self.0.load(SeqCst), 0, "a fiber has outlived its scope");
+        }
+    }
     fn grow(seed: u64, depth: u32, alive: &Arc<AtomicUsize>) {
         let _alive = Alive::new(alive);
         let mut dice = seed;
@@ -38,7 +46,7 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
             (dice >> 33) % sides
         };
         for _ in 0..roll(6) {
-            match roll(8) {
+            match roll(10) {
                 0 => fiber::yield_now(),
                 1 => fiber::sleep(Duration::from_micros(roll(300))),
                 2 if depth > 0 => {
@@ -62,6 +70,26 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
                 }
                 5 => task::block_in_place(std::thread::yield_now),
                 6 if roll(4) == 0 => std::panic::resume_unwind(Box::new("a part of the storm")),
+                7 if depth > 0 => {
+                    // All of them borrow, and have ended when it is left.
+                    let inner = Arc::new(AtomicUsize::new(0));
+                    let _ended = Ended(inner.clone());
+                    fiber::scope(|scope| {
+                        for _ in 0..roll(3) {
+                            let (seed, inner) = (roll(u64::MAX >> 33), &inner);
+                            let child = scope.spawn(move || {
+                                let _inner = Alive::new(inner);
+                                grow(seed, depth - 1, alive);
+                            });
+                            match roll(3) {
+                                0 => child.abort(),
+                                1 => drop(child.join()),
+                                _ => {}
+                            }
+                        }
+                    });
+                }
+                8 => (0..roll(1000)).for_each(|_| fiber::check!()),
                 _ => fiber::wait(async { task::spawn(async {}).await.unwrap() }),
             }
         }

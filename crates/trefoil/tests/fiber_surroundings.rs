@@ -4,13 +4,12 @@
 #![cfg(all(unix, not(trefoil_tsan)))]
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
-use trefoil::fiber;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::sync::oneshot;
-use trefoil::task;
+use trefoil::{fiber, fork_join, task};
 
 trefoil::task_local! {
     static ORDER: u32;
@@ -215,4 +214,38 @@ fn a_runtime_that_a_fiber_has_entered_is_not_that_of_others() {
             }
         });
     });
+}
+
+#[test]
+fn a_closure_that_another_worker_has_taken_may_wait() {
+    fn waits(begun: &AtomicBool) -> u32 {
+        begun.store(true, SeqCst);
+        fiber::wait(async { task::spawn(async { 1 }).await.unwrap() })
+    }
+    // Until another worker has taken the other closure.
+    fn spins(begun: &AtomicBool) -> u32 {
+        while !begun.load(SeqCst) {
+            std::hint::spin_loop();
+        }
+        2
+    }
+    fn forks() -> u32 {
+        let begun = AtomicBool::new(false);
+        let (a, b) = fork_join::join(|| spins(&begun), || waits(&begun));
+        let (begun, sum) = (AtomicBool::new(false), AtomicU32::new(0));
+        fork_join::scope(|scope| {
+            scope.spawn(|_| {
+                sum.fetch_add(waits(&begun), SeqCst);
+            });
+            sum.fetch_add(spins(&begun), SeqCst);
+        });
+        a + b + sum.into_inner()
+    }
+    let runtime = multi(2);
+    runtime.block_on(async {
+        assert_eq!(fiber::spawn(forks).await.unwrap(), 6);
+        // Whoever has forked.
+        assert_eq!(task::spawn(async { forks() }).await.unwrap(), 6);
+    });
+    assert_eq!(runtime.install(forks), 6);
 }

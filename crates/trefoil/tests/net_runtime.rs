@@ -5,12 +5,12 @@ mod support;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use support::current_thread;
+use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::net::{TcpListener, TcpStream};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};
 use trefoil::spawn;
-use trefoil::time::Duration;
+use trefoil::time::{Duration, Instant, sleep};
 
 const LOCAL: &str = "127.0.0.1:0";
 
@@ -189,4 +189,30 @@ fn sources_and_their_events_are_counted() {
     assert!(metrics.io_driver_ready_count() > before);
     drop((near, far));
     assert_eq!(counts(), (3, 3));
+}
+
+/// Whoever sleeps until a timer sleeps where events come, and the system counts milliseconds there.
+/// The machine may have something else to do, but not each time.
+#[test]
+fn a_timer_does_not_wait_for_a_whole_millisecond() {
+    const SHORT: Duration = Duration::from_micros(100);
+    for runtime in current_and_multi([1, 2]) {
+        runtime.block_on(async {
+            // Something that events may come from.
+            let _source = trefoil::net::UdpSocket::bind(LOCAL).await.unwrap();
+            let is_exact = spawn(async {
+                for _ in 0..2000 {
+                    let begun = Instant::now();
+                    sleep(SHORT).await;
+                    let slept = begun.elapsed();
+                    assert!(slept >= SHORT, "a timer is never early");
+                    if slept < Duration::from_millis(1) {
+                        return true;
+                    }
+                }
+                false
+            });
+            assert!(is_exact.await.unwrap());
+        });
+    }
 }

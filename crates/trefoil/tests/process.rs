@@ -429,3 +429,120 @@ fn all_that_is_ready_spends_the_budget() {
         zeros.kill().await.unwrap();
     });
 }
+
+/// Whoever is told that somebody else has reaped the child knows nothing about its number any more.
+#[test]
+fn a_child_that_others_have_reaped_has_no_number() {
+    everywhere(|| async {
+        for polled_before in [false, true] {
+            let mut child = cat().kill_on_drop(true).spawn().unwrap();
+            let its = pid(&child);
+            if polled_before {
+                let mut stdin = child.stdin.take();
+                assert!(is_pending(&mut pin!(child.wait())));
+                drop(stdin.take());
+            } else {
+                drop(child.stdin.take());
+            }
+            rustix::process::waitpid(Some(its), rustix::process::WaitOptions::empty()).unwrap();
+            // Nobody knows yet, and yet no other process is killed.
+            #[cfg(target_os = "linux")]
+            child.start_kill().unwrap();
+            let code = |error: std::io::Error| error.raw_os_error();
+            assert_eq!(child.wait().await.map_err(code), Err(Some(libc::ECHILD)));
+            assert_eq!(child.id(), None);
+            child.start_kill().unwrap();
+            assert_eq!(child.try_wait().map_err(code), Err(Some(libc::ECHILD)));
+            assert_eq!(child.wait().await.map_err(code), Err(Some(libc::ECHILD)));
+        }
+    });
+}
+
+/// A child that stops and goes on has not ended, whoever else hears of it.
+#[test]
+fn a_child_that_stops_and_goes_on_has_not_ended() {
+    use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
+    everywhere(|| async {
+        let mut child = cat().spawn().unwrap();
+        let its = pid(&child);
+        let stdin = child.stdin.take();
+        let mut waiting = Box::pin(child.wait());
+        let state =
+            |options| waitid(WaitId::Pid(its), options | WaitIdOptions::NOWAIT).unwrap().unwrap();
+        for _ in 0..3 {
+            assert!(is_pending(&mut waiting));
+            kill_process(its, Signal::STOP).unwrap();
+            assert!(WaitIdStatus::stopped(&state(WaitIdOptions::STOPPED)));
+            for _ in 0..200 {
+                assert!(is_pending(&mut waiting));
+                yield_now().await;
+            }
+            kill_process(its, Signal::CONT).unwrap();
+            assert!(WaitIdStatus::continued(&state(WaitIdOptions::CONTINUED)));
+            for _ in 0..200 {
+                assert!(is_pending(&mut waiting));
+                yield_now().await;
+            }
+        }
+        kill_process(its, Signal::STOP).unwrap();
+        assert!(is_pending(&mut waiting));
+        // A child that is stopped can be killed.
+        kill_process(its, Signal::KILL).unwrap();
+        assert_eq!(waiting.await.unwrap().signal(), Some(9));
+        drop(stdin);
+    });
+}
+
+/// Each poll's future is dropped, and the next one waits on.
+#[test]
+fn a_wait_that_is_dropped_after_each_poll_ends() {
+    everywhere(|| async {
+        let mut child = cat().spawn().unwrap();
+        let mut stdin = child.stdin.take();
+        let mut polls = 0;
+        let status = std::future::poll_fn(|cx| {
+            polls += 1;
+            if polls == 100 {
+                drop(stdin.take());
+            }
+            let polled = pin!(child.wait()).poll(cx);
+            if polled.is_pending() && polls <= 100 {
+                cx.waker().wake_by_ref();
+            }
+            polled
+        });
+        assert!(status.await.unwrap().success());
+    });
+}
+
+/// Hundreds of children end at the same moment, while half of them were dropped.
+#[test]
+fn a_crowd_ends_at_once() {
+    const CROWD: usize = 300;
+    for runtime in current_and_multi([1, 2]) {
+        runtime.block_on(async {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let mut children = JoinSet::new();
+            let mut dropped = Vec::new();
+            for n in 0..CROWD {
+                let mut command = Command::new("cat");
+                let input = Stdio::from(reader.try_clone().unwrap());
+                let child = command.stdin(input).stdout(Stdio::null()).spawn().unwrap();
+                if n % 2 == 0 {
+                    dropped.push(pid(&child));
+                } else {
+                    let mut child = child;
+                    children.spawn(async move { child.wait().await });
+                }
+            }
+            yield_now().await;
+            drop((reader, writer));
+            while let Some(status) = children.join_next().await {
+                assert!(status.unwrap().unwrap().success());
+            }
+            while !dropped.iter().all(|&pid| was_reaped(pid)) {
+                yield_now().await;
+            }
+        });
+    }
+}

@@ -145,3 +145,112 @@ fn what_came_before_the_listener_is_not_its() {
         late.recv().await.unwrap();
     });
 }
+
+/// A program may listen in each of its tasks, as with `ctrl_c` in a `select!`.
+#[test]
+fn any_number_of_listeners_takes_one_pair_of_descriptors() {
+    for runtime in current_and_multi([1, 2]) {
+        runtime.block_on(async {
+            let sources = || runtime.metrics().io_driver_fd_registered_count();
+            let listen = || signal(SignalKind::quit()).unwrap();
+            let before = sources();
+            let mut listeners = Vec::from_iter((0..2000).map(|_| listen()));
+            assert_eq!(sources(), before + 1);
+            let mut cx = Context::from_waker(Waker::noop());
+            for _ in 0..3 {
+                assert!(listeners.iter_mut().all(|its| its.poll_recv(&mut cx).is_pending()));
+                raise(Raw::QUIT);
+                let mut late = listen();
+                for listener in &mut listeners {
+                    listener.recv().await.unwrap();
+                }
+                assert!(late.poll_recv(&mut cx).is_pending());
+            }
+            // When all have gone, nothing is left, and others may begin.
+            drop(listeners);
+            let deregistered = runtime.metrics().io_driver_fd_deregistered_count();
+            assert_eq!(sources(), deregistered);
+            let mut listener = listen();
+            raise(Raw::QUIT);
+            listener.recv().await.unwrap();
+        });
+    }
+}
+
+/// Each of many listeners sees each of many signals, while all of them empty the socket that they
+/// share.
+#[test]
+fn listeners_on_all_workers_see_each_signal() {
+    const LISTENERS: usize = 20;
+    for runtime in current_and_multi([1, 2, 3]) {
+        runtime.block_on(async {
+            let (saw, mut seen) = trefoil::sync::mpsc::channel(LISTENERS);
+            let tasks = Vec::from_iter((0..LISTENERS).map(|_| {
+                let mut listener = signal(SignalKind::pipe()).unwrap();
+                let saw = saw.clone();
+                trefoil::spawn(async move {
+                    loop {
+                        listener.recv().await.unwrap();
+                        saw.send(()).await.unwrap();
+                    }
+                })
+            }));
+            for _ in 0..200 {
+                raise(Raw::PIPE);
+                for _ in 0..LISTENERS {
+                    seen.recv().await.unwrap();
+                }
+            }
+            tasks.iter().for_each(trefoil::task::JoinHandle::abort);
+        });
+    }
+}
+
+/// More than the socket has room for, while nobody looks.
+#[test]
+fn a_storm_while_nobody_looks_is_one_signal() {
+    current_thread().block_on(async {
+        let mut one = signal(SignalKind::io()).unwrap();
+        let mut other = signal(SignalKind::io()).unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..3 {
+            (0..5000).for_each(|_| raise(Raw::IO));
+            one.recv().await.unwrap();
+            assert!(one.poll_recv(&mut cx).is_pending());
+            raise(Raw::IO);
+            other.recv().await.unwrap();
+            one.recv().await.unwrap();
+            assert!(one.poll_recv(&mut cx).is_pending());
+            assert!(other.poll_recv(&mut cx).is_pending());
+        }
+    });
+}
+
+/// A listener that is made after others have removed the handler has one of its own.
+#[test]
+fn a_listener_after_a_removed_handler_hears() {
+    current_thread().block_on(async {
+        let kind = SignalKind::from_raw(libc::SIGURG);
+        let mut old = signal(kind).unwrap();
+        #[expect(deprecated, reason = "it is still there, and removes handlers of others")]
+        let any = signal_hook_registry::unregister_signal(libc::SIGURG);
+        assert!(any);
+        let mut new = signal(kind).unwrap();
+        raise(Raw::URG);
+        new.recv().await.unwrap();
+        assert!(old.recv().await.is_none());
+    });
+}
+
+/// What a runtime that has shut down refuses does not depend on who has listened there before.
+#[test]
+fn a_runtime_that_has_shut_down_takes_no_listener() {
+    let runtime = current_thread();
+    let handle = runtime.handle().clone();
+    let old = runtime.block_on(async { signal(SignalKind::user_defined2()).unwrap() });
+    drop(runtime);
+    let _guard = handle.enter();
+    let error = signal(SignalKind::user_defined2()).unwrap_err();
+    assert!(trefoil::runtime::is_rt_shutdown_err(&error));
+    drop(old);
+}

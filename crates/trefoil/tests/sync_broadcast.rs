@@ -550,3 +550,18 @@ fn values_need_not_be_sync() {
     sender.send(std::cell::Cell::new(1)).unwrap();
     assert_eq!(receiver.try_recv().unwrap().get(), 1);
 }
+
+/// A channel may be used on both sides of a `catch_unwind`, whatever its values are.
+#[test]
+fn channels_are_unwind_safe() {
+    fn unwind_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>(_: &T) {}
+    let (sender, receiver) = broadcast::channel::<std::rc::Rc<std::cell::Cell<u8>>>(2);
+    unwind_safe(&sender);
+    unwind_safe(&receiver);
+}
+
+#[test]
+#[should_panic = "must fit into memory"]
+fn a_capacity_that_no_memory_has_is_refused_at_once() {
+    drop(broadcast::channel::<[u64; 100]>(usize::MAX / 2));
+}

@@ -39,6 +39,7 @@ inline int serve(const Contender& contender, int argc, char** argv) {
             return 0;
         }
         Work work = contender.prepare(Request::parse(args));
+        work.announced_by([](std::uint16_t port) { say("serving " + std::to_string(port)); });
         obey(work);
         return 0;
     } catch (const Refusal& refusal) {

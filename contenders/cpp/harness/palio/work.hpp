@@ -89,6 +89,11 @@ public:
     // Work that consists of events: every iteration appends what each of its events took, and it is
     // timed as a whole too.
     static Work measured(std::function<Iteration(Events&)> iterate) { return Work(std::move(iterate)); }
+    // Work that clients outside of this process ask for, at this port of 127.0.0.1, where somebody
+    // listens already: every iteration accepts connections, serves them to their end, and returns.
+    static Work serving(std::uint16_t port, std::function<Iteration()> iterate) {
+        return Work(Served{port, std::move(iterate)});
+    }
     // No work at all: the workloads `conformance` and `conformance/events`, and
     // `conformance/forks`, where something else happens in every iteration.
     static Work given(std::string answer, std::uint64_t ops, std::optional<std::uint64_t> work, Events events_ns = {},
@@ -98,6 +103,9 @@ public:
 
     // Samples say from now on how many forks there were.
     void count_forks() { counts_forks_ = true; }
+
+    // Tells those outside of each iteration that is about to serve them, by its port.
+    void announced_by(std::function<void(std::uint16_t)> announce) { announce_ = std::move(announce); }
 
     Sample sample(std::uint32_t batch) {
         Sample sums;
@@ -115,6 +123,10 @@ private:
     using Plain = std::function<Iteration()>;
     using Stages = std::unique_ptr<Staged>;
     using Measure = std::function<Iteration(Events&)>;
+    struct Served {
+        std::uint16_t port;
+        std::function<Iteration()> iterate;
+    };
     struct Given {
         std::string answer;
         std::uint64_t ops;
@@ -124,7 +136,7 @@ private:
     };
     using Clock = std::chrono::steady_clock;
 
-    explicit Work(std::variant<Plain, Stages, Measure, Given> kind) : kind_(std::move(kind)) {}
+    explicit Work(std::variant<Plain, Stages, Measure, Served, Given> kind) : kind_(std::move(kind)) {}
 
     static std::uint64_t elapsed_ns(Clock::time_point start) {
         const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
@@ -133,7 +145,7 @@ private:
 
     // The first iteration's result stands for the batch while the clock runs, so that comparing is
     // all that happens between two iterations; the sums are made when the clock has stopped.
-    static void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
+    void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
         const Iteration first = iterate();
         std::optional<Iteration> odd;
@@ -146,7 +158,7 @@ private:
         sums.add(odd.value_or(first));
     }
 
-    static void take(Stages& stages, std::uint32_t batch, Sample& sums) {
+    void take(Stages& stages, std::uint32_t batch, Sample& sums) {
         for (std::uint32_t i = 0; i < batch; ++i) {
             stages->prepare();
             const auto start = Clock::now();
@@ -156,13 +168,23 @@ private:
         }
     }
 
-    static void take(Measure& iterate, std::uint32_t batch, Sample& sums) {
+    void take(Measure& iterate, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
         for (std::uint32_t i = 0; i < batch; ++i) sums.add(iterate(sums.events_ns));
         sums.elapsed_ns = elapsed_ns(start);
     }
 
-    static void take(Given& given, std::uint32_t batch, Sample& sums) {
+    void take(Served& served, std::uint32_t batch, Sample& sums) {
+        for (std::uint32_t i = 0; i < batch; ++i) {
+            announce_(served.port);
+            const auto start = Clock::now();
+            const Iteration done = served.iterate();
+            sums.elapsed_ns += elapsed_ns(start);
+            sums.add(done);
+        }
+    }
+
+    void take(Given& given, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
         for (std::uint32_t i = 0; i < batch; ++i) {
             given.beside();
@@ -172,7 +194,8 @@ private:
         sums.elapsed_ns = elapsed_ns(start);
     }
 
-    std::variant<Plain, Stages, Measure, Given> kind_;
+    std::variant<Plain, Stages, Measure, Served, Given> kind_;
+    std::function<void(std::uint16_t)> announce_ = [](std::uint16_t) {};
     bool counts_forks_ = false;
 };
 

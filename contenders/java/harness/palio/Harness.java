@@ -53,6 +53,7 @@ public final class Harness {
                 return 0;
             }
             try (Work work = contender.prepare(Request.parse(args))) {
+                work.announcedBy(port -> say(out, "serving " + port));
                 obey(work, new BufferedInputStream(in), out);
             }
             return 0;

@@ -108,6 +108,16 @@ public final class Request {
         return value == null ? otherwise : value;
     }
 
+    /** Takes a knob that is a number from `low` to `high`. */
+    public int knob(String key, String otherwise, int low, int high) {
+        String value = knob(key, otherwise);
+        long number = number(key, value);
+        if (Long.compareUnsigned(number, low) < 0 || Long.compareUnsigned(number, high) > 0) {
+            throw Refusal.misuse("--set " + key + "=" + value + " is not from " + low + " to " + high);
+        }
+        return (int) number;
+    }
+
     /** Takes a parameter of the workload. */
     public String text(String key) {
         String value = settings.remove(key);

@@ -1,5 +1,6 @@
 package palio;
 
+import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 
 /**
@@ -7,6 +8,7 @@ import java.util.function.Supplier;
  */
 public abstract class Work implements AutoCloseable {
     private Runnable stop = () -> {};
+    private IntConsumer announce = port -> {};
     private boolean forksCounted;
 
     /** Takes one sample, without its CPU time. */
@@ -20,6 +22,19 @@ public abstract class Work implements AutoCloseable {
     /** Work with untimed parts before and after each iteration. */
     public static Work staged(Stages stages) {
         return new Staged(stages);
+    }
+
+    /**
+     * Work that clients outside of this process ask for, at this port of 127.0.0.1, where somebody
+     * listens already: every iteration accepts connections, serves them to their end, and returns.
+     */
+    public static Work serving(int port, Supplier<Iteration> iterate) {
+        return new Served(port, iterate);
+    }
+
+    /** Tells those outside of each iteration that is about to serve them, by its port. */
+    final void announcedBy(IntConsumer announce) {
+        this.announce = announce;
     }
 
     /** For what keeps something running: `stop` ends it after the last sample. */
@@ -95,6 +110,27 @@ public abstract class Work implements AutoCloseable {
                 stages.run();
                 sums.elapsedNs += System.nanoTime() - start;
                 sums.add(Done.of(stages.finish()), 1);
+            }
+        }
+    }
+
+    private static final class Served extends Work {
+        private final int port;
+        private final Supplier<Iteration> iterate;
+
+        Served(int port, Supplier<Iteration> iterate) {
+            this.port = port;
+            this.iterate = iterate;
+        }
+
+        @Override
+        void sample(int batch, Sums sums) {
+            for (int i = 0; i < batch; i++) {
+                ((Work) this).announce.accept(port);
+                long start = System.nanoTime();
+                Iteration served = iterate.get();
+                sums.elapsedNs += System.nanoTime() - start;
+                sums.add(Done.of(served), 1);
             }
         }
     }

@@ -1,32 +1,15 @@
-import palio.Iteration;
 import palio.Request;
 import palio.Work;
 import work.Board;
 
 /** The row nqueens: every legal placement is a thread. */
-final class Nqueens implements Runnable {
-    private final long low;
-    private final long high;
-    private final int row;
-    private final int rows;
-    private long solutions;
-    private long placements;
-
-    /** A board whose rows above `row` are filled. */
+final class Nqueens extends NqueensTask {
     private Nqueens(long low, long high, int row, int rows) {
-        this.low = low;
-        this.high = high;
-        this.row = row;
-        this.rows = rows;
+        super(low, high, row, rows);
     }
 
     static Work prepare(Request request) {
-        int rows = Board.rows(request);
-        return Work.plain(() -> {
-            Nqueens root = new Nqueens(0, 0, 0, rows);
-            Scheduler.join(Scheduler.fork(root));
-            return new Iteration(root.solutions, root.placements, root.placements);
-        }).countingForks();
+        return prepare(request, rows -> new Nqueens(0, 0, 0, rows));
     }
 
     @Override

@@ -3,21 +3,13 @@ import palio.Work;
 import work.Fibonacci;
 
 /** The row fib: one call is forked in a scope, the other runs in place. */
-final class Fib implements Runnable {
-    private final long argument;
-    private long result;
-
+final class Fib extends FibTask {
     private Fib(long argument) {
-        this.argument = argument;
+        super(argument);
     }
 
     static Work prepare(Request request) {
-        Fibonacci fibonacci = new Fibonacci(request);
-        return Work.plain(() -> {
-            Fib root = new Fib(fibonacci.argument());
-            Scheduler.join(Scheduler.fork(root));
-            return fibonacci.iteration(root.result);
-        }).countingForks();
+        return prepare(request, Fib::new);
     }
 
     @Override

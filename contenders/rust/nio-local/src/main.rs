@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_workloads::{TokioSync, prepare_defer_one};
-use nio_adapter::{Flavour, LocalRuntime, Nio, RuntimeBuilder, RuntimeContext};
+use nio_adapter::{Flavour, LocalRuntime, Nio, RuntimeBuilder, RuntimeContext, tcp_rows};
 use palio_protocol::harness::Prepare;
 
 struct Local(RefCell<LocalRuntime>);
@@ -24,17 +24,19 @@ impl Flavour for Local {
         self.0.borrow().runtime_context()
     }
 
-    fn block_on<F>(&self, future: F) -> F::Output
+    fn block_on_pinned<M, F>(&self, make: M) -> F::Output
     where
-        F: Future<Output: Send> + Send,
+        M: FnOnce() -> F + Send,
+        F: Future<Output: Send>,
     {
-        self.0.borrow_mut().block_on(future)
+        self.0.borrow_mut().block_on(make())
     }
 }
 
 fn rows() -> Vec<(&'static str, Prepare)> {
     let mut rows = async_workloads::rows::<Nio<Local>, TokioSync>();
     rows.push(("defer_one", prepare_defer_one::<Nio<Local>>));
+    rows.extend(tcp_rows::<Local>());
     rows
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use async_workloads::{TokioSync, prepare_defer_one};
-use nio_adapter::{Flavour, Nio, Runtime, RuntimeBuilder, RuntimeContext, THREADS_MAX};
+use nio_adapter::{Flavour, Nio, Runtime, RuntimeBuilder, RuntimeContext, THREADS_MAX, tcp_rows};
 use palio_protocol::harness::Prepare;
 
 /// The one runtime of the process: nio has no way to stop the workers of one, so a second would run
@@ -24,17 +24,19 @@ impl Flavour for Workers {
         self.0.context()
     }
 
-    fn block_on<F>(&self, future: F) -> F::Output
+    fn block_on_pinned<M, F>(&self, make: M) -> F::Output
     where
-        F: Future<Output: Send> + Send,
+        M: FnOnce() -> F + Send,
+        F: Future<Output: Send>,
     {
-        self.0.block_on(|| future)
+        self.0.block_on(make)
     }
 }
 
 fn rows() -> Vec<(&'static str, Prepare)> {
     let mut rows = async_workloads::rows::<Nio<Workers>, TokioSync>();
     rows.push(("defer_one", prepare_defer_one::<Nio<Workers>>));
+    rows.extend(tcp_rows::<Workers>());
     rows
 }
 

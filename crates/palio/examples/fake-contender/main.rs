@@ -28,7 +28,9 @@ use nix::unistd::getppid;
 use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Contender, Iteration, Prepare, Refusal, Request, Work, serve_args};
 
-use takers::{burn, burn_in_child, burn_unwaited, eat_memory, flood_stderr, kill_all, spike, spin};
+use takers::{
+    burn, burn_in_child, burn_unwaited, eat_memory, flood_stderr, kill_all, replace, spike, spin,
+};
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
 const ANSWER: &str = "42";
@@ -187,6 +189,9 @@ impl Fake {
         if self.state.join("describe-slowly").exists() {
             self.meet("describing");
         }
+        if let Some(path) = self.fault("describe-replaces") {
+            replace(Path::new(path), "# It does something else now.\n");
+        }
         if self.fault("describe-hang").is_some() {
             self.meet("describing");
             hang();
@@ -314,6 +319,12 @@ impl Fake {
     fn before(&self, number: u32) {
         if self.at("meet", number) {
             self.meet("sample");
+        }
+        if let Some(path) = self.fault("replaces") {
+            replace(Path::new(path), "# It does something else now.\n");
+        }
+        if let Some(path) = self.fault("rewrites") {
+            replace(Path::new(path), "");
         }
         if self.at("silent", number) {
             hang();

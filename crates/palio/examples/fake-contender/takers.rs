@@ -1,7 +1,8 @@
-//! What takes more than it should: memory, processors, and the lives of others.
+//! What takes more than it should: memory, processors, the lives of others, and the names of files.
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio, exit};
 use std::time::{Duration, Instant};
 
@@ -101,4 +102,14 @@ pub(super) fn flood_stderr(lines: u32) {
         let _ = writeln!(err);
     }
     let _ = writeln!(err, "the last line");
+}
+
+/// Puts another file with so much more at its end into the place of this one, as a build does.
+pub(super) fn replace(path: &Path, more: &str) {
+    let old = fs::read_to_string(path).expect("the test wrote it");
+    let permissions = fs::metadata(path).expect("it is there").permissions();
+    let new = path.with_extension("new");
+    fs::write(&new, old + more).expect("the folder takes files");
+    fs::set_permissions(&new, permissions).expect("it is ours");
+    fs::rename(new, path).expect("it is there");
 }

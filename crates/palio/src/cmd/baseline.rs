@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 
 use super::project::{open_store, open_store_to_write};
-use super::{Places, gate, note, say};
+use super::{Places, columns, columns_or, gate, note, say};
 use crate::contender::is_name;
 use crate::machine;
 use crate::record::RunRecord;
@@ -79,7 +79,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Options::List { json } => list(*json, places),
         Options::Remove { name } => {
             let removed = open_store_to_write(places)?.remove_baseline(name)?;
-            say(&format!("The baseline {name} is forgotten; its run {} stays.", removed.run))?;
+            let text = format!("The baseline {name} is forgotten; its run {} stays.", removed.run);
+            say(&listing::wrapped(&text, columns()))?;
             Ok(ExitCode::SUCCESS)
         }
         Options::Check(options) => check(options, places),
@@ -112,7 +113,7 @@ fn save(options: &Save, places: &Places) -> Result<ExitCode> {
         saved_at: timestamp(),
     };
     open_store_to_write(places)?.save_baseline(&baseline, options.replace)?;
-    say(&format!("The run {id} is the baseline {name}."))?;
+    say(&listing::wrapped(&format!("The run {id} is the baseline {name}."), columns()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,9 +138,11 @@ fn list(as_json: bool, places: &Places) -> Result<ExitCode> {
     if as_json {
         say(&serde_json::to_string_pretty(&baselines)?)?;
     } else if baselines.is_empty() {
-        say("There is no baseline yet: `palio baseline save NAME` saves the latest run as one.")?;
+        let text =
+            "There is no baseline yet: `palio baseline save NAME` saves the latest run as one.";
+        say(&listing::wrapped(text, columns()))?;
     } else {
-        say(&listing::baselines(&baselines))?;
+        say(&listing::baselines(&baselines, columns_or(usize::MAX)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

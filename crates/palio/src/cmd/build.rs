@@ -1,5 +1,6 @@
 //! `palio build`: build what this machine can.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -30,14 +31,21 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let chosen = [&options.contenders[..], &options.contender].concat();
     // What is faulty cannot be built; who names others does not ask for it.
     let mut absent = if chosen.is_empty() { project.faulty.len() } else { 0 };
-    for choice in project.choose(&chosen)? {
-        let mut fresh = None;
-        let entrant = choice.ready(&mut prober, |_, result| fresh = result.as_ref().ok().copied());
+    let choices = project.choose(&chosen)?;
+    let mut built = BTreeSet::new();
+    for (place, choice) in choices.iter().enumerate() {
+        let is_built = |result: &Result<_, _>| matches!(result, Ok(Freshness::Built));
+        let mut is_new = built.contains(&choice.name());
+        let (entrant, ahead) =
+            choice.ready_beside(&choices[place + 1..], &mut prober, |_, result| {
+                is_new |= is_built(result)
+            });
+        built.extend(ahead);
         interruption::check(&interrupted)?;
         let entrant = entrant?;
         match &entrant.ready {
             Ok(description) => {
-                let state = if fresh == Some(Freshness::Built) { "built" } else { "up to date" };
+                let state = if is_new { "built" } else { "up to date" };
                 let version = description.version.as_deref().unwrap_or("unknown");
                 say(&format!("{:<22} {state}: {} {version}", entrant.name(), description.runtime))?;
             }

@@ -148,7 +148,7 @@ fn runs(options: &Options, places: &Places) -> Result<()> {
         return say(&serde_json::to_string_pretty(&runs)?);
     }
     if runs.is_empty() {
-        return say("No run yet: `palio run` makes one.");
+        return say(&listing::wrapped("No run yet: `palio run` makes one.", width()));
     }
     say(&listing::runs(&runs, width()))
 }

@@ -34,6 +34,7 @@ use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::printable::printable;
+use crate::report::listing;
 
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` or `baseline
 /// check` a slower contender.
@@ -199,6 +200,17 @@ fn say(text: &str) -> Result<()> {
         out.write_all(b"\n")?;
     }
     Ok(())
+}
+
+/// Prints what is to be copied, behind its `label`; below it where both do not fit. It is never
+/// broken.
+fn say_whole(label: &str, whole: &str) -> Result<()> {
+    let line = format!("{label} {whole}");
+    if line.chars().count() <= columns() {
+        return say(&line);
+    }
+    say(&listing::wrapped(label, columns()))?;
+    say(whole)
 }
 
 /// Prints a line to standard error. A failure to print is ignored: it does not concern the work

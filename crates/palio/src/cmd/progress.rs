@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::note;
 use crate::record::{CellRecord, ContenderRecord, RaceRecord, RunRecord};
-use crate::report::live;
+use crate::report::{listing, live};
 use crate::runner::race::{Progress, Step};
 
 /// Widest and narrowest bar; below the latter there is none.
@@ -48,11 +48,20 @@ impl Watcher {
         }
     }
 
-    /// A line that stays.
+    /// Lines that stay.
     fn tell(&self, line: &str) {
         match &self.bar {
             Some(bar) if bar.is_hidden() => note(line),
-            Some(bar) => bar.println(line),
+            Some(bar) => {
+                let lines = line.lines().map(|line| {
+                    let fits = line.chars().count() <= width();
+                    if fits { line.to_owned() } else { listing::wrapped(line, width()) }
+                });
+                // The bar's own `println` fills lines with spaces and ends none, so that several of
+                // them are one for whoever copies them.
+                let text = lines.collect::<Vec<_>>().join("\n");
+                bar.suspend(|| note(&text));
+            }
             None => {}
         }
     }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 
 use super::{Places, note};
 use crate::allocator;
 use crate::contender::{Contender, is_name};
+use crate::machine;
 use crate::manifest::{Faulty, Found};
 use crate::plan::{Entrant, takes_part_by_default};
 use crate::published::Published;
@@ -274,6 +277,38 @@ impl Choice {
     /// Whether the user turned a knob of it.
     pub(super) fn is_turned(&self) -> bool {
         !self.knobs.is_empty()
+    }
+
+    /// As [`Choice::ready`]; meanwhile the first of `next` is built that has to be and can be
+    /// built beside it, and its name returned as well. Nothing else is told of that one: once
+    /// built, it is up to date when its turn comes, and what cannot be built says so then.
+    pub(super) fn ready_beside(
+        &self,
+        next: &[Self],
+        prober: &mut Prober,
+        built: impl FnMut(&Contender, &Result<Freshness, (Outcome, String)>),
+    ) -> (Result<Entrant>, Option<String>) {
+        let (done, mut twin) = (AtomicBool::new(false), prober.twin());
+        let results = thread::scope(|scope| {
+            let beside = (machine::cores() > 1).then(|| {
+                scope.spawn(|| {
+                    // Two builds in one folder would wait for one another, or spoil it.
+                    let is_apart = |other: &&Self| other.contender.target != self.contender.target;
+                    let mut others =
+                        next.iter().filter(is_apart).filter(|other| other.left_out.is_none());
+                    others.find(|other| {
+                        !done.load(Ordering::Relaxed)
+                            && build::build(&other.contender, &mut twin) == Ok(Freshness::Built)
+                    })
+                })
+            });
+            let entrant = self.ready(prober, built);
+            done.store(true, Ordering::Relaxed);
+            let ahead = beside.and_then(|beside| beside.join().ok().flatten());
+            (entrant, ahead.map(Self::name))
+        });
+        prober.learn(twin);
+        results
     }
 
     /// The entrant before it is known whether it can race.

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::project::{explain_misses, open_store};
+use super::project::{Project, explain_misses, open_store};
 use super::run::write_file;
 use super::{Places, colour, columns, import, note, say};
 use crate::contender::Kind;
 use crate::report::headline::Headline;
 use crate::report::selection::{self, Choice};
 use crate::report::table::{self, Table};
-use crate::report::{Report, csv, holm, html, json, markdown, picture, terminal};
+use crate::report::{Report, csv, document, holm, html, json, markdown, picture, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -59,6 +59,9 @@ enum Format {
     Terminal,
     /// Tables to paste, in the shape of the reference documents
     Markdown,
+    /// The tables of the suite's reference document as it prints them: only its systems, a dash
+    /// where one was not measured
+    Document,
     /// One file that opens from disk
     Html,
     /// A picture of all ratios to the best, for a README
@@ -78,7 +81,7 @@ impl Format {
             Self::Markdown => Ok(table::Format::Markdown),
             Self::Csv => Ok(table::Format::Csv),
             Self::Json => Ok(table::Format::Json),
-            Self::Html | Self::Svg | Self::CsvSamples => {
+            Self::Document | Self::Html | Self::Svg | Self::CsvSamples => {
                 bail!(
                     "a table is printed as terminal, markdown, csv or json; the HTML report has all of them"
                 )
@@ -114,6 +117,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         }
         Format::Terminal => terminal::render(&report, paper),
         Format::Markdown => markdown::render(&report),
+        Format::Document => document::render(&report, &Project::load(places)?.published)?,
         Format::Html => html::render(&report),
         Format::Svg => picture::render(&report),
         Format::Json => json::render(&report),
@@ -151,7 +155,7 @@ fn headlines(options: &Options, report: &Report) -> Result<String> {
             let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();
             Ok(texts.join("\n"))
         }
-        Format::Html | Format::Svg | Format::Csv | Format::CsvSamples => {
+        Format::Document | Format::Html | Format::Svg | Format::Csv | Format::CsvSamples => {
             bail!("a headline is printed as text or as JSON")
         }
     }

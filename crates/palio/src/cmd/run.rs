@@ -15,7 +15,9 @@ use clap::Args;
 use super::progress::Watcher;
 use super::project::{Choice, Project, explain_misses, open_store_to_write};
 use super::stable::{self, Stalls};
-use super::{EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, whole_file};
+use super::{
+    EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, say_whole, whole_file,
+};
 use crate::budget::Budgets;
 use crate::disturbance::RepeatRule;
 use crate::grid::Design;
@@ -293,11 +295,10 @@ fn finish(
     written?;
     // What another program reads has nothing else in it.
     if table.is_none_or(|(_, format)| format == table::Format::Terminal) {
-        say(&format!("\nHTML report: {}", path.display()))?;
-        say(&format!(
-            "Again, in another format: palio report {} --format markdown",
-            run.header.id
-        ))?;
+        say("")?;
+        say_whole("HTML report:", &path.display().to_string())?;
+        let again = format!("palio report {} --format markdown", run.header.id);
+        say_whole("Again, in another format:", &again)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -576,7 +577,7 @@ fn check_unchanged(
             if !quiet {
                 note(&format!("ready: {}", before.id));
             }
-            let now = stalls.ask(&choice)?;
+            let now = stalls.ask(&choice, &[])?;
             if let Some(reason) = &now.absent {
                 bail!(
                     "the run {id} cannot be resumed: {} is not ready any more: {reason}",

@@ -12,13 +12,16 @@ use crate::contender::Track;
 use crate::plan::Entrant;
 use crate::record::{ContenderRecord, Outcome, RunRecord};
 use crate::release::Release;
-use crate::runner::build::{self, Prober};
+use crate::runner::build::Prober;
+use crate::runner::program::Program;
 use crate::runner::race::Stable;
 
 /// The contenders that a user chose, each under the name by which it races.
 #[derive(Debug)]
 pub(super) struct Stalls {
     choices: BTreeMap<String, Choice>,
+    /// What was there of those that were asked, under the names of their choices.
+    programs: BTreeMap<String, Program>,
     prober: Prober,
     interrupted: Arc<AtomicBool>,
 }
@@ -27,6 +30,7 @@ impl Stalls {
     pub(super) fn new(choices: Vec<Choice>, interrupted: &Arc<AtomicBool>) -> Self {
         Self {
             choices: choices.into_iter().map(|choice| (choice.name(), choice)).collect(),
+            programs: BTreeMap::new(),
             prober: Prober::new(Arc::clone(interrupted)),
             interrupted: Arc::clone(interrupted),
         }
@@ -46,7 +50,7 @@ impl Stalls {
                 continue;
             }
             let choice = self.choices[&known.id].clone();
-            let record = self.ask(&choice)?;
+            let record = self.ask(&choice, &[])?;
             if let Some(reason) = &record.absent {
                 for race in &mut run.races {
                     crate::plan::withdraw(race, &record.id, reason);
@@ -57,20 +61,34 @@ impl Stalls {
         Ok(())
     }
 
-    /// Builds a contender and asks who it is.
-    pub(super) fn ask(&mut self, choice: &Choice) -> Result<ContenderRecord> {
-        let entrant = choice.ready(&mut self.prober, |_, _| ());
+    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is.
+    pub(super) fn ask(&mut self, choice: &Choice, next: &[Choice]) -> Result<ContenderRecord> {
+        let mut program = None;
+        // Read before it describes itself, so that nothing else is raced than was asked.
+        let (entrant, _) = choice.ready_beside(next, &mut self.prober, |contender, fresh| {
+            program = fresh.as_ref().ok().map(|_| Program::of(contender));
+        });
         // Before anything else, because what was interrupted looks like a failure.
         interruption::check(&self.interrupted)?;
-        Ok(record(&entrant?))
+        let entrant = entrant?;
+        let program = program.filter(|_| entrant.ready.is_ok());
+        let hash = program.as_ref().map(|program| program.hash().to_owned());
+        self.programs.extend(program.map(|program| (choice.name(), program)));
+        Ok(ContenderRecord { program: hash, ..record(&entrant) })
     }
 }
 
 impl Stable for Stalls {
-    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>> {
+    fn ready(
+        &mut self,
+        contender: &ContenderRecord,
+        next: &[&ContenderRecord],
+    ) -> Result<Option<ContenderRecord>> {
         let choice = self.choices.get(&contender.id).cloned();
         let choice = choice.with_context(|| format!("there is no contender {}", contender.id))?;
-        match self.ask(&choice) {
+        let next: Vec<Choice> =
+            next.iter().filter_map(|next| self.choices.get(&next.id)).cloned().collect();
+        match self.ask(&choice, &next) {
             // A run that goes on may know it under another name.
             Ok(record) => Ok(Some(ContenderRecord {
                 id: contender.id.clone(),
@@ -83,12 +101,17 @@ impl Stable for Stalls {
         }
     }
 
+    fn changed(&mut self, contender: &str) -> Option<String> {
+        let name = self.choices.get(contender)?.name();
+        self.programs.get_mut(&name)?.changed()
+    }
+
     fn cost(&self, contender: &str) -> u32 {
         self.choices.get(contender).map_or(0, |choice| choice.contender.build_seconds)
     }
 }
 
-/// What a run keeps of a contender.
+/// What a run keeps of a contender, but for its program.
 pub(super) fn record(entrant: &Entrant) -> ContenderRecord {
     let contender = &entrant.contender;
     let said = entrant.ready.as_ref().ok();
@@ -116,7 +139,7 @@ pub(super) fn record(entrant: &Entrant) -> ContenderRecord {
             .map(|version| version + &working_copy),
         toolchain: said.map(|description| description.toolchain.clone()),
         flags: said.map(|description| description.flags.clone()),
-        program: said.map(|_| build::program(contender)),
+        program: None,
         absent: match &entrant.ready {
             Err((outcome, reason)) if *outcome != Outcome::Pending => Some(reason.clone()),
             _ => None,

@@ -1,7 +1,7 @@
 //! One cell as text: its blocks side by side, and its raw samples on request. Pure.
 
 use super::live::race_name;
-use super::paper::{Cell, Ink, Paper, Table, one_line, wrap};
+use super::paper::{Cell, Ink, Paper, Table, one_line};
 use super::summary::shell_line;
 use super::thinned;
 use super::units::{self, NONE};
@@ -40,9 +40,7 @@ pub fn render(race: &RaceRecord, cell: &CellRecord, options: Options) -> String 
     let paper = Paper { width: options.width.max(20), color: options.color };
     let mut out = String::new();
     let title = format!("{} · {}", cell.label(), race_name(race));
-    for line in wrap(&title, paper.width) {
-        out.push_str(&format!("{}\n", paper.paint(Ink::Strong, &line)));
-    }
+    paper.heading(&mut out, &title);
     if let Some(detail) = &cell.detail {
         paper.prose(&mut out, "", &format!("{}: {detail}", cell.outcome.words()));
     }
@@ -187,8 +185,30 @@ fn overview(
             }
         }
     }
-    table.write(out, paper);
+    if table.width() <= paper.width {
+        table.write(out, paper);
+    } else {
+        remarks_below(out, paper, table);
+    }
     out.push('\n');
+}
+
+/// A table whose last column is words, each below its row.
+fn remarks_below(out: &mut String, paper: Paper, mut table: Table<'_>) {
+    let last = table.heads.len() - 1;
+    let remarks: Vec<String> = table.rows.iter().map(|row| row[last].text.clone()).collect();
+    table.drop_column(last);
+    let mut rows = String::new();
+    table.write(&mut rows, paper);
+    let mut lines = rows.lines();
+    let head = lines.next().into_iter().map(|line| (line, ""));
+    for (line, remark) in head.chain(lines.zip(remarks.iter().map(String::as_str))) {
+        out.push_str(line.trim_end());
+        out.push('\n');
+        if !remark.is_empty() {
+            paper.hanging(out, "    ", Ink::Faint, remark);
+        }
+    }
 }
 
 /// How many of `values` lie in each of so many equal parts of the way from `least` to `greatest`,

@@ -112,7 +112,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
 
 /// Every baseline: its name, its run, since when, and by whom times are divided.
 #[must_use]
-pub fn baselines(baselines: &[Baseline]) -> String {
+pub fn baselines(baselines: &[Baseline], width: usize) -> String {
     let rows: Vec<Vec<String>> = baselines
         .iter()
         .map(|known| {
@@ -124,7 +124,7 @@ pub fn baselines(baselines: &[Baseline]) -> String {
             vec![known.name.clone(), printable(&known.run), saved, anchor]
         })
         .collect();
-    table(&rows)
+    table_within(&rows, 2, width)
 }
 
 /// Every run: when, what, by whom, whole or partial.

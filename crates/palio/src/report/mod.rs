@@ -10,6 +10,7 @@ pub mod cell;
 pub mod comparison;
 pub mod comparison_text;
 pub mod csv;
+pub mod document;
 pub mod headline;
 pub mod holm;
 pub mod html;

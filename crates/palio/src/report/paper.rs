@@ -22,6 +22,8 @@ pub(super) struct Paper {
 
 /// What a text has for itself at least beside what leads it; narrower, and it is a column of words.
 const INDENTED_MIN: usize = 10;
+/// By how much a text is indented below a lead that leaves it less.
+const INDENT: usize = 4;
 
 impl Paper {
     pub(super) fn bare() -> Self {
@@ -48,9 +50,23 @@ impl Paper {
         }
     }
 
-    /// Text broken at spaces, all lines indented by the painted `lead` of the first.
+    /// The first line of a part, which on a narrow terminal is several.
+    pub(super) fn heading(self, out: &mut String, text: &str) {
+        for line in wrap(text, self.width) {
+            let _ = writeln!(out, "{}", self.paint(Ink::Strong, &line));
+        }
+    }
+
+    /// Text broken at spaces, all lines indented by the painted `lead` of the first. A lead that
+    /// leaves it no room stands above it.
     pub(super) fn hanging(self, out: &mut String, lead: &str, ink: Ink, text: &str) {
         let indent = lead.chars().count();
+        if indent > INDENT && self.width.saturating_sub(indent) < INDENTED_MIN {
+            for line in wrap(lead, self.width) {
+                let _ = writeln!(out, "{}", self.paint(ink, &line));
+            }
+            return self.hanging(out, &" ".repeat(INDENT), Ink::Plain, text);
+        }
         let width = self.width.saturating_sub(indent).max(INDENTED_MIN);
         for (i, line) in wrap(text, width).iter().enumerate() {
             let lead = if i == 0 { self.paint(ink, lead) } else { " ".repeat(indent) };
@@ -159,6 +175,18 @@ impl<'a> Table<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lead_that_leaves_no_room_stands_above_its_text() {
+        let paper = Paper { width: 20, color: false };
+        let hanging = |lead: &str| {
+            let mut out = String::new();
+            paper.hanging(&mut out, lead, Ink::Plain, "one two three");
+            out
+        };
+        assert_eq!(hanging("warning:  "), "warning:  one two\n          three\n");
+        assert_eq!(hanging("good@dial=7  "), "good@dial=7\n    one two three\n");
+    }
 
     #[test]
     fn words_wrap_at_the_width_and_long_ones_stand_alone() {

@@ -167,7 +167,7 @@ fn replicated(report: &Report, document: &Document, table: &Table, row: &Row) ->
 }
 
 /// The race of a row: on the document's number of threads, or on the most that there are.
-fn race_of<'a>(report: &'a Report, row: &Row) -> Result<&'a Race, String> {
+pub(super) fn race_of<'a>(report: &'a Report, row: &Row) -> Result<&'a Race, String> {
     let mut races: Vec<&Race> =
         report.races.iter().filter(|race| race.workload == row.workload).collect();
     if races.is_empty() {
@@ -185,7 +185,7 @@ fn race_of<'a>(report: &'a Report, row: &Row) -> Result<&'a Race, String> {
 }
 
 /// How the race is not of the size that the document printed.
-fn other_sizes(race: &Race, row: &Row) -> Vec<String> {
+pub(super) fn other_sizes(race: &Race, row: &Row) -> Vec<String> {
     let mut differences = Vec::new();
     if let Some(threads) = row.threads.filter(|&threads| threads != race.threads) {
         differences.push(format!("on {}, where the document has {threads}", race.threads_text()));
@@ -277,7 +277,7 @@ fn compared(
 }
 
 /// Why a contender has no number in a race.
-fn absence(report: &Report, document: &Document, race: &Race, id: &str) -> String {
+pub(super) fn absence(report: &Report, document: &Document, race: &Race, id: &str) -> String {
     if let Some(entry) = race.entries.iter().find(|entry| entry.contender == id) {
         let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         return format!("{id} {}{detail}", entry.outcome.words());
@@ -293,7 +293,7 @@ fn absence(report: &Report, document: &Document, race: &Race, id: &str) -> Strin
 }
 
 impl Race {
-    fn completed(&self, contender: &str) -> Option<&Entry> {
+    pub(super) fn completed(&self, contender: &str) -> Option<&Entry> {
         let mut done = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
         done.find(|entry| entry.contender == contender)
     }

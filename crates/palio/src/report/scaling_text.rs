@@ -56,8 +56,7 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
         if i > 0 {
             out.push('\n');
         }
-        let title = format!("Scaling of {}", scaling.label());
-        let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &title));
+        paper.heading(&mut out, &format!("Scaling of {}", scaling.label()));
         paper.prose(&mut out, "", &scaling.against());
         if scaling.curves.is_empty() {
             paper.prose(&mut out, "", "Nobody completed it.");

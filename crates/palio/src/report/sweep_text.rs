@@ -75,7 +75,8 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
     let title = format!("Sweep of {}: {}", sweep.baseline, axes(sweep));
     paper.hanging(&mut out, "", Ink::Plain, &title);
     for (race, row) in report.races.iter().zip(&sweep.rows) {
-        let _ = writeln!(out, "\n{}", paper.paint(Ink::Strong, &race.label()));
+        out.push('\n');
+        paper.heading(&mut out, &race.label());
         paper.prose(&mut out, "", &format!("noise floor {}", race.noise_text()));
         let mut table =
             Table::new(&heads(sweep, &[race.value_head(), "÷ baseline", "95 %", "verdict"]));

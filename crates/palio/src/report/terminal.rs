@@ -75,8 +75,7 @@ pub fn render(report: &Report, options: Options) -> String {
 
 fn title(out: &mut String, paper: Paper, report: &Report) {
     let run = &report.run;
-    let text = format!("palio {}", run.suite);
-    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &text));
+    paper.heading(out, &format!("palio {}", run.suite));
     let blocks = report.blocks_text();
     let facts = format!(
         "run {} · preset {} · {blocks} · seed {} · {}",
@@ -115,9 +114,7 @@ fn practice(out: &mut String, paper: Paper, report: &Report) {
 }
 
 fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
-    for line in wrap(&race.label(), paper.width) {
-        let _ = writeln!(out, "{}", paper.paint(Ink::Strong, &line));
-    }
+    paper.heading(out, &race.label());
     paper.prose(out, "", &race.title);
     paper.prose(out, "", &format!("noise floor {}", race.noise_text()));
     if let Some(statistic) = race.statistic_text() {
@@ -365,7 +362,7 @@ pub(super) fn one_section(part: Section, options: Options) -> String {
 
 fn section(out: &mut String, paper: Paper, part: Section) {
     let Section { title, lead, sheets, .. } = part;
-    let _ = writeln!(out, "{}", paper.paint(Ink::Strong, title));
+    paper.heading(out, title);
     paper.prose(out, "", lead);
     out.push('\n');
     for sheet in sheets {
@@ -399,8 +396,7 @@ fn any_width(out: &mut String, paper: Paper, table: &Table<'_>) {
 fn totals(out: &mut String, paper: Paper, report: &Report) {
     for group in report.total_groups() {
         let first = &group[0];
-        let _ =
-            writeln!(out, "{}", paper.paint(Ink::Strong, &format!("overall, {}", first.field())));
+        paper.heading(out, &format!("overall, {}", first.field()));
         let over = units::plural(first.common as usize, "race");
         let text = format!(
             "means of the ratio to best over the {over} that all listed contenders completed; \

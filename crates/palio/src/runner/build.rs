@@ -25,7 +25,7 @@ use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::{self, Excerpt};
-use crate::runner::warden::{self, Manner};
+use crate::runner::warden::{self, Manner, UnderWay};
 use crate::runner::{cargo_copy, cmake_prefix};
 use crate::workload::Settings;
 
@@ -87,6 +87,17 @@ impl Prober {
     /// One that stops waiting as soon as `interrupted` is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
         Self { known: BTreeMap::new(), interrupted }
+    }
+
+    /// Another one, which knows what this one knows.
+    #[must_use]
+    pub fn twin(&self) -> Self {
+        Self { known: self.known.clone(), interrupted: Arc::clone(&self.interrupted) }
+    }
+
+    /// What another one has learned meanwhile.
+    pub fn learn(&mut self, other: Self) {
+        self.known.extend(other.known);
     }
 
     /// Whether `requirement` is there, for a build with these variables.
@@ -202,6 +213,7 @@ pub(super) fn converse(
 ) -> Result<Spoken, String> {
     let name = command.join(" ");
     let manner = Manner { grace: Duration::ZERO, accounts: false };
+    let under_way = UnderWay::begin();
     let mut control_group = Group::make(None);
     let mut child = warden::command(command, manner, &control_group)
         .envs(variables)
@@ -238,8 +250,9 @@ pub(super) fn converse(
         let _ = killpg(group, Signal::SIGKILL);
     }
     if status.is_none_or(|status| status.code().is_none()) {
-        warden::clear();
+        under_way.lost_warden();
     }
+    drop(under_way);
     control_group.remove();
     let [stdout, stderr] = [stdout, stderr].map(|pipe| {
         let mut text = Vec::new();
@@ -329,6 +342,7 @@ fn run_logged(
     // As a terminal would: a build that is asked to end leaves no half-written file behind, a
     // killed one may.
     let manner = Manner { grace: BUILD_GRACE, accounts: false };
+    let under_way = UnderWay::begin();
     let mut group = Group::make(None);
     let mut child = warden::command(command, manner, &group)
         .envs(&contender.build_variables)
@@ -358,8 +372,9 @@ fn run_logged(
         std::thread::sleep(BUILD_WATCH_INTERVAL);
     };
     if status.code().is_none() {
-        warden::clear();
+        under_way.lost_warden();
     }
+    drop(under_way);
     group.remove();
     if status.success() {
         return Ok(());
@@ -399,7 +414,8 @@ fn stamp(contender: &Contender) -> String {
     hex(hash)
 }
 
-fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
+/// Every file below `path`, with its size and the time of its last change.
+pub(super) fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if metadata.is_dir() {
         // Build output that someone left in the tree is no input.
@@ -420,29 +436,7 @@ fn list(path: &Path, files: &mut Vec<(PathBuf, u64, i128)>) {
     }
 }
 
-/// A hash of the files that the command of a built contender names, and of all its sources where
-/// nothing is built of them: what tells two programs apart that say the same version.
-pub fn program(contender: &Contender) -> String {
-    let words = contender.command.iter().map(PathBuf::from);
-    let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
-    if contender.build_commands.is_empty() {
-        let mut sources = Vec::new();
-        contender.build_inputs.iter().for_each(|input| list(input, &mut sources));
-        files.extend(sources.into_iter().map(|(path, ..)| path));
-    }
-    files.sort();
-    files.dedup();
-    let mut hash = Sha256::new();
-    for path in files {
-        let content = fs::read(&path).unwrap_or_default();
-        // Without its folder, which is another one on another machine.
-        hash.update(format!("{:?} {}\n", path.file_name(), content.len()));
-        hash.update(content);
-    }
-    hex(hash)
-}
-
-fn hex(hash: Sha256) -> String {
+pub(super) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

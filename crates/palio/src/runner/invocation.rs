@@ -34,7 +34,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    fn without_a_start(outcome: Outcome, reason: String) -> Self {
+    /// Of a process that there never was.
+    pub(super) fn without_a_start(outcome: Outcome, reason: String) -> Self {
         Self {
             outcome,
             detail: Some(reason),

@@ -11,6 +11,7 @@ pub mod generator;
 pub mod install;
 pub mod invocation;
 pub mod process;
+pub mod program;
 pub mod race;
 pub mod schedule;
 mod tree;

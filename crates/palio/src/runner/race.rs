@@ -19,11 +19,19 @@ use crate::store::{Lease, Store};
 
 /// Where contenders come from: builds them, and asks them who they are.
 pub trait Stable {
-    /// What became of a contender; `None` if the user interrupted.
+    /// What became of a contender; `None` if the user interrupted. One of those that are needed
+    /// `next` may be built beside it, and no build is under way any more when this returns.
     ///
     /// # Errors
     /// It cannot be raced as the user asked for it.
-    fn ready(&mut self, contender: &ContenderRecord) -> Result<Option<ContenderRecord>>;
+    fn ready(
+        &mut self,
+        contender: &ContenderRecord,
+        next: &[&ContenderRecord],
+    ) -> Result<Option<ContenderRecord>>;
+    /// How the program of a contender differs from the one that was asked, if it does: the end of a
+    /// sentence about it.
+    fn changed(&mut self, contender: &str) -> Option<String>;
     /// About how long it takes to build a contender, beside others.
     fn cost(&self, contender: &str) -> u32;
 }
@@ -166,23 +174,31 @@ impl RaceLoop<'_> {
         let is_needed = |at: &usize| needs.contains(&self.run.contenders[*at].id.as_str());
         let mut order: Vec<usize> = (0..self.run.contenders.len()).filter(is_needed).collect();
         order.sort_by_key(|&at| self.stable.cost(&self.run.contenders[at].id));
-        for at in order {
-            if self.ready(at)? == End::Interrupted || self.pilots_of(at)? == End::Interrupted {
+        for (place, &at) in order.iter().enumerate() {
+            // Until a first time is seen, nothing slows its build down.
+            let next = if *self.is_stored { &order[place + 1..] } else { &[] };
+            if self.ready(at, next)? == End::Interrupted || self.pilots_of(at)? == End::Interrupted
+            {
                 return Ok(End::Interrupted);
             }
         }
         Ok(End::Finished)
     }
 
-    fn ready(&mut self, at: usize) -> Result<End> {
+    fn ready(&mut self, at: usize, next: &[usize]) -> Result<End> {
         let known = &self.run.contenders[at];
         if known.is_asked() {
             return Ok(End::Finished);
         }
         let asked = self.run.contenders.iter().filter(|known| known.is_asked()).count();
         self.progress.readying(known, (asked + 1, self.run.contenders.len()));
+        let next: Vec<&ContenderRecord> = next
+            .iter()
+            .map(|&at| &self.run.contenders[at])
+            .filter(|next| !next.is_asked())
+            .collect();
         let start = Instant::now();
-        let Some(record) = self.stable.ready(known)? else { return Ok(End::Interrupted) };
+        let Some(record) = self.stable.ready(known, &next)? else { return Ok(End::Interrupted) };
         self.progress.readied(&record, start.elapsed());
         let mut changed = Vec::new();
         if let Some(reason) = &record.absent {
@@ -210,6 +226,9 @@ impl RaceLoop<'_> {
                 self.store.insert(self.run)?;
                 *self.is_stored = true;
             }
+            if self.is_replaced(cell, (None, 0))? {
+                continue;
+            }
             let (limits, interrupted) = (self.run.header.limits, self.interrupted);
             let piloted = self.process(cell, None, |race, cell, salt, started| {
                 invocation::pilot(race, cell, salt, &limits, interrupted, started)
@@ -236,6 +255,9 @@ impl RaceLoop<'_> {
             && record.forks.is_none()
             && self.run.contender(&record.contender).is_none_or(|c| c.kind != Kind::Baseline);
         let Some(demand) = race.forks().filter(|_| is_asked) else { return Ok(End::Finished) };
+        if self.is_replaced(cell, (None, 0))? {
+            return Ok(End::Finished);
+        }
         let (limits, interrupted) = (self.run.header.limits, self.interrupted);
         let counted = self.process(cell, None, |race, cell, salt, started| {
             forks::count(race, cell, (demand, salt), &limits, interrupted, started)
@@ -277,6 +299,19 @@ impl RaceLoop<'_> {
             Some(error) => Err(error),
             None => Ok(Some((salt, result))),
         }
+    }
+
+    /// Whether the program of a cell is no longer the one that was asked who it is. It is then not
+    /// started, and out of the race.
+    fn is_replaced(&mut self, cell: usize, at: (Option<u32>, u32)) -> Result<bool> {
+        let Some(reason) = self.stable.changed(&self.run.races[self.index].cells[cell].contender)
+        else {
+            return Ok(false);
+        };
+        let salt = self.salt(cell, at.0);
+        let result = invocation::Finished::without_a_start(Outcome::Crashed, reason);
+        self.keep(cell, salt, at, result)?;
+        Ok(true)
     }
 
     /// Of the next process of a cell: another one than that of a process that was interrupted.
@@ -343,6 +378,9 @@ impl RaceLoop<'_> {
                 else {
                     continue;
                 };
+                if self.is_replaced(cell, (Some(block), position))? {
+                    continue;
+                }
                 let (limits, interrupted) = (self.run.header.limits, self.interrupted);
                 let measured =
                     self.process(cell, Some((block, blocks)), |race, cell, salt, started| {
@@ -414,8 +452,15 @@ impl RaceLoop<'_> {
         cell: usize,
         salt: u64,
         (block, position): (Option<u32>, u32),
-        result: invocation::Finished,
+        mut result: invocation::Finished,
     ) -> Result<End> {
+        // Between the look at its program and its start, or while it ran.
+        if result.outcome == Outcome::Ok {
+            let contender = &self.run.races[self.index].cells[cell].contender;
+            if let Some(reason) = self.stable.changed(contender) {
+                (result.outcome, result.detail) = (Outcome::Crashed, Some(reason));
+            }
+        }
         let invocation = InvocationRecord {
             block,
             position,

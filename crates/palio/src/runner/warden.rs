@@ -12,7 +12,7 @@
 use std::fmt;
 use std::process::{Child, Command, ExitStatus};
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{self, Signal};
@@ -210,6 +210,36 @@ pub fn kill(child: &mut Child) -> Option<ExitStatus> {
     }
     let _ = signal::killpg(id, Signal::SIGKILL);
     child.wait().ok()
+}
+
+/// How many commands are under way side by side, and whether the warden of one was killed.
+static UNDER_WAY: Mutex<(usize, bool)> = Mutex::new((0, false));
+
+/// A command that may run beside others. What killed wardens have left is killed when the last of
+/// them is over, since it cannot be told from what the others have started.
+#[derive(Debug)]
+pub(super) struct UnderWay(());
+
+impl UnderWay {
+    pub(super) fn begin() -> Self {
+        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
+        Self(())
+    }
+
+    /// The warden of this command was killed.
+    pub(super) fn lost_warden(&self) {
+        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.0 -= 1;
+        if under_way.0 == 0 && std::mem::take(&mut under_way.1) {
+            clear();
+        }
+    }
 }
 
 /// Kills what a killed warden has left to Palio. To be called when nothing runs that Palio has

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getppid};
@@ -61,6 +61,11 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     prctl::set_pdeathsig(Signal::SIGTERM).map_err(fail("ask for Palio's death"))?;
     if u64::try_from(getppid().as_raw()) != Ok(parent) {
         return Err("Palio has ended already".into());
+    }
+    // What dies of a signal leaves no core in a folder of sources, nor in that of the user. A
+    // process may always lower its limit; where it is not known, there is nothing to lower.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_CORE) {
+        let _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
     }
     // In a group of its own: what it sends to its group does not reach the warden.
     let mut group = Group::of_argument(group.to_str().unwrap_or_default());

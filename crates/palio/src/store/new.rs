@@ -1,12 +1,14 @@
 //! New databases, which appear whole or not at all.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use rusqlite::MAIN_DB;
 
 use super::Store;
+use crate::draft::{self, Draft};
 
 /// Makes an empty database at `path`, unless there is something already.
 ///
@@ -17,38 +19,17 @@ use super::Store;
 /// # Errors
 /// It cannot be written.
 pub(super) fn make(path: &Path) -> Result<()> {
+    draft::remove_abandoned(path);
     // Also what only a link leads to, and what cannot be looked at: SQLite says what is wrong.
     if !matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound) {
         return Ok(());
     }
-    let draft = Draft::of(path)?;
-    let empty = Store::in_memory()?;
-    let name = draft.0.to_str().context("its path is not UTF-8")?;
-    empty.connection.execute("VACUUM INTO ?1", [name])?;
-    File::open(&draft.0)?.sync_all()?;
+    let draft = Draft::new(path)?;
+    // SQLite does not open it: where both kinds of locks are one, the draft's would keep it out.
+    let mut empty = Store::in_memory()?;
+    (&draft.file).write_all(&empty.connection.serialize(MAIN_DB)?)?;
+    draft.file.sync_all()?;
     // Who was faster made the same; and where files have one name only, SQLite makes it in place.
-    let _ = fs::hard_link(&draft.0, path);
+    let _ = fs::hard_link(draft.path(), path);
     Ok(())
-}
-
-/// A file that goes when this does.
-struct Draft(PathBuf);
-
-impl Draft {
-    fn of(path: &Path) -> Result<Self> {
-        let name = path.file_name().context("it names no file")?.to_string_lossy();
-        // Of a long name a part is enough, so that the other is not too long.
-        let name: String = name.chars().take(40).collect();
-        let path = path.with_file_name(format!(".{name}.{}-new", std::process::id()));
-        // Of a killed process that had the same number.
-        let _ = fs::remove_file(&path);
-        File::create_new(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }

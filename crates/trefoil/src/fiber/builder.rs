@@ -1,10 +1,13 @@
 //! How a fiber is made.
 
 use super::future::Fiber;
+use super::preempt::{MAX_BUDGET, Slice};
 use super::stack::{DEFAULT_SIZE, Stack};
+use crate::context;
 use crate::scheduler::Handle;
 use crate::task::{JoinHandle, Origin};
 use std::io;
+use std::time::Duration;
 
 /// What a fiber is made with.
 #[derive(Debug, Default)]
@@ -12,6 +15,20 @@ pub(super) struct Options {
     pub(super) name: Option<Box<str>>,
     /// `None`: one of the default size, when the fiber begins.
     pub(super) stack: Option<Stack>,
+    pub(super) budget: Option<u32>,
+    pub(super) timeslice: Option<Option<Duration>>,
+}
+
+impl Options {
+    /// The slice of the fiber, which begins in the current runtime.
+    pub(super) fn slice(&self) -> Slice {
+        let runtime = context::with(|context| {
+            context.handle().map(Handle::common).map(|common| common.slice)
+        });
+        let runtime = runtime.unwrap_or(Slice::DEFAULT);
+        let (budget, time) = (self.budget, self.timeslice);
+        Slice { budget: budget.unwrap_or(runtime.budget), time: time.unwrap_or(runtime.time) }
+    }
 }
 
 /// Options of a new fiber.
@@ -30,6 +47,8 @@ pub(super) struct Options {
 pub struct Builder {
     name: Option<String>,
     stack_size: usize,
+    budget: Option<u32>,
+    timeslice: Option<Option<Duration>>,
 }
 
 impl Default for Builder {
@@ -39,9 +58,10 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A fiber without a name, and with a stack of 256 KiB.
+    /// A fiber without a name, with a stack of 256 KiB, and with the budget and the time of its
+    /// runtime.
     pub fn new() -> Self {
-        Self { name: None, stack_size: DEFAULT_SIZE }
+        Self { name: None, stack_size: DEFAULT_SIZE, budget: None, timeslice: None }
     }
 
     /// A name, for messages about the fiber. It need not be unique.
@@ -54,6 +74,34 @@ impl Builder {
     /// for the pages that are touched, so that a large stack costs addresses and no memory.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
+        self
+    }
+
+    /// After how many reductions the fiber compares the clock with its
+    /// [time](Self::timeslice): as its runtime says, by default
+    /// ([`fiber_budget`](crate::runtime::Builder::fiber_budget)).
+    ///
+    /// A reduction is a [`check!`](super::check!), a call that may wait, or, with
+    /// [`Preempting`](crate::alloc::Preempting) as the global allocator, an allocation.
+    ///
+    /// # Panics
+    /// If `reductions` is 0.
+    #[track_caller]
+    pub fn budget(mut self, reductions: u32) -> Self {
+        assert!(reductions > 0, "the budget of a fiber must be non-zero");
+        self.budget = Some(reductions.min(MAX_BUDGET));
+        self
+    }
+
+    /// How long the fiber may go on until it lets others run, at its next
+    /// [`check!`](super::check!) or call that may wait: as its runtime says, by default
+    /// ([`fiber_timeslice`](crate::runtime::Builder::fiber_timeslice)).
+    ///
+    /// It is measured from the first time that the [budget](Self::budget) was used up since the
+    /// fiber last waited. With `None`, the fiber does not look at the clock, and lets others run
+    /// whenever its budget is used up.
+    pub fn timeslice(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.timeslice = Some(time.into());
         self
     }
 
@@ -84,10 +132,18 @@ impl Builder {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
+        let options = self.options()?;
+        Ok(runtime.spawn_with(Fiber::new(f, options), None, Origin::here(self.origin_name())))
+    }
+
+    pub(super) fn options(&self) -> io::Result<Options> {
         let stack = Some(Stack::new(self.stack_size)?);
-        let options = Options { name: self.name.clone().map(String::into_boxed_str), stack };
-        let origin = Origin::here(self.name.as_deref());
-        Ok(runtime.spawn_with(Fiber::new(f, options), None, origin))
+        let name = self.name.clone().map(String::into_boxed_str);
+        Ok(Options { name, stack, budget: self.budget, timeslice: self.timeslice })
+    }
+
+    pub(super) fn origin_name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 }
 

@@ -37,6 +37,16 @@ where
         Self(State::Fresh(f, options))
     }
 
+    /// One of which nothing is left.
+    pub(super) fn over() -> Self {
+        Self(State::Over)
+    }
+
+    /// Whether a drop, here and now, would leak the stack.
+    pub(super) fn is_to_leak(&self) -> bool {
+        matches!(&self.0, State::Running(running) if running.is_to_leak())
+    }
+
     /// Makes the thread the fiber's, and the fiber ready to run; false if this thread cannot be.
     ///
     /// # Panics
@@ -52,6 +62,7 @@ where
         let Some(task) = context::with(|context| context.task.get()) else {
             unreachable!("a fiber is polled as a task")
         };
+        let slice = options.slice();
         let stack = options.stack.map_or_else(|| Stack::new(DEFAULT_SIZE), Ok);
         let stack = stack.unwrap_or_else(|error| panic!("{error}"));
         if let Some(Ok(host)) = host {
@@ -62,7 +73,7 @@ where
         }
         overflow::watch();
         // SAFETY: it is the task whose future this is, and which drops it.
-        self.0 = State::Running(unsafe { Running::new(stack, f, task, options.name) });
+        self.0 = State::Running(unsafe { Running::new(stack, f, task, options.name, slice) });
         true
     }
 }

@@ -37,6 +37,52 @@
 //! lock of `std`, a read of a file) blocks the worker, as in an asynchronous task: use
 //! [`block_in_place`](crate::task::block_in_place) there.
 //!
+//! Sockets are read and written by the traits of [`std::io`] in [`Blocking`].
+//!
+//! # Several things at once
+//!
+//! What a task awaits with `select!`, `join!` or [`timeout`](crate::time::timeout), a fiber waits
+//! for as well, and so for whichever of several channels, times and fibers comes first:
+//!
+//! ```
+//! # use trefoil::{fiber, sync::{mpsc, oneshot}, time};
+//! # let runtime = trefoil::runtime::Runtime::new().unwrap();
+//! # let _guard = runtime.enter();
+//! # let (sender, mut orders) = mpsc::channel::<u32>(1);
+//! # let (stop, mut stopped) = oneshot::channel::<()>();
+//! let fiber = fiber::spawn(move || {
+//!     let mut worker = fiber::spawn(|| 40);
+//!     let mut sum = 0;
+//!     let mut works = true;
+//!     loop {
+//!         let goes_on = fiber::wait(async {
+//!             trefoil::select! {
+//!                 Some(order) = orders.recv() => sum += order,
+//!                 done = &mut worker, if works => (sum, works) = (sum + done.unwrap(), false),
+//!                 () = time::sleep(time::Duration::from_secs(60)) => return false,
+//!                 _ = &mut stopped => return false,
+//!             }
+//!             true
+//!         });
+//!         if !goes_on {
+//!             return sum;
+//!         }
+//!     }
+//! });
+//! # sender.blocking_send(2).unwrap();
+//! # while sender.capacity() == 0 { std::thread::yield_now() }
+//! # stop.send(()).unwrap();
+//! # assert!([2, 42].contains(&fiber.join().unwrap()));
+//! ```
+//!
+//! # Computing
+//!
+//! A fiber that does not wait keeps its thread, as an asynchronous task does. In loops that
+//! compute, [`check!`](check!) lets others run when the fiber has had its time; so do calls that
+//! may wait, whether they have to or not. [`Builder::budget`] and [`Builder::timeslice`] say how
+//! much that is, and the allocator [`Preempting`](crate::alloc::Preempting) makes every allocation
+//! count.
+//!
 //! # Threads
 //!
 //! Until a fiber begins, any worker may take it. From then on it stays on its thread: its stack may
@@ -54,6 +100,9 @@
 //! unwinding goes on, and its later waits block its thread. A panic ends the fiber alone, and
 //! reaches whoever joins it.
 //!
+//! Fibers of a [`scope`] may borrow from outside of it. It waits for all of them; if the fiber that
+//! is in it is aborted, they are aborted and have ended before it is unwound.
+//!
 //! If a current-thread runtime is dropped by another thread than that on which a fiber began,
 //! nobody may unwind that fiber: its stack, and what is on it, are leaked.
 //!
@@ -62,16 +111,25 @@
 //! A stack has a guard at its end. Whoever runs over it ends the process, with a message that names
 //! the fiber and the size of its stack.
 
+mod blocking;
 mod builder;
 mod future;
 mod overflow;
+mod preempt;
 mod running;
+mod scope;
 mod stack;
 mod stranded;
 mod wait;
 
+pub use crate::__fiber_check as check;
+pub use blocking::Blocking;
 pub use builder::{Builder, spawn};
+pub use preempt::check;
+pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::Inside;
+pub use scope::{Scope, ScopedJoinHandle, scope};
+pub(crate) use stack::trim_free;
 pub(crate) use stranded::drives;
 pub use wait::{Current, current, sleep, wait, yield_now};
 pub(crate) use wait::{is_inside, wait_inside};

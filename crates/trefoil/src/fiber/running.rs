@@ -1,5 +1,6 @@
 //! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
 
+use super::preempt::Slice;
 use super::stack::Stack;
 use crate::context::{self, Layers, Surroundings};
 use crate::primitives::thread::{self, ThreadId};
@@ -14,6 +15,7 @@ use std::pin::pin;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 type Resumed<R> = Coroutine<(), (), Result<R, Box<dyn Any + Send>>, Stack>;
 
@@ -44,7 +46,16 @@ pub(crate) struct Inside {
     layers: Cell<Option<Layers>>,
     /// It is being unwound, and must not be left any more.
     is_ending: Cell<bool>,
+    /// In how many scopes it is.
+    scopes: Cell<u32>,
+    pub(super) slice: Slice,
+    /// When its slice was first looked at since it was resumed.
+    pub(super) since: Cell<Option<Instant>>,
 }
+
+/// What unwinds the stack of an aborted fiber up to the scope that it is in, or, after the last
+/// scope, to its root.
+pub(super) struct Aborted;
 
 impl<R: 'static> Running<R> {
     /// # Safety
@@ -54,6 +65,7 @@ impl<R: 'static> Running<R> {
         f: F,
         task: NonNull<Header>,
         name: Option<Box<str>>,
+        slice: Slice,
     ) -> Self
     where
         F: FnOnce() -> R + 'static,
@@ -70,6 +82,9 @@ impl<R: 'static> Running<R> {
             surroundings: Cell::new(None),
             layers: Cell::new(None),
             is_ending: Cell::new(false),
+            scopes: Cell::new(0),
+            slice,
+            since: Cell::new(None),
         });
         let coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
             context::with(|context| {
@@ -101,6 +116,14 @@ impl<R: 'static> Running<R> {
                 self.release();
                 match ended {
                     Ok(output) => Poll::Ready(output),
+                    // The payload alone does not tell: somebody may have caught that of another
+                    // fiber.
+                    Err(payload) if payload.is::<Aborted>() && self.inside.is_to_unwind() => {
+                        // The task is cancelled, and not shielded any more: instead of the poll
+                        // that this wakes, it ends as one that was aborted.
+                        self.inside.waker.wake_by_ref();
+                        Poll::Pending
+                    }
                     Err(payload) => resume_unwind(payload),
                 }
             }
@@ -110,6 +133,11 @@ impl<R: 'static> Running<R> {
     /// Whether the calling thread is the fiber's.
     pub(super) fn is_here(&self) -> bool {
         self.inside.thread == context::thread_id()
+    }
+
+    /// Whether nobody may unwind the stack here and now: see `drop`.
+    pub(super) fn is_to_leak(&self) -> bool {
+        self.coroutine.is_some() && !(self.is_here() && self.inside.scopes.get() == 0)
     }
 
     pub(super) fn thread(&self) -> ThreadId {
@@ -126,12 +154,15 @@ impl<R: 'static> Running<R> {
 impl<R: 'static> Drop for Running<R> {
     /// Unwinds the stack, so that what is on it is dropped.
     fn drop(&mut self) {
+        let leaks = self.is_to_leak();
         let Some(mut coroutine) = self.coroutine.take() else { return };
-        if !self.is_here() {
+        if leaks {
             // Only its own thread may run the destructors of what is on the stack. That thread
             // drives the runtime no more: this is a current-thread runtime whose `block_on`s were
-            // on several threads (`fiber/README.md`). What the stack refers to stays as well, and
-            // the task for its waker: threads that were lent a part of the stack may use both.
+            // on several threads (`fiber/README.md`). Or fibers of a scope on this stack have
+            // borrowed from it, and have not ended, for the same reason. What the stack refers to
+            // stays as well, and the task for its waker: threads that were lent a part of the stack
+            // may use both.
             std::mem::forget(coroutine);
             std::mem::forget((*self.inside.waker).clone());
             std::mem::forget(Rc::clone(&self.inside));
@@ -153,11 +184,15 @@ impl Inside {
         let before = context::with(|context| {
             self.surroundings.set(Some(context.surroundings()));
             self.layers.set(Some(context.layers()));
-            context.fiber.replace(self)
+            self.since.set(None);
+            (context.fiber.replace(self), context.reductions.replace(self.slice.budget))
         });
         // Nothing unwinds through this: panics end at the root of the coroutine.
         let result = f();
-        context::with(|context| context.fiber.set(before));
+        context::with(|context| {
+            context.fiber.set(before.0);
+            context.reductions.set(before.1);
+        });
         result
     }
 
@@ -197,8 +232,64 @@ impl Inside {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
+            // It may have been unwound before, and that was caught: nobody wakes it again.
+            self.unwind_if_aborted();
+            self.leave();
+            self.unwind_if_aborted();
+        }
+    }
+
+    /// Unwinds a fiber that is in a scope. (Any other is dropped.)
+    fn unwind_if_aborted(&self) {
+        if self.scopes.get() > 0 && self.is_to_unwind() {
+            resume_unwind(Box::new(Aborted));
+        }
+    }
+
+    /// As `wait`, and an abort does not end it while the fiber is in a scope.
+    pub(super) fn wait_through<F: Future>(&self, future: F) -> F::Output {
+        debug_assert!(self.scopes.get() > 0);
+        let mut future = pin!(future);
+        loop {
+            let mut cx = Context::from_waker(&self.waker);
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return output;
+            }
             self.leave();
         }
+    }
+
+    /// Whether somebody has aborted the fiber, which runs all the same, and is not in a destructor
+    /// that runs for that.
+    pub(super) fn is_to_unwind(&self) -> bool {
+        self.state().is_cancelled() && !self.is_ending.get() && !thread::panicking()
+    }
+
+    /// The fiber enters a scope: until it has left, an abort does not take its stack.
+    pub(super) fn enter_scope(&self) {
+        if self.scopes.replace(self.scopes.get() + 1) == 0 {
+            self.state().shield();
+            context::with(|context| context.scoped_fibers.set(context.scoped_fibers.get() + 1));
+        }
+    }
+
+    /// The fiber leaves a scope, whose fibers have all ended. Returns whether it is to unwind.
+    pub(super) fn leave_scope(&self) -> bool {
+        self.scopes.set(self.scopes.get() - 1);
+        if self.scopes.get() == 0 {
+            context::with(|context| context.scoped_fibers.set(context.scoped_fibers.get() - 1));
+            self.state().unshield();
+        }
+        self.is_to_unwind()
+    }
+
+    fn state(&self) -> &task::State {
+        let Some(task) = task::task_of(&self.waker) else {
+            unreachable!("the waker of a fiber is its task's")
+        };
+        // SAFETY: this is called in a poll of the task, or while its future is dropped: by
+        // `resume`, or by code on the fiber's stack.
+        unsafe { task::own_state(task) }
     }
 
     /// Leaves the stack until the fiber is resumed.

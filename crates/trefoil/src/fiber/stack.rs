@@ -8,12 +8,22 @@
 //! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not, so that
 //! stacks beside each other are one mapping, and their number is bounded by memory alone.
 //!
-//! A stack that has become free is kept, with the pages that it has touched: first by the thread
-//! that has run the fiber, and then by the process, up to [`KEPT`]. What exceeds that is unmapped.
+//! # Free stacks
+//!
+//! A stack that has become free is kept by the process, up to [`KEPT`]; what exceeds that is
+//! unmapped. The one that came last goes first, so those at the bottom of the pile are the ones
+//! that are not needed. They give the pages that they have touched back to the system, except for
+//! the first two, which most fibers touch:
+//!
+//! - After every [`TURN`] stacks that came back, those that were not taken since the turn before.
+//!   So this costs a fiber no more than a count, and a fiber in `TURN` a few system calls.
+//! - All of them, when the monitor of a multi-thread runtime goes to rest, because all its workers
+//!   sleep.
 
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicBool, Relaxed};
 use corosensei::stack::StackPointer;
+use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
 
@@ -28,6 +38,12 @@ pub(super) const MAX_SIZE: usize = 1 << 36;
 
 /// How many free stacks of the default size the process keeps.
 const KEPT: usize = 256;
+
+/// After so many stacks that came back, those that nobody has taken meanwhile give memory back.
+const TURN: u32 = 64;
+
+/// How many pages a stack keeps then.
+const PAGES_KEPT: usize = 2;
 
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 #[cfg(target_os = "linux")]
@@ -45,7 +61,87 @@ pub(super) struct Stack {
 // SAFETY: a mapping may be used by any thread, and a `Stack` is its only owner.
 unsafe impl Send for Stack {}
 
-static FREE: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
+/// The free stacks of the process.
+static FREE: Pool = Pool::new();
+
+#[derive(Debug)]
+struct Pool(Mutex<Pile>);
+
+#[derive(Debug)]
+struct Pile {
+    /// Those that have given their memory back, which are beneath `whole`.
+    trimmed: VecDeque<Stack>,
+    /// The others; the back is the top of the pile.
+    whole: VecDeque<Stack>,
+    /// How many stacks have come back since the last turn.
+    came: u32,
+    /// The fewest of `whole` that there were since then.
+    fewest: usize,
+}
+
+impl Pool {
+    const fn new() -> Self {
+        Self(Mutex::new(Pile {
+            trimmed: VecDeque::new(),
+            whole: VecDeque::new(),
+            came: 0,
+            fewest: 0,
+        }))
+    }
+
+    fn take(&self) -> Option<Stack> {
+        let mut pile = self.0.lock();
+        let taken = pile.whole.pop_back();
+        pile.fewest = pile.fewest.min(pile.whole.len());
+        taken.or_else(|| pile.trimmed.pop_back())
+    }
+
+    /// Keeps a stack, or unmaps it.
+    fn put(&self, stack: Stack) {
+        let mut pile = self.0.lock();
+        if pile.trimmed.len() + pile.whole.len() >= KEPT {
+            // The system's call is not made under the lock.
+            drop(pile);
+            drop(stack);
+            return;
+        }
+        pile.whole.push_back(stack);
+        pile.came += 1;
+        if pile.came >= TURN {
+            let unused = pile.fewest;
+            pile.came = 0;
+            pile.fewest = pile.whole.len() - unused;
+            let unused: Vec<_> = pile.whole.drain(..unused).collect();
+            drop(pile);
+            self.trim(unused);
+        }
+    }
+
+    fn trim_all(&self) {
+        let mut pile = self.0.lock();
+        pile.fewest = 0;
+        let whole: Vec<_> = pile.whole.drain(..).collect();
+        drop(pile);
+        self.trim(whole);
+    }
+
+    /// These are in the pool no more, and come back to it, if there is room still.
+    fn trim(&self, stacks: Vec<Stack>) {
+        stacks.iter().for_each(Stack::trim);
+        let mut stacks = stacks.into_iter();
+        let mut pile = self.0.lock();
+        let room = KEPT.saturating_sub(pile.trimmed.len() + pile.whole.len());
+        pile.trimmed.extend(stacks.by_ref().take(room));
+        drop(pile);
+        // What is left is unmapped here, outside of the lock.
+        drop(stacks);
+    }
+}
+
+/// Nobody runs: the free stacks of the process give their memory back.
+pub(crate) fn trim_free() {
+    FREE.trim_all();
+}
 
 impl Stack {
     /// A stack with room for `size` bytes, which are rounded up to whole pages.
@@ -60,7 +156,7 @@ impl Stack {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         if size == DEFAULT_SIZE
-            && let Some(stack) = FREE.lock().pop()
+            && let Some(stack) = FREE.take()
         {
             return Ok(stack);
         }
@@ -118,13 +214,20 @@ impl Stack {
 
     /// Keeps the stack for a later fiber, or unmaps it.
     pub(super) fn release(self) {
-        if self.size() != DEFAULT_SIZE {
-            return;
+        if self.size() == DEFAULT_SIZE {
+            FREE.put(self);
         }
-        let mut free = FREE.lock();
-        if free.len() < KEPT {
-            free.push(self);
-        }
+    }
+
+    /// Gives the memory of a free stack back to the system, except for its first pages.
+    fn trim(&self) {
+        let page = page_size();
+        let end = self.len - PAGES_KEPT * page;
+        // SAFETY: the guard is one page, and a stack has at least three more.
+        let start = unsafe { self.start.byte_add(page) };
+        // Where the system refuses this, because the memory is locked, it is kept.
+        // SAFETY: the range is a part of this mapping. The stack is free: there is nothing on it.
+        unsafe { libc::madvise(start.as_ptr().cast(), end - page, libc::MADV_DONTNEED) };
     }
 }
 
@@ -165,4 +268,80 @@ fn page_size() -> usize {
     // SAFETY: it has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).expect("the system knows its page size")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touched(number: usize) -> Vec<Stack> {
+        let stacks: Vec<_> = (0..number).map(|_| Stack::map(DEFAULT_SIZE).unwrap()).collect();
+        for stack in &stacks {
+            for at in (page_size()..stack.len).step_by(page_size()) {
+                // SAFETY: it is in the mapping, and not in its guard.
+                let place = unsafe { stack.start.byte_add(at) };
+                // SAFETY: as above, and nobody else uses it.
+                unsafe { place.write(1) };
+            }
+        }
+        stacks
+    }
+
+    /// How many pages of a stack the system backs.
+    #[cfg(target_os = "linux")]
+    fn resident(stack: &Stack) -> usize {
+        let page = page_size();
+        let mut pages = vec![0_u8; stack.size() / page];
+        // SAFETY: as in `touched`.
+        let start = unsafe { stack.start.byte_add(page) };
+        // SAFETY: the range is mapped, and there is a byte for each of its pages.
+        let result = unsafe {
+            libc::mincore(start.as_ptr().cast(), stack.size(), pages.as_mut_ptr().cast())
+        };
+        assert_eq!(result, 0);
+        pages.iter().filter(|&page| page & 1 != 0).count()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn stacks_that_nobody_takes_give_their_memory_back() {
+        let pool = Pool::new();
+        touched(4).into_iter().for_each(|stack| pool.put(stack));
+        // One fiber after the other, each on the stack of the one before.
+        let begin_and_end = |count: u32| {
+            for _ in 0..count {
+                let stack = pool.take().unwrap();
+                assert_eq!(resident(&stack), DEFAULT_SIZE / page_size());
+                pool.put(stack);
+            }
+        };
+        begin_and_end(TURN - 5);
+        assert_eq!(pool.0.lock().trimmed.len(), 0);
+        begin_and_end(1 + TURN);
+        let pile = pool.0.lock();
+        assert_eq!((pile.trimmed.len(), pile.whole.len()), (3, 1));
+        for stack in &pile.trimmed {
+            assert_eq!(resident(stack), PAGES_KEPT);
+        }
+        drop(pile);
+        pool.trim_all();
+        let all: Vec<_> = (0..4).map(|_| pool.take().unwrap()).collect();
+        assert!(all.iter().all(|stack| resident(stack) == PAGES_KEPT));
+        assert!(pool.take().is_none());
+    }
+
+    #[test]
+    fn a_pool_is_bounded() {
+        let pool = Pool::new();
+        for _ in 0..KEPT + 10 {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        let kept = || {
+            let pile = pool.0.lock();
+            pile.trimmed.len() + pile.whole.len()
+        };
+        assert_eq!(kept(), KEPT);
+        pool.trim_all();
+        assert_eq!(kept(), KEPT);
+    }
 }

@@ -1,5 +1,6 @@
 //! How a fiber waits.
 
+use super::preempt;
 use super::running::{Inside, inside};
 use crate::context::{self, Entered};
 use crate::primitives::thread;
@@ -16,17 +17,17 @@ use std::time::Duration;
 /// There are places inside of a fiber where the thread must not leave its stack. In a closure of a
 /// fork ([`join`](fn@crate::fork_join::join), a scope, a loop), or of
 /// [`LocalKey::with`](crate::task::LocalKey::with), `wait` is
-/// [`block_in_place`]. (Not in the closure of a fork that another
-/// worker has taken, where it panics: a closure that has to wait calls `block_in_place` itself.)
-/// In `block_in_place` itself, in a panic, and in destructors that run because the fiber is
+/// [`block_in_place`]. So it is in a closure of a fork that another worker has taken, whoever has
+/// forked. In `block_in_place` itself, in a panic, and in destructors that run because the fiber is
 /// aborted, it blocks the thread.
 ///
 /// # Cancellation safety
 /// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
 ///
 /// # Panics
-/// In asynchronous code that is no fiber, where the thread must not block; inside of such
-/// a closure on a current-thread runtime; and with the future's own panic.
+/// In asynchronous code that is no fiber, where the thread must not block (in a closure of a fork
+/// of that code, only if no other worker has taken the closure); inside of such a closure of a
+/// fiber on a current-thread runtime; and with the future's own panic.
 ///
 /// ```
 /// # let runtime = trefoil::runtime::Runtime::new().unwrap();
@@ -45,10 +46,14 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 #[track_caller]
 pub(crate) fn wait_inside<F: Future>(future: F) -> F::Output {
     match inside(|inside| inside.map(Inside::manner)) {
-        Some(Manner::Leave) => inside(|inside| match inside {
-            Some(inside) => inside.wait(future),
-            None => unreachable!("asked just before"),
-        }),
+        Some(Manner::Leave) => {
+            // Ready or not: a fiber that only makes calls that need not wait has its time, too.
+            preempt::check();
+            inside(|inside| match inside {
+                Some(inside) => inside.wait(future),
+                None => unreachable!("asked just before"),
+            })
+        }
         Some(Manner::BlockInPlace) => {
             if context::with(|context| context.worker().is_none()) {
                 panic!(
@@ -59,10 +64,7 @@ pub(crate) fn wait_inside<F: Future>(future: F) -> F::Output {
             block_in_place(|| block_on::wait(future))
         }
         Some(Manner::BlockThread) => block_on::wait(future),
-        Some(Manner::NoFiber) | None => {
-            let _entered = context::enter_blocking_section();
-            block_on::wait(future)
-        }
+        Some(Manner::NoFiber) | None => block_on::blocking_outside(future),
     }
 }
 
@@ -97,9 +99,12 @@ impl Inside {
 ///
 /// Outside of a fiber, this yields the thread to the system.
 pub fn yield_now() {
-    if inside(|inside| inside.is_some_and(Inside::may_wait)) {
-        wait_inside(crate::task::yield_now());
-    } else {
+    let yields = inside(|inside| {
+        let inside = inside.filter(|inside| inside.may_wait())?;
+        inside.wait(crate::task::yield_now());
+        Some(())
+    });
+    if yields.is_none() {
         thread::yield_now();
     }
 }

@@ -248,7 +248,7 @@ impl Future for Helper {
                 worker.enter_scope();
             }
         });
-        self.state.run(job);
+        context::in_helper(|| self.state.run(job));
         leave();
         // One job per poll, so that other tasks run in between.
         cx.waker().wake_by_ref();

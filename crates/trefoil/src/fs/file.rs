@@ -34,6 +34,10 @@ use std::time::SystemTime;
 /// A read whose future is dropped goes on, and what it reads is given to the next read. A seek goes
 /// on as well.
 ///
+/// A future of [`sync_all`](Self::sync_all), or of another method with `&self`, that is forgotten
+/// (`std::mem::forget`) and not dropped keeps its place: others of this kind wait for it until a
+/// read, a write or a seek makes the file theirs.
+///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]
 /// # async fn main() -> std::io::Result<()> {

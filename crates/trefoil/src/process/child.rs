@@ -24,14 +24,15 @@ pub struct Child {
 }
 
 impl Child {
-    /// The number of the process. None once a call has returned its status: then the number may
-    /// belong to another process.
+    /// The number of the process. None once a call has returned its status, or has said that
+    /// somebody else has reaped the child: then the number may belong to another process.
     pub fn id(&self) -> Option<u32> {
         self.running.id()
     }
 
     /// Sends the child a `SIGKILL`, without waiting for its end. If it is known to have ended, this
-    /// does nothing.
+    /// does nothing. With Linux 5.3, this never reaches another process that has its number since
+    /// somebody else has reaped the child.
     ///
     /// The child is still to be [waited](Self::wait) for, or dropped.
     ///

@@ -6,6 +6,7 @@ use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
 use crate::signal::unix::{Signal, SignalKind, signal};
 use crate::task::coop::{self, Budget};
+use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
@@ -22,6 +23,8 @@ pub(super) struct Exit {
 enum Events {
     Pidfd(AsyncFd<OwnedFd>),
     Signals(Signal),
+    /// Somebody has reaped the child before there was anything to listen to.
+    Over,
 }
 
 /// What the events say.
@@ -58,14 +61,28 @@ impl Exit {
         self.child.id()
     }
 
+    /// Sends a `SIGKILL`. If somebody else has reaped the child, which only the descriptor can
+    /// tell, this does nothing: its number may be another process's.
     pub(super) fn kill(&mut self) -> io::Result<()> {
-        self.child.kill()
+        match &self.events {
+            Events::Over => Ok(()),
+            #[cfg(target_os = "linux")]
+            Events::Pidfd(fd) => {
+                use rustix::process::{Signal, pidfd_send_signal};
+                match pidfd_send_signal(fd.get_ref(), Signal::KILL) {
+                    Ok(()) | Err(Errno::SRCH) => Ok(()),
+                    // Maybe a filter that does not know the call.
+                    Err(_) => self.child.kill(),
+                }
+            }
+            _ => self.child.kill(),
+        }
     }
 
     /// The status, if the child has ended.
     ///
     /// # Errors
-    /// If somebody else has reaped it.
+    /// If somebody else has reaped it, for which [`was_reaped`] is true.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
@@ -111,8 +128,11 @@ impl Events {
     #[track_caller]
     fn new(child: &Child) -> io::Result<Self> {
         match pidfd(child) {
-            Some(fd) => Ok(Self::Pidfd(AsyncFd::with_interest(fd, Interest::READABLE)?)),
-            None => Self::signals(),
+            Ok(fd) => Ok(Self::Pidfd(AsyncFd::with_interest(fd, Interest::READABLE)?)),
+            // Not by signals: where they are ignored, which is what reaps children, they are to
+            // stay ignored.
+            Err(Errno::SRCH) => Ok(Self::Over),
+            Err(_) => Self::signals(),
         }
     }
 
@@ -129,23 +149,32 @@ impl Events {
                 Some(()) => Heard::Something,
                 None => Heard::TheEnd,
             }),
+            Self::Over => Poll::Ready(Heard::TheEnd),
         }
     }
 }
 
-/// The descriptor of a child's process. None if the system has none to give: an old kernel, a
-/// filter of system calls that does not know it, or no descriptor left.
+/// Whether an error says that somebody else has reaped the child.
+pub(super) fn was_reaped(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::CHILD.raw_os_error())
+}
+
+/// The descriptor of a child's process.
+///
+/// # Errors
+/// `SRCH` if somebody has reaped the child. Any other if the system has none to give: an old
+/// kernel, a filter of system calls that does not know it, or no descriptor left.
 #[cfg(target_os = "linux")]
-fn pidfd(child: &Child) -> Option<OwnedFd> {
+fn pidfd(child: &Child) -> Result<OwnedFd, Errno> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    // Its number is nobody else's, since the child was not reaped. (`NONBLOCK` would be about
+    // Its number is nobody else's, unless somebody else reaps children. (`NONBLOCK` would be about
     // `waitid` alone, and came later.)
-    pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()
+    pidfd_open(Pid::from_child(child), PidfdFlags::empty())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pidfd(_child: &Child) -> Option<OwnedFd> {
-    None
+fn pidfd(_child: &Child) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
 }
 
 #[cfg(test)]
@@ -179,6 +208,27 @@ mod tests {
                 let status = poll_fn(|cx| exit.poll(cx)).await.unwrap().unwrap();
                 assert_eq!(status.code(), Some(*code));
             }
+        });
+    }
+
+    /// A child that somebody else has reaped.
+    fn reaped() -> Child {
+        let child = Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).unwrap();
+        child
+    }
+
+    /// With a handler, the signal would not be ignored any more.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_that_was_reaped_at_once_needs_no_handler() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut exit = Exit::new(reaped()).map_err(|(_, error)| error).unwrap();
+            assert!(matches!(exit.events, Events::Over));
+            exit.kill().unwrap();
+            assert!(was_reaped(&poll_fn(|cx| exit.poll(cx)).await.unwrap_err()));
         });
     }
 

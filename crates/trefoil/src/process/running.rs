@@ -1,8 +1,9 @@
 //! A child with its owner: it runs, or has ended with a status that is known.
 
-use super::exit::Exit;
+use super::exit::{Exit, was_reaped};
 use super::orphans;
 use crate::task::coop;
+use rustix::io::Errno;
 use std::io;
 use std::mem;
 use std::process::{self, ExitStatus};
@@ -19,6 +20,8 @@ pub(super) struct Running {
 enum State {
     Runs(Exit),
     Ended(ExitStatus),
+    /// It has ended, and somebody else has its status.
+    Lost,
 }
 
 impl Running {
@@ -48,7 +51,7 @@ impl Running {
     pub(super) fn id(&self) -> Option<u32> {
         match &self.state {
             State::Runs(exit) => Some(exit.id()),
-            State::Ended(_) => None,
+            State::Ended(_) | State::Lost => None,
         }
     }
 
@@ -61,33 +64,47 @@ impl Running {
     }
 
     pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        let status = match &mut self.state {
-            State::Runs(exit) => exit.try_wait()?,
-            State::Ended(status) => Some(*status),
-        };
-        if let Some(status) = status {
-            self.state = State::Ended(status);
+        match &mut self.state {
+            State::Runs(exit) => {
+                let result = exit.try_wait();
+                self.learn(&result);
+                result
+            }
+            State::Ended(status) => Ok(Some(*status)),
+            State::Lost => Err(Errno::CHILD.into()),
         }
-        Ok(status)
     }
 
     pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
         let unit = ready!(coop::poll_proceed(cx));
         let result = loop {
-            match &mut self.state {
+            let heard = match &mut self.state {
+                State::Runs(exit) => ready!(exit.poll(cx)),
                 State::Ended(status) => break Ok(*status),
-                State::Runs(exit) => match ready!(exit.poll(cx)) {
-                    Ok(Some(status)) => self.state = State::Ended(status),
-                    Ok(None) => match exit.listen_here() {
-                        Ok(()) => {}
-                        Err(error) => break Err(error),
-                    },
-                    Err(error) => break Err(error),
-                },
+                State::Lost => break Err(Errno::CHILD.into()),
+            };
+            self.learn(&heard);
+            match (heard, &mut self.state) {
+                (Ok(None), State::Runs(exit)) => {
+                    if let Err(error) = exit.listen_here() {
+                        break Err(error);
+                    }
+                }
+                (Ok(_), _) => {}
+                (Err(error), _) => break Err(error),
             }
         };
         unit.made_progress();
         Poll::Ready(result)
+    }
+
+    /// Once it has ended, its number may be another process's, and is not used any more.
+    fn learn(&mut self, result: &io::Result<Option<ExitStatus>>) {
+        match result {
+            Ok(Some(status)) => self.state = State::Ended(*status),
+            Err(error) if was_reaped(error) => self.state = State::Lost,
+            _ => {}
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::lease::{Lease, sleep_with};
 use super::slot::Slot;
 use super::slots::{Known, Place, Refused, Slots, split};
+use super::wait::wait;
 use super::{Interest, Ready, Wakes};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicU64, AtomicUsize, Relaxed, SeqCst};
@@ -266,7 +267,7 @@ impl Reactor {
         };
         // Relaxed: a hint for the monitor. The lease is this thread's, so it is no RMW.
         self.0.looks.store(self.0.looks.load(Relaxed).wrapping_add(1), Relaxed);
-        match poll.poll(events, timeout) {
+        match wait(poll, events, timeout) {
             Ok(()) => {}
             // By a signal. The caller looks around and comes back.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return,

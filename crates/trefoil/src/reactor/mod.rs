@@ -26,6 +26,8 @@ mod slots;
 #[cfg(feature = "net")]
 mod source;
 #[cfg(feature = "net")]
+mod wait;
+#[cfg(feature = "net")]
 mod wakes;
 
 #[cfg(not(feature = "net"))]

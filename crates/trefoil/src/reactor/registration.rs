@@ -160,6 +160,38 @@ impl Registration {
         }
     }
 
+    /// Waits for any readiness of `mask`, in the place on the list that `place` names, or in a new
+    /// one. The caller leaves the list. It spends no budget.
+    pub(crate) fn poll_on_list(
+        &self,
+        cx: &mut Context<'_>,
+        mask: Ready,
+        place: &mut Option<u64>,
+    ) -> Poll<io::Result<Event>> {
+        match self.place.slot().wait_on_list(mask, place, cx.waker()) {
+            Some(event) => Poll::Ready(unless_over(event)),
+            None => Poll::Pending,
+        }
+    }
+
+    pub(crate) fn leave_list(&self, place: u64) {
+        self.place.slot().leave_list(place);
+    }
+
+    /// Wakes all who wait to read, as an event does.
+    #[cfg(all(feature = "signal", unix, not(loom)))]
+    pub(crate) fn announce_readable(&self) {
+        let (slot, mut wakes) = (self.place.slot(), super::Wakes::default());
+        slot.announce(slot.generation(), Ready::READABLE, &mut wakes);
+        wakes.wake();
+    }
+
+    /// Whether the runtime has shut down.
+    #[cfg(all(feature = "signal", unix, not(loom)))]
+    pub(crate) fn is_over(&self) -> bool {
+        self.place.slot().now(Ready::EMPTY).is_over
+    }
+
     fn wait(&self, mask: Ready) -> Wait<'_> {
         Wait { registration: self, mask, place: None }
     }
@@ -188,18 +220,14 @@ impl Future for Wait<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let slot = this.registration.place.slot();
-        match slot.wait_on_list(this.mask, &mut this.place, cx.waker()) {
-            Some(event) => Poll::Ready(unless_over(event)),
-            None => Poll::Pending,
-        }
+        this.registration.poll_on_list(cx, this.mask, &mut this.place)
     }
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         if let Some(place) = self.place {
-            self.registration.place.slot().leave_list(place);
+            self.registration.leave_list(place);
         }
     }
 }

@@ -60,6 +60,8 @@ const TICK: u64 = ((1 << TICK_BITS) - 1) << TICK_SHIFT;
 const GENERATION_SHIFT: u32 = 40;
 pub(super) const GENERATION_BITS: u32 = if usize::BITS >= 64 { 24 } else { 11 };
 const GENERATIONS: u64 = 1 << GENERATION_BITS;
+/// For how many waiters on the list a vacant slot keeps memory.
+const KEPT: usize = 4;
 
 /// The side of a source that the `poll_*` functions wait at. Each has one waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,6 +287,8 @@ impl Slot {
         wakes.extend(waiters.write.take());
         wakes.extend(waiters.list.drain(..).filter_map(|waiter| waiter.waker));
         waiters.gone = 0;
+        // The slot is never freed, and need not keep the memory of a crowd.
+        waiters.list.shrink_to(KEPT);
     }
 }
 
@@ -342,5 +346,25 @@ impl Waiters {
             waiter.waker.is_some()
         });
         self.gone = 0;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vacant_slot_keeps_no_memory_of_a_crowd() {
+        let slot = Slot::new();
+        for waiters in [KEPT, 10_000] {
+            for _ in 0..waiters {
+                assert!(slot.wait_on_list(Ready::ALL, &mut None, Waker::noop()).is_none());
+            }
+            let mut wakers = Vec::new();
+            slot.vacate(&mut wakers);
+            assert_eq!(wakers.len(), waiters);
+            let capacity = slot.waiters.lock().list.capacity();
+            assert!((1..=KEPT).contains(&capacity), "{capacity}");
+        }
     }
 }

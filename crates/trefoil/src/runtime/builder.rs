@@ -1,5 +1,8 @@
 #[cfg(feature = "net")]
 mod events;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+mod fibers;
+mod stalls;
 mod tasks;
 
 use super::local::{LocalOptions, LocalRuntime};
@@ -59,6 +62,9 @@ pub struct Builder {
     has_io: bool,
     #[cfg(feature = "net")]
     event_limits: EventLimits,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    slice: crate::fiber::Slice,
+    stalls: stalls::StallOptions,
     name: Option<String>,
     rng_seed: Option<RngSeed>,
 }
@@ -104,6 +110,9 @@ impl Builder {
             has_io: false,
             #[cfg(feature = "net")]
             event_limits: EventLimits::default(),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: crate::fiber::Slice::DEFAULT,
+            stalls: Default::default(),
             name: None,
             rng_seed: None,
         }
@@ -456,10 +465,12 @@ impl Builder {
     ///   [`on_thread_start`](Builder::on_thread_start) do not apply to it; the hooks around a
     ///   worker's sleep and [`worker_affinity`](Builder::worker_affinity) do.
     ///
-    /// The future gets no place if no worker sleeps, if the thread runs or drives other tasks
-    /// already (as in a `block_on` inside of `block_in_place`), or inside of a
-    /// [`LocalSet`](crate::task::LocalSet). Then `block_on` is what it is without this, until it
-    /// waits the next time: before each wait it asks again.
+    /// The future gets no place if no worker sleeps but one that waits for the system's events, if
+    /// the thread runs or drives other tasks already (as in a `block_on` inside of
+    /// `block_in_place`), or inside of a [`LocalSet`](crate::task::LocalSet). Then `block_on` is
+    /// what it is without this, until it waits the next time: before each wait it asks again. So
+    /// with one worker and sockets, a future that has lost its place does not get it back; and one
+    /// that has it waits for the events itself.
     ///
     /// It has no effect on a current-thread runtime, where `block_on` serves all tasks.
     ///
@@ -537,6 +548,7 @@ impl Builder {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
         };
+        let stalls = self.stalls.stalls();
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
@@ -563,8 +575,11 @@ impl Builder {
             histograms,
             is_measured: histograms.any(),
             seeds: self.rng_seed.as_ref().map(Seeds::new),
-            is_observed: histograms.any() || task_hooks.is_some(),
+            is_observed: histograms.any() || task_hooks.is_some() || stalls.is_some(),
             task_hooks,
+            stalls,
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            slice: self.slice,
             id: super::Id::next(),
             name: self.name.clone(),
             process: std::process::id(),

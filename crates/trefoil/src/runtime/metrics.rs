@@ -115,6 +115,12 @@ impl RuntimeMetrics {
         self.handle.common().forced_yields.get()
     }
 
+    /// How many polls have kept their worker for too long: see
+    /// [`Builder::stall_bound`](crate::runtime::Builder::stall_bound). 0 if nobody looks for them.
+    pub fn stall_count(&self) -> u64 {
+        self.handle.common().stalls.as_ref().map_or(0, |stalls| stalls.count.get())
+    }
+
     /// The thread that is a worker, or was the last to be it: another thread may become the worker
     /// when a task blocks in place. None if no thread was the worker so far.
     ///

@@ -19,6 +19,7 @@ mod unhandled_panic;
 pub use crate::scheduler::histogram::{
     HistogramConfiguration, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
+pub use crate::scheduler::stalls::Stall;
 pub use crate::scheduler::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
 pub use crate::task::hooks::TaskMeta;
 pub use builder::Builder;

@@ -4,7 +4,7 @@ use crate::context::{self, BlockOn};
 use crate::primitives::parker::{Parker, ParkerGuard};
 use crate::scheduler::{Handle, Scheduler, multi};
 use crate::task::coop::{self, Budget};
-use crate::task::wake_guarded;
+use crate::task::{block_in_place, wake_guarded};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,6 +37,16 @@ pub(crate) fn blocking<F: Future>(future: F) -> F::Output {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     if crate::fiber::is_inside() {
         return crate::fiber::wait_inside(future);
+    }
+    blocking_outside(future)
+}
+
+/// The same in code that is no fiber's own.
+#[track_caller]
+pub(crate) fn blocking_outside<F: Future>(future: F) -> F::Output {
+    // A closure that has left its fork does not know who has forked. If a fiber has, it may wait.
+    if context::is_in_taken_closure() {
+        return block_in_place(|| wait(future));
     }
     let _entered = context::enter_blocking_section();
     wait(future)

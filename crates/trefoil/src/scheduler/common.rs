@@ -3,6 +3,7 @@
 use super::Id;
 use super::affinity::Visitor;
 use super::histogram::Histograms;
+use super::stalls::Stalls;
 use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::primitives::parker::Parker;
@@ -40,8 +41,13 @@ pub(crate) struct Common {
     pub(crate) task_hooks: Option<Arc<TaskHooks>>,
     /// What its random numbers start with, if the user has said it.
     pub(crate) seeds: Option<Seeds>,
-    /// There are histograms or hooks, so tasks have notes.
+    /// Who looks for polls that do not end, if anybody does.
+    pub(crate) stalls: Option<Stalls>,
+    /// Some of these three are there, so tasks have notes.
     pub(crate) is_observed: bool,
+    /// How long fibers go on without waiting.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) slice: crate::fiber::Slice,
     pub(crate) id: Id,
     pub(crate) name: Option<String>,
     /// The process that has made the runtime. A fork of it has none of the runtime's threads.
@@ -115,7 +121,10 @@ impl Common {
     /// The notes of a new task, if it has any.
     #[inline(always)]
     pub(crate) fn notes(&self, origin: Origin<'_>) -> Option<Notes> {
-        self.is_observed.then(|| Notes::new(origin, self.is_measured, self.task_hooks.as_ref()))
+        self.is_observed.then(|| {
+            let notes = Notes::new(origin, self.is_measured, self.task_hooks.as_ref());
+            notes.watched(self.stalls.is_some())
+        })
     }
 
     /// Whether a task has panicked whose panic ends the scheduler.

@@ -1,5 +1,7 @@
 //! The scheduler that runs everything on the thread that is in `block_on`.
 
+mod end;
+
 use super::WorkerCounters;
 use super::multi::Nowhere;
 use super::{Common, Counter, Knobs, block_on};
@@ -12,7 +14,7 @@ use crate::queue::{Fifo, Inbox};
 use crate::reactor::Wakes;
 use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
-use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule, cancel_all};
+use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -469,20 +471,6 @@ impl Driver {
             self.polls_since_look.set(shared.knobs.event_interval);
         }
         has_sources
-    }
-
-    /// Cancels all tasks, and refuses further ones.
-    fn cancel_tasks(&self, shared: &Arc<Shared>) {
-        // As if no thread drove: tasks that destructors wake or spawn are sent to the inbox, which
-        // is closed.
-        context::enter_current(None, || {
-            let mut queued = shared.inbox.close();
-            shared.taken.add_shared(queued.len() as u64);
-            queued.append(&mut self.queue.borrow_mut());
-            queued.drain(|task| task.cancel(self));
-            self.wake_deferred();
-            cancel_all(shared, self);
-        });
     }
 
     /// Looks for events if enough polls were made since the last look.

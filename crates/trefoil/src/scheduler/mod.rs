@@ -13,6 +13,7 @@ mod id;
 pub(crate) mod multi;
 pub(crate) mod registry;
 mod seeds;
+pub(crate) mod stalls;
 
 pub(crate) use affinity::Affinity;
 pub(crate) use common::{Common, Hook, Hooks, Knobs};

@@ -13,6 +13,8 @@
 //! ```
 
 #[cfg(unix)]
+mod hub;
+#[cfg(unix)]
 pub mod unix;
 
 use std::io;

@@ -1,15 +1,17 @@
 //! Signals by their numbers.
 //!
-//! Each [`Signal`] has a pair of sockets of its own. The handler writes a byte to one, and the
-//! runtime waits for the other as for any socket. So there is nothing that signals of several
-//! runtimes share, but the handler that `signal-hook-registry` installs once for each number.
+//! All listeners for one kind of signal in one runtime share a pair of sockets. The handler writes
+//! a byte to one, and the runtime waits for the other as for any socket. So there is nothing that
+//! signals of several runtimes share, but the handler that `signal-hook-registry` installs once for
+//! each number.
 
-use crate::reactor::{Direction, Interest, Source};
-use signal_hook_registry::SigId;
+use super::hub::Hub;
+use crate::io::Interest;
+use crate::task::coop;
 use std::future::poll_fn;
-use std::io::{self, Read};
-use std::os::unix::net::UnixStream;
-use std::task::{Context, Poll};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 /// The number of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,11 +76,15 @@ impl From<SignalKind> for std::os::raw::c_int {
 #[derive(Debug)]
 #[must_use = "signals are only seen by `recv`"]
 pub struct Signal {
-    arrived: Source<mio::net::UnixStream>,
-    handler: SigId,
+    hub: Arc<Hub>,
+    /// The hub's count, when it was last looked at.
+    seen: u64,
+    /// The place among those who wait at the hub.
+    place: Option<u64>,
 }
 
-/// Begins to listen for signals of one kind. Any number of listeners sees each signal.
+/// Begins to listen for signals of one kind. Any number of listeners sees each signal, and those of
+/// one runtime take no more descriptors than one does.
 ///
 /// From here on, and for as long as the process lives, the signal does not do what it does by
 /// default, such as to end the process.
@@ -91,31 +97,9 @@ pub struct Signal {
 /// If the thread is in no runtime, or the runtime has no I/O.
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
-    let SignalKind(number) = kind;
-    let (arrived, arrives) = UnixStream::pair()?;
-    arrived.set_nonblocking(true)?;
-    arrives.set_nonblocking(true)?;
-    let arrived = Source::new(mio::net::UnixStream::from_std(arrived), Interest::READABLE)?;
-    if number <= 0 || signal_hook_registry::FORBIDDEN.contains(&number) {
-        let text = format!("signal {number} cannot be handled");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
-    let process = std::process::id();
-    let handle = move || {
-        // A fork has the handler as well, and its half of this process's sockets. What it is sent
-        // before it executes another program is nothing of ours.
-        if std::process::id() != process {
-            return;
-        }
-        // It fails if there is no room: then the listener has not seen an earlier one yet, which
-        // this one is then a part of. There is nothing else to do in a handler.
-        let _ = rustix::io::write(&arrives, &[1]);
-    };
-    // SAFETY: a handler may do only what is safe at any point of the program. This one makes
-    // system calls that POSIX names as such, on a descriptor that it owns. The registry keeps
-    // `errno` as it was.
-    let handler = unsafe { signal_hook_registry::register(number, handle) }?;
-    Ok(Signal { arrived, handler })
+    let hub = Hub::get(kind.0)?;
+    let seen = hub.count();
+    Ok(Signal { hub, seen, place: None })
 }
 
 impl Signal {
@@ -129,28 +113,43 @@ impl Signal {
 
     /// Polls for [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
-        let take_all = || {
-            let mut buf = [0; 64];
-            let mut any = false;
-            loop {
-                match (&*self.arrived).read(&mut buf) {
-                    // The handler is gone: somebody has told the registry to forget all of them.
-                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    // More than fit come in a second read: they are a part of this one as well.
-                    Ok(_) => any = true,
-                    Err(error) if any && error.kind() == io::ErrorKind::WouldBlock => {
-                        return Ok(());
-                    }
-                    Err(error) => return Err(error),
-                }
+        let unit = ready!(coop::poll_proceed(cx));
+        let received = ready!(self.poll_next(cx));
+        self.leave();
+        unit.made_progress();
+        Poll::Ready(received)
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        let (registration, mask) = (self.hub.source().registration(), Interest::READABLE.mask());
+        loop {
+            let event = registration.poll_on_list(cx, mask, &mut self.place);
+            if let Poll::Ready(Err(_)) = event {
+                return Poll::Ready(None);
             }
-        };
-        self.arrived.registration().poll_io(cx, Direction::Read, take_all).map(Result::ok)
+            // Now that the waker is there, a signal that this does not find wakes it.
+            let count = self.hub.count();
+            if count != self.seen {
+                self.seen = count;
+                return Poll::Ready(Some(()));
+            }
+            match ready!(event) {
+                Ok(event) if self.hub.take_all(event) => {}
+                _ => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// Waits no longer.
+    fn leave(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.hub.source().registration().leave_list(place);
+        }
     }
 }
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        signal_hook_registry::unregister(self.handler);
+        self.leave();
     }
 }

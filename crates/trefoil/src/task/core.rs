@@ -222,6 +222,19 @@ impl Runnable {
         self.cancel_started(worker);
     }
 
+    /// At the runtime's end: cancels the task. Returns it if it has to be run instead, since it is
+    /// shielded, and ends by itself.
+    pub(crate) fn cancel_unless_shielded(self, worker: &impl Home) -> Option<Self> {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if self.state().is_shielded() {
+            // The entry is this one.
+            let _ = self.state().cancel();
+            return Some(self);
+        }
+        self.cancel(worker);
+        None
+    }
+
     fn cancel_started(self, worker: &impl Home) {
         let task = self.0;
         // SAFETY: the entry's reference keeps the task live.
@@ -264,6 +277,16 @@ pub(crate) unsafe fn bind(task: NonNull<Header>, host: u32) {
         // makes one takes note of the end of this poll first (`State::idle`).
         unsafe { *pinned = host }
     });
+}
+
+/// The state of a task whose poll this thread is in: what a fiber may do with its own.
+///
+/// # Safety
+/// The caller is inside of the task's poll, or of the drop of its future.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) unsafe fn own_state<'a>(task: NonNull<Header>) -> &'a State {
+    // SAFETY: being polled or dropped keeps a task live.
+    &unsafe { header(task) }.state
 }
 
 /// Only for the holder of the right to the future, or of the queue entry.

@@ -30,10 +30,14 @@ impl Id {
     }
 }
 
-#[cfg(all(feature = "fiber", unix, not(loom)))]
 impl Id {
     pub(crate) fn as_u64(self) -> u64 {
         self.0.get()
+    }
+
+    /// None if it is 0, which no id is.
+    pub(crate) fn from_u64(id: u64) -> Option<Self> {
+        NonZeroU64::new(id).map(Self)
     }
 }
 

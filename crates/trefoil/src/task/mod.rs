@@ -40,12 +40,14 @@ pub use local_key::LocalKey;
 pub use spawn::{block_in_place, spawn, spawn_blocking, spawn_pinned};
 pub use yield_now::yield_now;
 
-#[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) use self::core::bind;
 pub(crate) use self::core::{
     CompletedTask, Home, Ran, Runnable, Schedule, TaskRef, abort_all, cancel_all, discard, id_of,
     is_under_way, settle, wake_guarded,
 };
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use self::core::{bind, own_state};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use self::state::State;
 pub(crate) use header::{HOSTS, Header, NO_HOME};
 pub(crate) use list::OwnedTasks;
 pub(crate) use memory::{Depot, Memory};

@@ -1,4 +1,4 @@
-//! Tasks that are looked at: by the hooks of their runtime, or by its histograms.
+//! Tasks that are looked at: by the hooks of their runtime, by its histograms, or for stalls.
 //!
 //! Such a task has [`Notes`] at its end, and a vtable whose functions are in this file. For all
 //! other tasks, the cost is one branch when they are spawned.
@@ -7,6 +7,7 @@ use super::header::{Header, Trailer, Vtable, header};
 use super::hooks::{TaskHooks, TaskMeta, call};
 use crate::context;
 use crate::primitives::UnsafeCell;
+use crate::scheduler::stalls::Subject;
 use std::mem::offset_of;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -34,6 +35,8 @@ impl<'a> Origin<'a> {
 #[derive(Debug)]
 pub(crate) struct Notes {
     is_measured: bool,
+    /// Its runtime reports stalls.
+    is_watched: bool,
     hooks: Option<Arc<TaskHooks>>,
     spawned_at: &'static Location<'static>,
     /// Only hooks ask for it.
@@ -49,10 +52,15 @@ impl Notes {
     ) -> Self {
         Self {
             is_measured,
+            is_watched: false,
             hooks: hooks.cloned(),
             spawned_at: origin.at,
             name: hooks.and(origin.name).map(Box::from),
         }
+    }
+
+    pub(crate) fn watched(self, is_watched: bool) -> Self {
+        Self { is_watched, ..self }
     }
 }
 
@@ -146,9 +154,7 @@ pub(super) unsafe fn set_runnable(task: NonNull<Header>) {
     });
 }
 
-/// Polls a task between the calls of its runtime's hooks. All of them are called within the poll:
-/// like the future, they may give the worker's state away. Only the first may not: the poll of a
-/// fiber that begins binds the task to the thread, which it can if the task is on no list yet.
+/// Polls a task, and tells those who look for stalls whose poll it is.
 ///
 /// # Safety
 /// 1. As for [`noted_of`].
@@ -156,9 +162,37 @@ pub(super) unsafe fn set_runnable(task: NonNull<Header>) {
 pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<()> {
     // SAFETY: 1.
     let noted = unsafe { noted_of(task) };
+    if !noted.notes.is_watched {
+        // SAFETY: 1 and 2.
+        return unsafe { poll_with_hooks(noted, task, cx) };
+    }
+    let subject = Subject { id: super::id_of(task), spawned_at: noted.notes.spawned_at };
+    let outer = context::with(|context| context.worker()?.begin_watch(subject));
+    // SAFETY: 1 and 2.
+    let polled = unsafe { poll_with_hooks(noted, task, cx) };
+    context::with(|context| {
+        if let (Some(worker), Some(outer)) = (context.worker(), outer) {
+            worker.end_watch(outer);
+        }
+    });
+    polled
+}
+
+/// Polls a task between the calls of its runtime's hooks. All of them are called within the poll:
+/// like the future, they may give the worker's state away. Only the first may not: the poll of a
+/// fiber that begins binds the task to the thread, which it can if the task is on no list yet.
+///
+/// # Safety
+/// 1. `noted` are the notes of `task`.
+/// 2. As for the `poll` of the task's plain vtable.
+unsafe fn poll_with_hooks(noted: &Noted, task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<()> {
     let Some(hooks) = &noted.notes.hooks else {
-        // SAFETY: 1 and 2. A task without hooks has notes because it is measured.
-        return unsafe { poll_measured(noted, task, cx) };
+        if noted.notes.is_measured {
+            // SAFETY: 1 and 2.
+            return unsafe { poll_measured(noted, task, cx) };
+        }
+        // SAFETY: 2.
+        return unsafe { (noted.plain.poll)(task, cx) };
     };
     context::keep_state(|| call(&hooks.before_poll, &noted.meta(task)));
     // An earlier task may have had this one's address.

@@ -24,6 +24,8 @@ const JOIN_INTEREST: usize = 1 << 4;
 const JOIN_WAKER: usize = 1 << 5;
 /// The runtime's shutdown took the future of a task at rest; see [`State::seize`].
 const SEIZED: usize = 1 << 6;
+/// Even if it is cancelled, the task is polled: it ends by itself; see [`State::shield`].
+const SHIELDED: usize = 1 << 7;
 
 const REF_ONE: usize = 1 << 8;
 const REF_MASK: usize = !(REF_ONE - 1);
@@ -158,7 +160,10 @@ impl State {
             // through this RMW what was released before it.
             self.word.fetch_add(RUNNING.wrapping_sub(SCHEDULED), AcqRel)
         };
-        if seen & CANCELLED != 0 { Start::Cancel } else { Start::Poll }
+        if seen & CANCELLED == 0 {
+            return Start::Poll;
+        }
+        if seen & SHIELDED == 0 { Start::Cancel } else { Start::Poll }
     }
 
     /// From a poll that returned `Pending` to rest, or back to a queue.
@@ -246,6 +251,37 @@ impl State {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// From here on, a task that is cancelled is polled all the same, until `unshield`. Its future
+    /// asks [`is_cancelled`](Self::is_cancelled) in each poll.
+    ///
+    /// For the holder of the right to the future, inside of a poll.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn shield(&self) {
+        // Relaxed: only the holder of the right asks for the flag, in this order by itself.
+        self.word.fetch_or(SHIELDED, Relaxed);
+    }
+
+    /// Ends what `shield` began.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn unshield(&self) {
+        // Relaxed: as in `shield`.
+        self.word.fetch_and(!SHIELDED, Relaxed);
+    }
+
+    /// Whether the task is shielded, for the holder of the right to the future or of the entry.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn is_shielded(&self) -> bool {
+        // Relaxed: set by the last holder, and the entry came through a queue.
+        self.word.load(Relaxed) & SHIELDED != 0
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // Relaxed: it is a request, and nothing that comes with it is read. Whoever cancels also
+        // sets `SCHEDULED`, so that a poll comes that sees it.
+        self.word.load(Relaxed) & CANCELLED != 0
     }
 
     /// Takes the future of a task at rest, after all queues were closed and emptied and all pollers
@@ -404,11 +440,33 @@ impl fmt::Debug for State {
             (JOIN_INTEREST, "join interest"),
             (JOIN_WAKER, "join waker"),
             (SEIZED, "seized"),
+            (SHIELDED, "shielded"),
         ] {
             if word & flag != 0 {
                 set.entry(&name);
             }
         }
         set.entry(&format_args!("{} refs", word / REF_ONE)).finish()
+    }
+}
+
+#[cfg(all(test, feature = "fiber", unix, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shielded_task_is_polled_although_it_is_cancelled() {
+        let state = State::new();
+        assert_eq!(state.start(), Start::Poll);
+        state.shield();
+        assert_eq!(state.cancel(), Wake::Nothing);
+        assert!(state.is_cancelled());
+        assert_eq!(state.idle(), Idle::Rescheduled);
+        assert!(state.is_shielded());
+        assert_eq!(state.start(), Start::Poll);
+        assert_eq!(state.wake(), Wake::Nothing);
+        state.unshield();
+        assert_eq!(state.idle(), Idle::Rescheduled);
+        assert_eq!(state.start(), Start::Cancel);
     }
 }

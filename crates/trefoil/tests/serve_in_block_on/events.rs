@@ -1,11 +1,16 @@
 //! The system's events, when the one worker was lent before there was anything to wait for.
 
-use super::rig::{serving, stand_in};
+use super::rig::{builder, serving, stand_in};
+use super::support::Hasty;
+use super::support::current_thread;
+use super::support::watch::{WATCHDOG, receive, workers_sleep};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc;
 use std::time::Duration;
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
-use trefoil::net::TcpListener;
+use trefoil::net::{TcpListener, UdpSocket};
+use trefoil::time::timeout;
 
 /// Asks a server from outside of the runtime, whose workers all sleep.
 fn ask(addr: SocketAddr) {
@@ -49,5 +54,41 @@ fn a_source_of_a_thread_that_has_left_is_attended() {
             runtime.block_on(trefoil::task::yield_now());
             ask(addr);
         }
+    }
+}
+
+/// The first source comes when the only worker has decided to lend its place, and does not count as
+/// asleep yet. No thread in `block_on` takes the place, and no task is woken.
+#[test]
+fn a_source_that_comes_while_a_worker_falls_asleep_is_attended() {
+    for workers in [1, 2] {
+        let (register, registers) = mpsc::channel::<std::net::UdpSocket>();
+        let (registered, is_registered) = mpsc::channel();
+        let (registers, registered) = (parking_lot::Mutex::new(registers), registered);
+        let mut builder = builder(workers);
+        builder.on_thread_park(move || {
+            if let Ok(socket) = registers.lock().try_recv() {
+                registered.send(UdpSocket::from_std(socket).unwrap()).unwrap();
+            }
+        });
+        let runtime = Hasty(Some(builder.build().unwrap()));
+        workers_sleep(&runtime.metrics());
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let addr = socket.local_addr().unwrap();
+        register.send(socket).unwrap();
+        // A worker wakes, and falls asleep again.
+        drop(runtime.spawn(async {}));
+        let socket = receive("the hook", &is_registered);
+        // Whoever waits does so in another runtime.
+        current_thread().block_on(async {
+            for byte in 0..20 {
+                UdpSocket::bind("127.0.0.1:0").await.unwrap().send_to(&[byte], addr).await.unwrap();
+                let mut buf = [0];
+                let received = timeout(WATCHDOG, socket.recv(&mut buf)).await;
+                received.expect("somebody waits for the system's events").unwrap();
+                assert_eq!(buf, [byte]);
+            }
+        });
     }
 }

@@ -5,6 +5,7 @@ mod crowds;
 mod ends;
 #[cfg(feature = "net")]
 mod events;
+mod hostile;
 mod rig;
 #[path = "../support/mod.rs"]
 mod support;

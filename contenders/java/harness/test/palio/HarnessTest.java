@@ -50,6 +50,7 @@ final class HarnessTest {
         test("the runtime stops when a command is refused", () -> new HarnessTest().stopsRefused());
         test("a command that is no UTF-8", HarnessTest::refusesBytes);
         test("answers that differ within a batch", () -> new HarnessTest().tellsDifferences());
+        test("each iteration that is served is announced", () -> new HarnessTest().announces());
         test("only the work is timed", () -> new HarnessTest().timesOnlyWork());
         FAILURES.forEach(failure -> System.out.println("failed: " + failure));
         System.out.println(passed + " passed, " + FAILURES.size() + " failed");
@@ -126,7 +127,8 @@ final class HarnessTest {
                 "none 1",
                 "-",
                 Map.of("count", this::counting, "pick", HarnessTest::picking,
-                        "change", HarnessTest::changing, "stages", this::staging),
+                        "change", HarnessTest::changing, "stages", this::staging,
+                        "serve", request -> Work.serving(4711, () -> Iteration.of(1))),
                 Map.of("spin", "61"));
     }
 
@@ -213,6 +215,14 @@ final class HarnessTest {
     private void tellsDifferences() throws Exception {
         Played played = play("run 1 4\n", args("change"));
         check(played.lines.get(0).contains(" answer=differs:5:6 "), played);
+    }
+
+    private void announces() throws Exception {
+        Played played = play("run 2 2\n", args("serve"));
+        List<String> kinds = played.lines.stream().map(line -> line.replaceAll("^sample .*", "sample")).toList();
+        String serving = "serving 4711";
+        check(kinds.equals(List.of(serving, serving, "sample", serving, serving, "sample", "done 2")), played);
+        check(played.lines.get(2).contains(" ops=2 answer=1 work=2 "), played);
     }
 
     /** What was prepared cannot have been timed if the rest of the session was no shorter. */

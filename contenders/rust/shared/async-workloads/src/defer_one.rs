@@ -1,4 +1,5 @@
-//! The price of putting a task off to later, on the same worker.
+//! The price of putting a task off to later, on the same worker; and of a spawn, where a runtime
+//! has no more than its document's rows need.
 
 use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
 
@@ -17,7 +18,16 @@ pub trait Deferring: 'static {
     /// From a task: runs `task` later on this worker, and nobody awaits it.
     fn defer<F>(task: F)
     where
-        F: Future<Output = ()> + 'static;
+        F: Future<Output = ()> + Send + 'static;
+
+    /// Waits here for what the last task rings: as a task, unless the runtime has none that another
+    /// task can wake.
+    fn wait<F>(&self, ended: F) -> F::Output
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.run(ended)
+    }
 }
 
 struct Defers<D> {
@@ -42,11 +52,11 @@ impl<D: Deferring> Staged for Defers<D> {
 
     fn finish(&mut self) -> Iteration {
         let running = self.running.take().expect("it was prepared");
-        self.runtime.run(running.ended())
+        self.runtime.wait(running.ended())
     }
 }
 
-/// The row `defer_one`.
+/// The row `defer_one`; also `spawn_one` from a worker, if [`Deferring::defer`] is a spawn.
 ///
 /// # Errors
 /// A parameter is wrong.

@@ -216,7 +216,7 @@ macro_rules! adapt_tokio_api {
 
             fn defer<F>(task: F)
             where
-                F: Future<Output = ()> + 'static,
+                F: Future<Output = ()> + Send + 'static,
             {
                 drop($api::task::spawn_local(task));
             }

@@ -42,13 +42,28 @@ pub struct Runtime<'a> {
 /// When a fact cannot be known: an executable that cannot say what it is may not race, so it need
 /// not be built.
 pub fn emit(runtime: Runtime<'_>) {
+    emit_with(runtime, str::to_owned);
+}
+
+/// As [`emit`], for a runtime whose crates are those of a checkout that `named`, a variable of the
+/// environment, names: its commit belongs to its version.
+///
+/// # Panics
+/// As [`emit`], and where the variable is not set.
+pub fn emit_of_checkout(runtime: Runtime<'_>, named: &str) {
+    println!("cargo::rerun-if-env-changed={named}");
+    let folder = variable_of_caller(named);
+    emit_with(runtime, |version| of_checkout(version, &commit(Path::new(&folder))));
+}
+
+fn emit_with(runtime: Runtime<'_>, version: impl FnOnce(&str) -> String) {
     let package = variable("CARGO_PKG_NAME");
     let workspace = workspace(Path::new(&variable("CARGO_MANIFEST_DIR")));
     let lock = Lock::parse(&read(&workspace.join("Cargo.lock")));
     let id = package.strip_prefix("contender-").expect("a contender's package is contender-ID");
     let mimalloc = env::var_os("CARGO_FEATURE_MIMALLOC").is_some();
     println!("cargo::rustc-env={ID}={id}{}", if mimalloc { "-mimalloc" } else { "" });
-    println!("cargo::rustc-env={RUNTIME_VERSION}={}", lock.version(&package, runtime));
+    println!("cargo::rustc-env={RUNTIME_VERSION}={}", version(&lock.version(&package, runtime)));
     println!("cargo::rustc-env={TOOLCHAIN}={}", toolchain());
     let flags = Flags::from_cargo(&read(&workspace.join("Cargo.toml")), |key| {
         println!("cargo::rerun-if-env-changed={key}");
@@ -57,8 +72,33 @@ pub fn emit(runtime: Runtime<'_>) {
     println!("cargo::rustc-env={FLAGS}={flags}");
 }
 
+/// Behind the version itself, before its parts.
+fn of_checkout(version: &str, commit: &str) -> String {
+    match version.split_once(' ') {
+        Some((version, parts)) => format!("{version} at {commit} {parts}"),
+        None => format!("{version} at {commit}"),
+    }
+}
+
+/// The commit of a working copy, and whether its files differ from it.
+fn commit(folder: &Path) -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(folder).args(args).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=7", "HEAD"]) else {
+        return "no commit".to_owned();
+    };
+    let is_clean = git(&["status", "--porcelain"]).is_some_and(|changes| changes.is_empty());
+    if is_clean { commit } else { format!("{commit}-dirty") }
+}
+
 fn variable(key: &str) -> String {
     env::var(key).unwrap_or_else(|error| panic!("cargo sets {key} for build scripts: {error}"))
+}
+
+fn variable_of_caller(key: &str) -> String {
+    env::var(key).unwrap_or_else(|error| panic!("{key} names the checkout: {error}"))
 }
 
 /// The nearest folder upwards with a lock file.
@@ -80,4 +120,23 @@ fn toolchain() -> String {
     let output = output.expect("cargo names a compiler that starts");
     assert!(output.status.success(), "rustc --version failed: {}", output.status);
     String::from_utf8(output.stdout).expect("rustc prints UTF-8").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commit_stands_behind_the_version() {
+        assert_eq!(of_checkout("0.1.0", "3b48cf7"), "0.1.0 at 3b48cf7");
+        assert_eq!(
+            of_checkout("0.1.0 (part 2.0.0)", "no commit"),
+            "0.1.0 at no commit (part 2.0.0)"
+        );
+    }
+
+    #[test]
+    fn a_folder_outside_of_repositories_has_no_commit() {
+        assert_eq!(commit(Path::new("/")), "no commit");
+    }
 }

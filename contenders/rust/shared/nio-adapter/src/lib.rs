@@ -2,6 +2,8 @@
 //! the workers are.
 #![forbid(unsafe_code)]
 
+mod tcp;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,6 +13,7 @@ use async_workloads::{AsyncRuntime, Deferring, TimedTask};
 use nio::{JoinHandle, spawn_pinned};
 pub use nio::{LocalRuntime, Runtime, RuntimeBuilder, RuntimeContext};
 use pin_project_lite::pin_project;
+pub use tcp::tcp_rows;
 
 /// The most workers that nio takes: it counts them in a byte.
 pub const THREADS_MAX: usize = u8::MAX as usize;
@@ -29,7 +32,16 @@ pub trait Flavour: 'static {
     /// In the runtime's way: nio runs the future as a task on a worker.
     fn block_on<F>(&self, future: F) -> F::Output
     where
-        F: Future<Output: Send> + Send;
+        F: Future<Output: Send> + Send,
+    {
+        self.block_on_pinned(|| future)
+    }
+
+    /// The same for a future that stays with the worker which makes it.
+    fn block_on_pinned<M, F>(&self, make: M) -> F::Output
+    where
+        M: FnOnce() -> F + Send,
+        F: Future<Output: Send>;
 }
 
 /// A nio runtime of the flavour `F`.
@@ -195,7 +207,7 @@ impl<R: Flavour> Deferring for Nio<R> {
 
     fn defer<F>(task: F)
     where
-        F: Future<Output = ()> + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         drop(nio::spawn_local(task));
     }

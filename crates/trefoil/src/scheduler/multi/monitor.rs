@@ -13,6 +13,7 @@
 //! | a task, if the worker forks since the last look and no other is free | *retakes* its state |
 //! | the same, if a thread polls the future of its `block_on` in the worker's place | the same |
 //! | the system's events, if nobody looks for them | wakes a sleeper for them, or takes them |
+//! | a poll that has lasted for the bound of `scheduler/stalls.rs` | reports it |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
 //!
@@ -32,7 +33,7 @@
 //! that is over sooner has no thread more than its workers. The monitor sleeps when all workers
 //! have slept for `QUIET_LOOKS` looks. With one worker, no other could serve what waits; the
 //! monitor then exists only if that worker blocks in place, or if a thread in `block_on` serves in
-//! its place.
+//! its place. Where stalls are reported, the first poll starts it.
 
 use super::handoff::Handoff;
 use super::{Offer, Remote, Shared, handle};
@@ -41,6 +42,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use crate::primitives::thread;
+use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -107,7 +109,7 @@ impl Monitor {
     /// For a worker between polls.
     #[inline]
     pub(super) fn ensure_for_busy(&self, shared: &Arc<Shared>) {
-        if shared.workers() > 1 && !self.is_early(shared) {
+        if shared.is_monitored() && !self.is_early(shared) {
             // There was a fence when this worker came out of its sleep
             // (`worker_woke`), and it has not slept since.
             self.ensure(shared);
@@ -123,9 +125,18 @@ impl Monitor {
         }
     }
 
+    /// For a thread that begins a poll which may become a stall: at any age of the runtime.
+    pub(super) fn ensure_for_stalls(&self, shared: &Arc<Shared>) {
+        // Relaxed: hints. If the system has no thread, this asks once in a period.
+        let was_refused = self.refused.load(Relaxed) != 0;
+        if !(was_refused && self.starts_in().is_some()) {
+            self.ensure(shared);
+        }
+    }
+
     /// For a worker that comes out of its sleep.
     pub(super) fn worker_woke(&self, shared: &Arc<Shared>) {
-        if shared.workers() > 1 && !self.is_early(shared) {
+        if shared.is_monitored() && !self.is_early(shared) {
             // Between the count of workers that are awake and the look at the monitor.
             fence(SeqCst);
             self.ensure(shared);
@@ -264,6 +275,7 @@ fn monitor(shared: &Arc<Shared>) {
             shared.notify();
         }
         shared.look_at_reactor(&mut reactor_looks);
+        shared.common.stalls.iter().for_each(|stalls| stalls.look(Instant::now()));
         shared.common.blocking.retry(&its_handle);
         quiet = if shared.needs_monitor() { 0 } else { quiet + 1 };
         if quiet >= QUIET_LOOKS || look.is_multiple_of(REAP_EVERY) {
@@ -273,6 +285,8 @@ fn monitor(shared: &Arc<Shared>) {
             shared.monitor.parker.park_timeout(timeout);
         } else {
             quiet = 0;
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            crate::fiber::trim_free();
             shared.monitor.rest(shared);
         }
     }
@@ -289,9 +303,14 @@ impl Shared {
         self.monitor.state.load(Relaxed) != ABSENT
     }
 
+    /// Whether the monitor has something to do for a worker that is awake.
+    fn is_monitored(&self) -> bool {
+        self.workers() > 1 || self.common.stalls.is_some()
+    }
+
     /// Whether there is anything to look after.
     fn needs_monitor(&self) -> bool {
-        let is_any_awake = self.workers() > 1 && !self.idle.is_all_asleep();
+        let is_any_awake = self.is_monitored() && !self.idle.is_all_asleep();
         // Whoever retakes a state makes a body of it in one critical section of the
         // pool. So one of the last two looks sees it, if they come in this order.
         is_any_awake
@@ -300,6 +319,7 @@ impl Shared {
                 .iter()
                 .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
             || self.common.blocking.lacks_thread()
+            || self.common.stalls.as_ref().is_some_and(Stalls::is_any_in_poll)
     }
 
     /// Wakes the worker if a guest has been in its place since the last look, and tasks wait while

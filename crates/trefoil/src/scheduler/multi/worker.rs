@@ -17,6 +17,7 @@ mod search;
 mod stand_in;
 mod throttle;
 mod turns;
+mod watch;
 
 pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
@@ -31,6 +32,7 @@ use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence, fence_after_rmw};
 use crate::queue::Fifo;
+use crate::scheduler::stalls::{Stalls, Watched};
 use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, HOSTS, Home, OwnedTasks, Ran, Runnable, settle};
 use crate::time::{FIRE_AT_MOST, Fired, TimerQueue};
@@ -121,6 +123,8 @@ pub(crate) struct WorkerThread {
     host: OnceCell<Local>,
     /// It was asked to be one, and is the user's: the task that has asked goes to another.
     refused: Cell<bool>,
+    /// Where it says whose poll it is in, if the runtime reports stalls.
+    watched: Option<Watched>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
     task_memory: Option<task::Memory>,
 }
@@ -246,6 +250,7 @@ impl WorkerThread {
             in_root: Cell::new(false),
             host: OnceCell::new(),
             refused: Cell::new(false),
+            watched: shared.common.stalls.as_ref().map(Stalls::watch),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
         }
@@ -318,15 +323,6 @@ impl WorkerThread {
     /// The timers of the state that this thread has.
     fn own_timers(&self, state: &WorkerState) -> &Arc<TimerQueue> {
         &self.remote(state).timers
-    }
-
-    /// Keeps a waker until the ring was served once; false without a state.
-    pub(crate) fn defer(&self, waker: &Waker) -> bool {
-        // First of all: the clone is foreign code, which may give the state away.
-        let waker = waker.clone();
-        let Some(state) = self.state_after_fork() else { return false };
-        self.remote(state).deferred.push(waker);
-        true
     }
 
     /// What precedes a hook, if there is one.

@@ -54,10 +54,11 @@ use ring::Ring;
 use std::sync::Arc;
 
 /// Makes a channel that keeps `capacity` values, or a little more: the next power of two. The
-/// memory for them is allocated at once.
+/// memory for them is allocated when the first one is sent.
 ///
 /// # Panics
-/// If `capacity` is zero or more than `usize::MAX / 2`.
+/// If `capacity` is zero or more than `usize::MAX / 2`, or no address space has room for so many
+/// values.
 ///
 /// ```
 /// let (sender, mut receiver) = trefoil::sync::broadcast::channel(16);

@@ -10,12 +10,18 @@ use crate::primitives::{Mutex, MutexGuard};
 use crate::sync::Notify;
 use crate::sync::sleeper::{Sleeper, Sleepers};
 use crate::sync::wakers::Wakers;
+use crate::sync::written_once::WrittenOnce;
+use std::alloc::Layout;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::Waker;
 
 pub(super) struct Ring<T> {
-    /// The value of position `n` is in slot `n` modulo their number, which is a power of two.
-    slots: Box<[Mutex<Slot<T>>]>,
+    /// The value of position `n` is in slot `n` modulo their number. They are made for the first
+    /// value, under the lock of the end.
+    slots: WrittenOnce<Box<[Mutex<Slot<T>>]>>,
+    /// The number of slots, a power of two.
+    capacity: usize,
     end: Mutex<End>,
     // Each sender, strong or weak, has a reference of the `Arc` as well, whose counter ends the
     // process before it overflows, and so before one of these does.
@@ -24,6 +30,10 @@ pub(super) struct Ring<T> {
     /// Notified when the last receiver is dropped.
     deserted: Notify,
 }
+
+// Values are behind locks, and no panic leaves what is around them half changed.
+impl<T> UnwindSafe for Ring<T> {}
+impl<T> RefUnwindSafe for Ring<T> {}
 
 struct Slot<T> {
     position: u64,
@@ -54,9 +64,15 @@ impl<T> Ring<T> {
             capacity <= usize::MAX / 2,
             "the capacity of a broadcast channel must not be more than `usize::MAX / 2`"
         );
-        let slot = || Mutex::new(Slot { position: NEVER, unread: 0, value: None });
+        let capacity = capacity.next_power_of_two();
+        // The first value comes too late to say so.
+        assert!(
+            Layout::array::<Mutex<Slot<T>>>(capacity).is_ok(),
+            "the capacity of a broadcast channel must fit into memory"
+        );
         Self {
-            slots: std::iter::repeat_with(slot).take(capacity.next_power_of_two()).collect(),
+            slots: WrittenOnce::empty(),
+            capacity,
             end: Mutex::new(End {
                 next: 0,
                 receivers,
@@ -69,13 +85,28 @@ impl<T> Ring<T> {
         }
     }
 
-    fn slot(&self, position: u64) -> &Mutex<Slot<T>> {
+    /// The slot of a position. None before the first value.
+    fn slot(&self, position: u64) -> Option<&Mutex<Slot<T>>> {
         // The truncation keeps the bits that count.
-        &self.slots[position as usize & (self.slots.len() - 1)]
+        Some(&self.slots.get()?[position as usize & (self.capacity - 1)])
+    }
+
+    /// The slot of a value that was sent.
+    fn slot_of_value(&self, position: u64) -> &Mutex<Slot<T>> {
+        self.slot(position).expect("the first value has made the slots")
+    }
+
+    /// Makes the slots, under the lock of the end.
+    #[cold]
+    fn make_slots(&self) {
+        let slot = || Mutex::new(Slot { position: NEVER, unread: 0, value: None });
+        let slots = std::iter::repeat_with(slot).take(self.capacity).collect();
+        // SAFETY: whoever calls this has the lock of the end, and has found nothing written.
+        unsafe { self.slots.write(slots) };
     }
 
     fn capacity(&self) -> u64 {
-        self.slots.len() as u64
+        self.capacity as u64
     }
 
     /// Sends to all receivers, and returns their number; or returns the value if there are none.
@@ -85,10 +116,13 @@ impl<T> Ring<T> {
         if receivers == 0 {
             return Err(value);
         }
+        if !self.slots.is_written() {
+            self.make_slots();
+        }
         let position = end.next;
         end.next += 1;
         let new = Slot { position, unread: receivers, value: Some(value) };
-        let old = std::mem::replace(&mut *self.slot(position).lock(), new);
+        let old = std::mem::replace(&mut *self.slot_of_value(position).lock(), new);
         self.wake(end);
         // What some have missed is dropped outside of the locks.
         drop(old);
@@ -124,12 +158,13 @@ impl<T> Ring<T> {
     where
         T: Clone,
     {
-        let slot = self.slot(*next).lock();
-        if slot.position == *next {
-            *next += 1;
-            return Ok(Slot::read(slot));
+        if let Some(slot) = self.slot(*next) {
+            let slot = slot.lock();
+            if slot.position == *next {
+                *next += 1;
+                return Ok(Slot::read(slot));
+            }
         }
-        drop(slot);
         // The clone comes before the lock, because it may run any code.
         let sleeper = sleeper.map(|(sleeper, waker)| (sleeper, waker.clone()));
         let mut end = self.end.lock();
@@ -152,7 +187,7 @@ impl<T> Ring<T> {
         }
         // The value has come after the first look. Without the lock of the end, nobody replaces it
         // before its slot is locked.
-        let slot = self.slot(*next).lock();
+        let slot = self.slot_of_value(*next).lock();
         drop(end);
         *next += 1;
         Ok(Slot::read(slot))
@@ -201,7 +236,8 @@ impl<T> Ring<T> {
         let (mut low, mut high) = (end.next.saturating_sub(self.capacity()), end.next);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.slot(middle).lock().unread == 0 { low = middle + 1 } else { high = middle }
+            let is_received = self.slot_of_value(middle).lock().unread == 0;
+            if is_received { low = middle + 1 } else { high = middle }
         }
         // At most the number of slots.
         (end.next - low) as usize
@@ -210,7 +246,7 @@ impl<T> Ring<T> {
     pub(super) fn is_empty(&self) -> bool {
         let end = self.end.lock();
         // Who has received the newest value has received all.
-        end.next == 0 || self.slot(end.next - 1).lock().unread == 0
+        end.next == 0 || self.slot_of_value(end.next - 1).lock().unread == 0
     }
 
     /// Waits until there is no receiver.
@@ -298,7 +334,7 @@ struct Leaving<'a, T> {
 impl<T> Leaving<'_, T> {
     fn skip(&mut self) {
         while self.next < self.until {
-            let mut slot = self.ring.slot(self.next).lock();
+            let mut slot = self.ring.slot_of_value(self.next).lock();
             let mut dropped = None;
             if slot.position == self.next {
                 slot.unread -= 1;

@@ -111,6 +111,7 @@ impl WorkerThread {
             // This worker is only there for tasks, so it must not be chosen for
             // jobs, as a sleeper may be. Another thread becomes it at once.
             self.parts_with_state();
+            self.pause_watch();
             shared.common.unpin();
             if let Some(state) = self.take_state() {
                 shared.hand_to_pool(state);
@@ -132,6 +133,7 @@ impl WorkerThread {
             offer = Some(unsafe { remote.handoff.offer(state, has_pinned, Kind::Blocks) });
         });
         self.offered.set(offer.map(|offer| (index, offer)));
+        self.pause_watch();
         // What blocks may compute as well, and must not do so on the worker's CPU.
         shared.common.unpin();
         shared.monitor.ensure(&self.shared);
@@ -211,12 +213,7 @@ impl WorkerThread {
             state.turns.advance();
             let task = self.next(state).or_else(|| self.take_injected(state));
             match task {
-                Some(task) => {
-                    task.cancel(self);
-                    // A destructor that has forked may have left the state on offer. If
-                    // nobody has retaken it, this is still the worker.
-                    self.come_out();
-                }
+                Some(task) => self.end(task),
                 None if deferred_rounds > 0 && self.wake_deferred(state) => deferred_rounds -= 1,
                 None => return,
             }

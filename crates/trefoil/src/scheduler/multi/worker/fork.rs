@@ -54,6 +54,7 @@ impl WorkerThread {
         // which is used any more.
         let offer = unsafe { remote.handoff.offer(state, has_pinned, Kind::Forks) };
         self.offered.set(Some((index, offer)));
+        self.pause_watch();
         // Behind the fence in `offer`: either this sees that the runtime ends,
         // or `Shared::shut_down` sees the offer.
         if self.shared.is_shut_down() {
@@ -77,6 +78,7 @@ impl WorkerThread {
         match handoff.take(offer) {
             Some(state) => {
                 self.state.set(state);
+                self.resume_watch();
                 if offer.blocks() {
                     self.back_from_blocking();
                 }
@@ -126,6 +128,11 @@ impl WorkerThread {
         job.run_apart();
         self.in_job.set(false);
         self.come_out();
+    }
+
+    /// Whether a job of another thread's deque runs, perhaps with other things on top.
+    pub(crate) fn is_in_job(&self) -> bool {
+        self.in_job.get() || self.in_leapfrog.get()
     }
 
     /// A job of the thread that this one waits for, on top of whatever waits.

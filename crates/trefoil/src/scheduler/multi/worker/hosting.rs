@@ -86,15 +86,49 @@ impl WorkerThread {
             }
             // The other half is in `Hosts::send` and `Shared::shut_down`.
             fence(SeqCst);
+            if is_aborted {
+                self.cancel_injected();
+            }
             match host.next() {
-                Some(task) if is_aborted => {
-                    task.cancel(self);
-                    self.come_out();
-                }
+                Some(task) if is_aborted => self.end(task),
                 Some(task) => self.run(task),
                 None if !is_aborted && self.shared.is_shut_down() => {}
                 None => host.park(),
             }
+        }
+    }
+
+    /// A bound task may wait for the end of another that was spawned at the very end, and that lies
+    /// where the last thread to leave would find it, which waits for this one. Whoever was spawned
+    /// by a bound task is found here by the host of that task, at the latest.
+    fn cancel_injected(&self) {
+        let next = || self.shared.injector.pop_batch(1, 1, |_| unreachable!("one was asked for"));
+        while let Some(task) = next() {
+            self.end(task);
+        }
+    }
+
+    /// At the runtime's end: ends a task, or has it go on until it has ended by itself.
+    pub(super) fn end(&self, task: Runnable) {
+        match task.cancel_unless_shielded(self) {
+            Some(task) => self.run(task),
+            // A destructor that has forked may have left the state on offer. If nobody has retaken
+            // it, this is still the worker.
+            None => self.come_out(),
+        }
+    }
+}
+
+impl Shared {
+    /// A task was queued in the injector. At the runtime's end, a host that has looked there before
+    /// (`WorkerThread::cancel_injected`) may wait for that task.
+    #[cold]
+    pub(super) fn have_hosts_look(&self) {
+        // Between the push and the flag. The other half is the fence of `shut_down`: if the flag is
+        // not seen, the push comes before it, and so before a look of any host that has seen it.
+        fence(SeqCst);
+        if self.is_shut_down() {
+            self.hosts.wake_all(self);
         }
     }
 }

@@ -14,10 +14,8 @@ impl WorkerThread {
     /// nobody else does, nor one to which tasks are bound: their wake-ups would go to whoever has
     /// borrowed its place, who must not run them.
     ///
-    /// The look at the lease comes before this worker counts as asleep, and not after it, as
-    /// `reactor/README.md` has it. So whoever gives the lease back at that moment may see no
-    /// sleeper. If that is a worker, it takes the lease when it sleeps, unless another has it; if
-    /// it is the monitor, its next look has a sleeper chosen.
+    /// The look at the lease comes before this worker counts as asleep. So there is another one
+    /// afterwards, in `sleep_lending`.
     #[inline]
     pub(super) fn lends(&self) -> bool {
         self.shared.knobs.serves_in_block_on
@@ -75,6 +73,12 @@ impl WorkerThread {
         let place = shared.place(index);
         if loan.lend(place, searched, state) == Asleep::LookAgain {
             shared.look_again(index);
+        }
+        // Since `lends` has looked, the first source may have come, or whoever waited for events
+        // may have left. This worker counts as asleep now. So either this sees it, or whoever looks
+        // for a sleeper finds this one (`reactor/README.md`).
+        if shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder) {
+            place.parker.unpark();
         }
         // Some worker has to start the monitor when the runtime is old enough.
         let late = || shared.monitor.worker_woke(&self.shared);

@@ -3,6 +3,15 @@
 use super::*;
 
 impl WorkerThread {
+    /// Keeps a waker until the ring was served once; false without a state.
+    pub(crate) fn defer(&self, waker: &Waker) -> bool {
+        // First of all: the clone is foreign code, which may give the state away.
+        let waker = waker.clone();
+        let Some(state) = self.state_after_fork() else { return false };
+        self.remote(state).deferred.push(waker);
+        true
+    }
+
     /// Queues a task that this thread has woken.
     #[inline]
     pub(in crate::scheduler::multi) fn wake(&self, task: Runnable) -> Result<(), Runnable> {

@@ -218,7 +218,11 @@ impl StandIn<'_> {
                 return Pause::Root;
             }
             // A task has to begin on a thread that stays: the worker's own.
-            if !goes_on || worker.refused.take() {
+            if worker.refused.take() {
+                self.shared.have_hosts_look();
+                return Pause::End;
+            }
+            if !goes_on {
                 return Pause::End;
             }
             self.others.set(self.others.get().saturating_add(1));

@@ -1,0 +1,5 @@
+use build_facts::{Runtime, emit};
+
+fn main() {
+    emit(Runtime { path: &["forte"], parts: &[] });
+}

@@ -1,0 +1,72 @@
+//! The current set of local tasks.
+
+use super::stack::Node;
+use super::{Local, Restore, with};
+use crate::task::LocalShared;
+use std::sync::Arc;
+
+/// Keeps a set of local tasks the current one, for users. Frames of this crate use [`with_local`].
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct LocalGuard {
+    /// From `Box::into_raw`, and on the stack of this thread.
+    node: *const Node<Local>,
+}
+
+/// Makes a set of local tasks of this thread the current one.
+pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
+    let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
+    let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
+    // SAFETY: new, and not freed before the guard has unlinked it.
+    with(|context| unsafe { context.locals.link(node) });
+    LocalGuard { node }
+}
+
+impl Drop for LocalGuard {
+    fn drop(&mut self) {
+        with(|context| {
+            // SAFETY: the guard's node is live.
+            unsafe { context.locals.unlink(self.node) };
+            // SAFETY: made by `enter_local`, unlinked, and the guard's alone.
+            unsafe { context.locals.free(self.node) };
+        });
+    }
+}
+
+/// Runs `f` with a set of local tasks as the current one, or, with null, without one.
+///
+/// # Safety
+/// The set belongs to this thread, and outlives the call.
+pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> R) -> R {
+    struct Linked<'a>(&'a Node<Local>);
+    impl Drop for Linked<'_> {
+        fn drop(&mut self) {
+            // SAFETY: borrowed, so it is live.
+            with(|context| unsafe { context.locals.unlink(self.0) });
+        }
+    }
+    let node = Node::new(Local { set, _owner: None });
+    // SAFETY: new, and `linked` unlinks it before this frame is left.
+    with(|context| unsafe { context.locals.link(&raw const node) });
+    let linked = Linked(&node);
+    let result = f();
+    drop(linked);
+    result
+}
+
+/// Runs `f` without a current set, while `is_in_local` still says that code of a set runs.
+pub(crate) fn local_drops<R>(f: impl FnOnce() -> R) -> R {
+    let _drops = Restore::set(|context| &context.local_drops, true);
+    without_local(f)
+}
+
+/// Runs `f` without a current set of local tasks.
+pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: there is no set.
+    unsafe { with_local(std::ptr::null(), f) }
+}
+
+/// Whether code of a set of local tasks runs.
+pub(crate) fn is_in_local() -> bool {
+    with(|context| context.local_drops.get() || !context.local().is_null())
+}

@@ -1,0 +1,311 @@
+//! Calls that block in a fiber: they leave its thread to others, and the traits of `std::io` do.
+
+// ThreadSanitizer does not know of switches between stacks.
+#![cfg(all(unix, not(trefoil_tsan)))]
+
+mod support;
+
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use support::{current_thread, multi};
+use trefoil::fiber::{self, Blocking};
+use trefoil::fs::OpenOptions;
+use trefoil::net::{TcpListener, TcpStream, UnixStream};
+use trefoil::runtime::Runtime;
+use trefoil::sync::{Mutex, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot};
+use trefoil::{io, task};
+
+/// Runtimes on which all fibers have the same thread.
+fn each(test: impl Fn(&Runtime)) {
+    test(&current_thread());
+    test(&multi(1));
+}
+
+/// One fiber waits, and another of the same thread ends that: by then the first one has left the
+/// thread, or the second would not run.
+fn parks<R: Send + 'static>(
+    runtime: &Runtime,
+    waits: impl FnOnce() -> R + Send + 'static,
+    ends: impl FnOnce() + Send + 'static,
+) -> R {
+    runtime.block_on(async {
+        let waits_now = Arc::new(AtomicBool::new(false));
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (begun, ended) = (waits_now.clone(), has_ended.clone());
+        let first = fiber::spawn(move || {
+            begun.store(true, SeqCst);
+            let result = waits();
+            assert!(ended.load(SeqCst), "it was to wait");
+            (result, thread::current().id())
+        });
+        let second = fiber::spawn(move || {
+            while !waits_now.load(SeqCst) {
+                fiber::yield_now();
+            }
+            has_ended.store(true, SeqCst);
+            ends();
+            thread::current().id()
+        });
+        let (result, thread) = first.await.unwrap();
+        assert_eq!(second.await.unwrap(), thread, "the two were to have one thread");
+        result
+    })
+}
+
+#[test]
+fn a_receiver_that_waits_leaves_its_thread() {
+    each(|runtime| {
+        let (sender, receiver) = oneshot::channel();
+        let send = move || sender.send(1).unwrap();
+        assert_eq!(parks(runtime, || receiver.blocking_recv(), send), Ok(1));
+
+        let (sender, mut receiver) = mpsc::channel(1);
+        let send = move || sender.blocking_send(2).unwrap();
+        assert_eq!(parks(runtime, move || receiver.blocking_recv(), send), Some(2));
+
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let send = move || [3, 4].into_iter().for_each(|item| sender.send(item).unwrap());
+        let many = move || {
+            let mut items = Vec::new();
+            receiver.blocking_recv_many(&mut items, 10);
+            items
+        };
+        assert_eq!(parks(runtime, many, send), [3, 4]);
+
+        let (sender, receiver) = mpmc::bounded(1);
+        let send = move || sender.blocking_send(5).unwrap();
+        assert_eq!(parks(runtime, move || receiver.blocking_recv(), send), Ok(5));
+
+        let (sender, receiver) = mpmc::bounded(1);
+        let send = move || sender.blocking_send(6).unwrap();
+        let all = move || receiver.blocking_iter().collect::<Vec<_>>();
+        assert_eq!(parks(runtime, all, send), [6]);
+
+        let (sender, mut receiver) = broadcast::channel(1);
+        let send = move || drop(sender.send(7));
+        assert_eq!(parks(runtime, move || receiver.blocking_recv(), send), Ok(7));
+    });
+}
+
+#[test]
+fn a_sender_without_room_leaves_its_thread() {
+    each(|runtime| {
+        let (sender, mut receiver) = mpsc::channel(1);
+        sender.try_send(1).unwrap();
+        let receive = move || assert_eq!(receiver.blocking_recv(), Some(1));
+        // The receiver is dropped with what it has not received.
+        let _ = parks(runtime, move || sender.blocking_send(2), receive);
+
+        let (sender, receiver) = mpmc::bounded(1);
+        sender.try_send(1).unwrap();
+        let kept = receiver.clone();
+        let receive = move || assert_eq!(receiver.blocking_recv(), Ok(1));
+        parks(runtime, move || sender.blocking_send(2), receive).unwrap();
+        assert_eq!(kept.try_recv(), Ok(2));
+    });
+}
+
+#[test]
+fn who_waits_for_a_lock_leaves_its_thread() {
+    each(|runtime| {
+        let lock = Arc::new(Mutex::new(1));
+        let guard = lock.clone().try_lock_owned().unwrap();
+        let its = lock.clone();
+        assert_eq!(parks(runtime, move || *its.blocking_lock(), move || drop(guard)), 1);
+        let guard = lock.clone().try_lock_owned().unwrap();
+        let owned = move || *lock.blocking_lock_owned();
+        assert_eq!(parks(runtime, owned, move || drop(guard)), 1);
+
+        let lock = Arc::new(RwLock::new(2));
+        let guard = lock.clone().try_write_owned().unwrap();
+        let its = lock.clone();
+        assert_eq!(parks(runtime, move || *its.blocking_read(), move || drop(guard)), 2);
+        let guard = lock.clone().try_read_owned().unwrap();
+        let writes = move || {
+            let mut guard = lock.blocking_write();
+            *guard += 1;
+            *guard
+        };
+        assert_eq!(parks(runtime, writes, move || drop(guard)), 3);
+
+        let semaphore = Arc::new(Semaphore::new(0));
+        let its = semaphore.clone();
+        let acquires = move || its.blocking_acquire_many(3).map(|permit| permit.num_permits());
+        assert_eq!(parks(runtime, acquires, move || semaphore.add_permits(3)).unwrap(), 3);
+    });
+}
+
+#[test]
+fn who_joins_leaves_its_thread() {
+    each(|runtime| {
+        let (sender, receiver) = oneshot::channel();
+        let joins = || fiber::spawn(|| receiver.blocking_recv().unwrap()).join().unwrap();
+        assert_eq!(parks(runtime, joins, move || sender.send(1).unwrap()), 1);
+    });
+}
+
+#[test]
+fn a_reader_and_a_writer_of_a_socket_leave_their_thread() {
+    const BYTES: usize = 1 << 22;
+    each(|runtime| {
+        // More than the system keeps for them: each has to wait for the other, on one thread.
+        let (one, other) = runtime.block_on(async { UnixStream::pair() }).unwrap();
+        let writes = move || {
+            let mut one = Blocking::new(one);
+            let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+            one.write_all(&bytes).unwrap();
+            one.shutdown().unwrap();
+            let mut answer = String::new();
+            assert_eq!(one.read_to_string(&mut answer).unwrap(), 4);
+            answer
+        };
+        let reads = move || {
+            let mut other = BufReader::with_capacity(100, Blocking::new(other));
+            let mut bytes = Vec::new();
+            assert_eq!(other.read_to_end(&mut bytes).unwrap(), BYTES);
+            assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8));
+            other.get_mut().write_all(b"done").unwrap();
+        };
+        assert_eq!(parks(runtime, writes, reads), "done");
+    });
+}
+
+#[test]
+fn a_connection_has_a_fiber_for_each_direction() {
+    each(|runtime| {
+        let received = runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            // Sends back each line.
+            let server = fiber::spawn(move || {
+                let (stream, _) = fiber::wait(listener.accept()).unwrap();
+                let (reads, writes) = stream.into_split();
+                let mut writes = Blocking::new(writes);
+                for line in BufReader::new(Blocking::new(reads)).lines() {
+                    let line = line.unwrap();
+                    let parts = [IoSlice::new(line.as_bytes()), IoSlice::new(b"\n")];
+                    let count = writes.write_vectored(&parts).unwrap();
+                    writes.write_all(&[line.as_bytes(), b"\n"].concat()[count..]).unwrap();
+                }
+            });
+            let stream = TcpStream::connect(address).await.unwrap();
+            let (reads, writes) = stream.into_split();
+            let writer = fiber::spawn(move || {
+                let mut writes = Blocking::new(writes);
+                for number in 0..1000 {
+                    writeln!(writes, "{number}").unwrap();
+                }
+                writes.flush().unwrap();
+            });
+            let reader = fiber::spawn(move || {
+                let numbers = BufReader::new(Blocking::new(reads)).lines();
+                numbers.map(|line| line.unwrap().parse::<u32>().unwrap()).collect::<Vec<_>>()
+            });
+            let received = reader.await.unwrap();
+            writer.await.unwrap();
+            server.await.unwrap();
+            received
+        });
+        assert_eq!(received, (0..1000).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn the_end_and_errors_are_those_of_what_is_wrapped() {
+    each(|runtime| {
+        runtime.block_on(async {
+            let fiber = fiber::spawn(|| {
+                let (one, other) = io::duplex(16);
+                let mut one = Blocking::new(one);
+                Blocking::new(other).write_all(b"abc").unwrap();
+                // The other end is gone.
+                let mut bytes = [0; 4];
+                assert_eq!(
+                    one.read_exact(&mut bytes).unwrap_err().kind(),
+                    ErrorKind::UnexpectedEof
+                );
+                assert_eq!(one.read(&mut bytes).unwrap(), 0);
+                assert_eq!(one.write(b"d").unwrap_err().kind(), ErrorKind::BrokenPipe);
+                assert_eq!(one.read(&mut []).unwrap(), 0);
+                one.get_ref();
+                drop(one.into_inner());
+            });
+            fiber.await.unwrap();
+        });
+    });
+}
+
+#[test]
+fn an_abort_in_a_read_has_read_nothing() {
+    each(|runtime| {
+        runtime.block_on(async {
+            let (one, other) = io::duplex(16);
+            let one = Arc::new(Mutex::new(one));
+            let (began, has_begun) = oneshot::channel();
+            let its = one.clone();
+            let fiber = fiber::spawn(move || {
+                let mut one = its.blocking_lock();
+                began.send(()).unwrap();
+                Blocking::new(&mut *one).read_exact(&mut [0; 3])
+            });
+            has_begun.await.unwrap();
+            fiber.abort();
+            assert!(fiber.await.unwrap_err().is_cancelled());
+            let text = fiber::spawn(move || {
+                Blocking::new(other).write_all(b"abc").unwrap();
+                let mut text = String::new();
+                Blocking::new(&mut *one.blocking_lock()).read_to_string(&mut text).unwrap();
+                text
+            });
+            assert_eq!(text.await.unwrap(), "abc");
+        });
+    });
+}
+
+#[test]
+fn a_file_is_read_written_and_sought() {
+    let path = std::env::temp_dir().join(format!("trefoil-fiber-blocking-{}", std::process::id()));
+    each(|runtime| {
+        let path = path.clone();
+        runtime.block_on(async {
+            let fiber = fiber::spawn(move || {
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create(true).truncate(true);
+                let mut file = Blocking::new(fiber::wait(options.open(path)).unwrap());
+                file.write_all(b"0123456789").unwrap();
+                file.flush().unwrap();
+                assert_eq!(file.seek(SeekFrom::Start(4)).unwrap(), 4);
+                let mut two = [0; 2];
+                file.read_exact(&mut two).unwrap();
+                assert_eq!(&two, b"45");
+                assert_eq!(file.seek(SeekFrom::End(-1)).unwrap(), 9);
+                let mut rest = String::new();
+                file.read_to_string(&mut rest).unwrap();
+                assert_eq!(rest, "9");
+                assert!(file.seek(SeekFrom::Current(-100)).is_err());
+            });
+            fiber.await.unwrap();
+        });
+    });
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn outside_of_fibers_a_thread_blocks_and_asynchronous_code_is_refused() {
+    let runtime = multi(1);
+    let echo = || {
+        let (one, other) = io::duplex(16);
+        Blocking::new(one).write_all(b"abc").unwrap();
+        let mut text = String::new();
+        Blocking::new(other).read_to_string(&mut text).unwrap();
+        text
+    };
+    assert_eq!(echo(), "abc");
+    runtime.block_on(async {
+        assert_eq!(task::spawn_blocking(echo).await.unwrap(), "abc");
+        let refused = task::spawn(async move { echo() });
+        assert!(refused.await.unwrap_err().is_panic());
+    });
+}

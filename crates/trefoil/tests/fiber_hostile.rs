@@ -1,0 +1,338 @@
+//! Fibers that do what nobody should, on systems that give nothing.
+
+// ThreadSanitizer does not know of switches between stacks.
+#![cfg(all(unix, not(trefoil_tsan)))]
+
+mod support;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+use support::{current_and_multi, current_thread, multi};
+use trefoil::sync::{Semaphore, mpsc, oneshot};
+use trefoil::{fiber, task};
+
+/// Runs one of this file's tests in a process of its own. Returns what it has said.
+fn in_a_process(test: &str) -> String {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {said}", output.status);
+    said
+}
+
+struct Counts(Arc<AtomicUsize>);
+
+impl Counts {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_runtime_ends_with_fibers_that_wait_that_run_and_that_never_began() {
+    for runtime in current_and_multi([1, 3]) {
+        let (alive, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        runtime.block_on(async {
+            let (began, mut have_begun) = mpsc::unbounded_channel();
+            for _ in 0..10 {
+                let (counts, began) = (Counts::new(&alive), began.clone());
+                fiber::spawn(move || {
+                    let _counts = counts;
+                    began.send(()).unwrap();
+                    fiber::wait(std::future::pending::<()>());
+                });
+                have_begun.recv().await.unwrap();
+            }
+            // These run until the end, in calls and between them.
+            for _ in 0..3 {
+                let (counts, began, stop) = (Counts::new(&alive), began.clone(), stop.clone());
+                let runs = fiber::Builder::new().budget(16).timeslice(None).spawn(move || {
+                    let _counts = counts;
+                    began.send(()).unwrap();
+                    while !stop.load(SeqCst) {
+                        fiber::check!();
+                    }
+                    fiber::yield_now();
+                    unreachable!("the runtime has ended");
+                });
+                runs.unwrap();
+                have_begun.recv().await.unwrap();
+            }
+            for _ in 0..10 {
+                let counts = Counts::new(&alive);
+                fiber::spawn(move || drop(counts));
+            }
+        });
+        drop(runtime);
+        assert_eq!(alive.load(SeqCst), 0);
+    }
+}
+
+#[test]
+fn panics_of_one_fiber_are_not_those_of_another_that_waits() {
+    for runtime in current_and_multi([1, 3]) {
+        runtime.block_on(async {
+            let fibers: Vec<_> = (0..50_usize)
+                .map(|number| {
+                    fiber::spawn(move || {
+                        for round in 0..20 {
+                            let left = catch_unwind(AssertUnwindSafe(|| {
+                                fiber::yield_now();
+                                assert!(!thread::panicking());
+                                if (round + number).is_multiple_of(3) {
+                                    resume_unwind(Box::new(round));
+                                }
+                                fiber::yield_now();
+                            }));
+                            fiber::yield_now();
+                            assert!(!thread::panicking());
+                            let payload = left.err().map(|payload| *payload.downcast().unwrap());
+                            assert_eq!(
+                                payload,
+                                (round + number).is_multiple_of(3).then_some(round)
+                            );
+                        }
+                        resume_unwind(Box::new(number));
+                    })
+                })
+                .collect();
+            for (number, fiber) in fibers.into_iter().enumerate() {
+                let fiber: task::JoinHandle<()> = fiber;
+                let payload = fiber.await.unwrap_err().into_panic();
+                assert_eq!(*payload.downcast::<usize>().unwrap(), number);
+            }
+        });
+    }
+}
+
+thread_local! {
+    static CELL: RefCell<u32> = const { RefCell::new(0) };
+}
+
+#[test]
+fn a_borrow_of_a_thread_local_is_kept_across_a_wait_and_seen_by_others() {
+    for runtime in [current_thread(), multi(1)] {
+        runtime.block_on(async {
+            let (send, receive) = oneshot::channel();
+            let keeps = fiber::spawn(move || {
+                CELL.with_borrow_mut(|number| {
+                    *number += 1;
+                    receive.blocking_recv().unwrap();
+                    *number += 1;
+                    *number
+                })
+            });
+            let looks = fiber::spawn(move || {
+                while CELL.with(|cell| cell.try_borrow().is_ok()) {
+                    fiber::yield_now();
+                }
+                send.send(()).unwrap();
+            });
+            looks.await.unwrap();
+            assert_eq!(keeps.await.unwrap(), 2);
+        });
+    }
+}
+
+/// Makes every call of fibers in its destructor.
+struct Calls(Arc<AtomicUsize>);
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        fiber::check!();
+        fiber::yield_now();
+        let _ = fiber::current();
+        let sums = || {
+            let spawned = fiber::spawn(|| 1).join().unwrap();
+            let mut scoped = 0;
+            fiber::scope(|scope| drop(scope.spawn(|| scoped = 1)));
+            fiber::sleep(Duration::from_micros(1));
+            spawned + scoped
+        };
+        // Where asynchronous code must not block, they panic.
+        let sum = catch_unwind(AssertUnwindSafe(sums)).unwrap_or(2);
+        self.0.fetch_add(sum, SeqCst);
+    }
+}
+
+#[test]
+fn destructors_call_what_they_like() {
+    // In a destructor that unwinds, the thread blocks: another one has to run what it waits for.
+    let runtime = multi(3);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let made = || Calls(calls.clone());
+    runtime.block_on(async {
+        // At the end of the fiber, and in the midst of it.
+        let (one, other) = (made(), made());
+        let fiber = fiber::spawn(move || {
+            drop(one);
+            drop(other);
+        });
+        fiber.await.unwrap();
+        assert_eq!(calls.load(SeqCst), 4);
+        // In a panic.
+        let one = made();
+        let fiber = fiber::spawn(move || {
+            let _one = one;
+            resume_unwind(Box::new(()));
+        });
+        let fiber: task::JoinHandle<()> = fiber;
+        assert!(fiber.await.unwrap_err().is_panic());
+        assert_eq!(calls.load(SeqCst), 6);
+        // In an abort.
+        let (one, (began, has_begun)) = (made(), oneshot::channel());
+        let fiber = fiber::spawn(move || {
+            let _one = one;
+            began.send(()).unwrap();
+            fiber::wait(std::future::pending::<()>());
+        });
+        has_begun.await.unwrap();
+        fiber.abort();
+        assert!(fiber.await.unwrap_err().is_cancelled());
+        assert_eq!(calls.load(SeqCst), 8);
+        // An output that nobody wants.
+        let one = made();
+        drop(fiber::spawn(move || one));
+        while calls.load(SeqCst) < 10 {
+            task::yield_now().await;
+        }
+    });
+    // A thread's own, at its end.
+    thread_local! {
+        static LAST: RefCell<Option<Calls>> = const { RefCell::new(None) };
+    }
+    let (last, handle) = (made(), runtime.handle().clone());
+    let thread = thread::spawn(move || {
+        let _guard = handle.enter();
+        LAST.set(Some(last));
+    });
+    thread.join().unwrap();
+    assert_eq!(calls.load(SeqCst), 12);
+}
+
+#[test]
+fn a_stack_may_be_larger_than_memory() {
+    let runtime = multi(1);
+    let _guard = runtime.enter();
+    // The largest there may be. The system may have another opinion.
+    match fiber::Builder::new().stack_size(1 << 36).spawn(|| fiber::current().unwrap()) {
+        Ok(fiber) => assert_eq!(fiber.join().unwrap().stack_size(), 1 << 36),
+        Err(error) => assert!(error.to_string().contains("no memory for a fiber's stack")),
+    }
+}
+
+#[test]
+#[ignore = "limits its process; `a_system_without_memory_refuses_and_loses_nothing` runs it"]
+fn limits_its_memory() {
+    let runtime = multi(1);
+    let before = getrlimit(Resource::As);
+    let limit = |current| setrlimit(Resource::As, Rlimit { current, ..before.clone() }).unwrap();
+    runtime.block_on(async {
+        // One has begun before, and goes on.
+        let (go, goes) = oneshot::channel();
+        let earlier = fiber::spawn(move || goes.blocking_recv().unwrap());
+        task::yield_now().await;
+        let alive = Arc::new(AtomicUsize::new(0));
+        let counts = Counts::new(&alive);
+        limit(Some(1 << 30));
+        let refused = fiber::Builder::new().stack_size(1 << 32).spawn(move || drop(counts));
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
+        for part in ["fiber's stack of 4294967296 bytes", "vm.max_map_count", "ulimit -v"] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        assert_eq!(alive.load(SeqCst), 0, "the closure is dropped");
+        // In a scope, too, which is left all the same.
+        fiber::spawn(|| {
+            fiber::scope(|scope| {
+                let builder = fiber::Builder::new().stack_size(1 << 32);
+                assert!(builder.spawn_scoped(scope, || ()).is_err());
+            });
+        })
+        .await
+        .unwrap();
+        // A fiber whose stack is made when it begins says so by a panic.
+        let (hungry, resting) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+        let fibers: Vec<_> = (0..5000)
+            .map(|_| {
+                let (hungry, counts) = (hungry.clone(), Counts::new(&alive));
+                let resting = resting.clone();
+                fiber::spawn(move || {
+                    let _counts = counts;
+                    resting.fetch_add(1, SeqCst);
+                    fiber::wait(hungry.acquire()).unwrap().forget();
+                })
+            })
+            .collect();
+        // The closures of the others are dropped.
+        while resting.load(SeqCst) != alive.load(SeqCst) {
+            task::yield_now().await;
+        }
+        hungry.add_permits(fibers.len());
+        let mut refused = 0;
+        for fiber in fibers {
+            if let Err(error) = fiber.await {
+                let text = *error.into_panic().downcast::<String>().unwrap();
+                assert!(text.contains("no memory for a fiber's stack of 262144 bytes"), "{text}");
+                refused += 1;
+            }
+        }
+        assert!(refused > 0, "5000 stacks are more than a gigabyte");
+        assert_eq!(alive.load(SeqCst), 0);
+        limit(before.current);
+        go.send(()).unwrap();
+        earlier.await.unwrap();
+        assert_eq!(fiber::spawn(|| 1).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_system_without_memory_refuses_and_loses_nothing() {
+    let said = in_a_process("limits_its_memory");
+    assert!(said.contains("no memory for a fiber's stack"), "{said}");
+}
+
+#[test]
+#[ignore = "takes a gigabyte: cargo test --test fiber_hostile -- --ignored a_hundred"]
+fn a_hundred_thousand_fibers_rest_wake_and_end() {
+    for runtime in current_and_multi([2]) {
+        let (all, ended) = (100_000, Arc::new(AtomicUsize::new(0)));
+        runtime.block_on(async {
+            let gate = Arc::new(Semaphore::new(0));
+            let (rests, mut resting) = mpsc::unbounded_channel();
+            let fibers: Vec<_> = (0..all)
+                .map(|_| {
+                    let (gate, rests, ended) = (gate.clone(), rests.clone(), ended.clone());
+                    fiber::spawn(move || {
+                        rests.send(()).unwrap();
+                        fiber::wait(gate.acquire()).unwrap().forget();
+                        ended.fetch_add(1, SeqCst);
+                    })
+                })
+                .collect();
+            for _ in 0..all {
+                resting.recv().await.unwrap();
+            }
+            gate.add_permits(all);
+            for fiber in fibers {
+                fiber.await.unwrap();
+            }
+        });
+        assert_eq!(ended.load(SeqCst), all);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a channel allocates that holds nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use trefoil::sync::{broadcast, mpmc, mpsc, oneshot, watch};
+
+struct Counting;
+
+thread_local! {
+    /// How many bytes this thread has allocated and not freed.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: `System` does everything, and keeps the contract. The counter is a plain cell, which
+// allocating code may access at any time.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.set(LIVE.get().wrapping_add(layout.size()));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get().wrapping_sub(layout.size()));
+        // SAFETY: the caller's promise: it came from `alloc`, and so from `System`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The promise.
+const MOST: usize = 256;
+
+#[track_caller]
+fn is_small<C>(what: &str, make: impl FnOnce() -> C) {
+    let before = LIVE.get();
+    let channel = make();
+    let bytes = LIVE.get().wrapping_sub(before);
+    assert!(bytes > 0, "{what}: what it allocates is counted");
+    assert!(bytes <= MOST, "{what}: {bytes} bytes");
+    drop(channel);
+    assert_eq!(LIVE.get(), before, "{what}: all is freed");
+}
+
+/// Whatever their capacity. Where a channel has a place for its value, that is small here.
+#[test]
+fn an_empty_channel_of_each_kind_takes_at_most_256_bytes() {
+    type Large = [u64; 100];
+    is_small("oneshot", oneshot::channel::<u64>);
+    is_small("watch", || watch::channel(0_u64));
+    for capacity in [1, 16, 100_000] {
+        is_small("mpsc, bounded", || mpsc::channel::<Large>(capacity));
+        is_small("broadcast", || broadcast::channel::<Large>(capacity));
+        is_small("mpmc, bounded", || mpmc::bounded::<Large>(capacity));
+    }
+    is_small("mpsc, unbounded", mpsc::unbounded_channel::<Large>);
+    is_small("mpmc, a rendezvous", || mpmc::bounded::<Large>(0));
+    is_small("mpmc, unbounded", mpmc::unbounded::<Large>);
+}

@@ -133,7 +133,7 @@ fn loom(root: &Path, name: &str) -> bool {
         "trefoil",
         "--lib",
         "--features",
-        "net",
+        "actor,net",
     ];
     eprintln!("+ RUSTFLAGS=--cfg=loom cargo {} {filter}", args.join(" "));
     let command = || {

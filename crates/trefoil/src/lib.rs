@@ -381,7 +381,7 @@
     )
 )]
 
-#[cfg(all(feature = "actor", not(loom)))]
+#[cfg(feature = "actor")]
 pub mod actor;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub mod alloc;

@@ -15,6 +15,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// An actor, to those who know the type of its messages.
 pub(super) struct Cell<M> {
     core: Core,
@@ -346,7 +349,9 @@ pub(super) fn exit(own: &Arc<dyn Peer>, reason: ExitReason) {
             Fate::Doomed(first) => first,
             Fate::Ended => return,
         };
-        let left = State { fate: Fate::Ended, ..std::mem::take(&mut *state) };
+        let left = std::mem::take(&mut *state);
+        // Monitors that it makes when it has ended are told apart from those before.
+        state.monitors_made = left.monitors_made;
         state.fate = Fate::Ended;
         (reason, left)
     };

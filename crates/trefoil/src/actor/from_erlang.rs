@@ -87,8 +87,10 @@
 //! - The mutex with a time-out is [`sync::Mutex`](crate::sync::Mutex) within
 //!   [`timeout`](crate::time::timeout), in fibers by `fiber::wait`.
 //!   `actor_fiber::a_fiber_waits_for_a_lock_with_a_time_limit`
-//! - An actor is not preempted: neither by allocations nor by a time slice.
-//!   `actor::an_actor_that_is_doomed_runs_to_its_next_wait`
+//! - An actor that is a task is not preempted. One that is a fiber is, as its runtime's
+//!   [`fiber_budget`][budget] and [`fiber_timeslice`][slice] say: at `fiber::check!` and at calls
+//!   that may wait, to which the allocator `alloc::Preempting` adds allocations that count.
+//!   `fiber_preempt::a_fiber_that_only_allocates_and_checks_lets_another_one_go_on`
 //! - The panic's payload reaches whoever joins, monitors or is linked; one of them can take it.
 //!   `actor::a_panic_reaches_everybody`
 //! - An actor may be a task as well as a fiber. `actor_fiber::tasks_and_fibers_are_alike`
@@ -104,7 +106,9 @@
 //! - An overflow of the stack ends the process with a message that names the fiber.
 //!   `fiber::an_overflow_is_named`
 //!
+//! [budget]: crate::runtime::Builder::fiber_budget
 //! [no-actor]: ExitReason::NoActor
+//! [slice]: crate::runtime::Builder::fiber_timeslice
 //! [spawn]: super::spawn()
 //! [timeout]: crate::time::timeout
 

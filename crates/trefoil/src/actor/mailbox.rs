@@ -217,7 +217,7 @@ pub(super) fn discard_all<M>(events: VecDeque<Event<M>>) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -113,6 +113,6 @@ pub use exit::{ExitReason, Outcome, Panic};
 pub use mailbox::Event;
 pub use pid::Pid;
 pub use registry::Registry;
-#[cfg(all(feature = "fiber", unix))]
+#[cfg(all(feature = "fiber", unix, not(loom)))]
 pub use spawn::spawn_fiber;
 pub use spawn::{Builder, spawn};

@@ -85,7 +85,13 @@ impl fmt::Debug for Pid {
     }
 }
 
+#[cfg(not(loom))]
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
+// A model begins with an empty one.
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref TABLE: Mutex<Table> = Mutex::new(Table::new());
+}
 
 /// Makes an actor's cell, and puts it into the table.
 pub(super) fn enroll<M: Send + 'static>(
@@ -156,7 +162,7 @@ impl Table {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! How an actor is made.
 
 use super::cell::{self, Cell, Peer};
-use super::{Address, Context, ExitReason, Outcome, Pid, pid};
+use super::{Address, Context, Outcome, Pid, pid};
 use crate::scheduler::Handle;
 use crate::task::Origin;
 use std::fmt;
@@ -35,7 +35,7 @@ where
 ///
 /// # Panics
 /// Outside of a runtime.
-#[cfg(all(feature = "fiber", unix))]
+#[cfg(all(feature = "fiber", unix, not(loom)))]
 #[track_caller]
 pub fn spawn_fiber<M, F, R>(f: F) -> std::io::Result<Address<M>>
 where
@@ -52,7 +52,7 @@ where
 pub struct Builder {
     name: Option<String>,
     capacity: Option<usize>,
-    #[cfg(all(feature = "fiber", unix))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     stack_size: Option<usize>,
     linked: Option<Arc<dyn Peer>>,
 }
@@ -86,14 +86,15 @@ impl Builder {
 
     /// The bytes of the stack of an actor that is a fiber: see
     /// [`fiber::Builder`](crate::fiber::Builder::stack_size).
-    #[cfg(all(feature = "fiber", unix))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
     /// Links the actor to this one, before it begins. If this one has ended (its context is
-    /// somebody else's then), the new actor gets the exit signal, with [`ExitReason::NoActor`].
+    /// somebody else's then), the new actor gets the exit signal, with
+    /// [`ExitReason::NoActor`](super::ExitReason::NoActor).
     pub fn link<N: Send + 'static>(mut self, to: &Context<N>) -> Self {
         self.linked = Some(to.peer());
         self
@@ -139,6 +140,9 @@ impl Builder {
     /// Spawns the actor into the current runtime, as a [fiber](crate::fiber): its function may
     /// block without blocking its thread. Its stack is made at once.
     ///
+    /// An actor that is ended is unwound where it waits. A function that catches this has to return
+    /// or resume it: its further waits block the thread.
+    ///
     /// ```
     /// # fn main() -> std::io::Result<()> {
     /// # let runtime = trefoil::runtime::Runtime::new()?;
@@ -165,7 +169,7 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime.
-    #[cfg(all(feature = "fiber", unix))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[track_caller]
     pub fn spawn_fiber<M, F, R>(self, f: F) -> std::io::Result<Address<M>>
     where
@@ -193,7 +197,7 @@ impl Builder {
                     cell::unlink(&linked, cell.core().pid());
                 }
                 let peer: Arc<dyn Peer> = cell;
-                cell::exit(&peer, ExitReason::Aborted);
+                cell::exit(&peer, super::ExitReason::Aborted);
                 Err(error)
             }
         }

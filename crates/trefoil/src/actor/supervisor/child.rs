@@ -127,7 +127,7 @@ impl<'a> Starter<'a> {
     }
 
     /// The bytes of the stack of a child that is a fiber.
-    #[cfg(all(feature = "fiber", unix))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.builder = self.builder.stack_size(bytes);
@@ -151,7 +151,7 @@ impl<'a> Starter<'a> {
     ///
     /// # Errors
     /// As there.
-    #[cfg(all(feature = "fiber", unix))]
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[track_caller]
     pub fn spawn_fiber<M, F, R>(self, f: F) -> std::io::Result<Address<M>>
     where

@@ -24,7 +24,7 @@ impl Builder {
     /// Reports a poll of a task or a fiber that keeps its worker for longer than this.
     ///
     /// While a poll lasts, nothing else runs on its worker. The other workers take what is queued
-    /// there, so that little has to wait (see [`design::progress`](crate::design::progress)); but a
+    /// there, so that little has to wait (see [`progress`](crate::progress)); but a
     /// worker is missing, and what may only run there waits. The report says which task it is, and
     /// where it was spawned: once for each such place. It is printed to the standard error, unless
     /// [`on_stall`](Self::on_stall) says otherwise.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include <asio/buffer.hpp>
@@ -85,7 +87,12 @@ inline palio::Work prepare_echo(palio::Request& request) {
     // When requests come, and how many, is for those who ask.
     palio::tasks::number(request, "rate");
     palio::tasks::number(request, "requests");
-    const auto server = std::make_shared<EchoServer>(request.threads());
+    std::shared_ptr<EchoServer> server;
+    try {
+        server = std::make_shared<EchoServer>(request.threads());
+    } catch (const std::system_error& error) {
+        throw palio::Refusal::unsupported(std::string("cannot listen: ") + error.what());
+    }
     return palio::Work::serving(server->acceptor.local_endpoint().port(), [=] {
         const Echoed all = server->runtime.run(serve_echo(server->acceptor, connections, bytes));
         return palio::Iteration{all.sum, all.requests, all.requests};

@@ -166,7 +166,10 @@ def open_tcp_echo(threads: int, salt: int, connections: int, bytes: int, **untol
     """`untold` says when requests come, and how many, which is for those who ask."""
     with runner() as steady_runner:
         server = EchoServer(connections, bytes)
-        listener = steady_runner.run(server.listen())
+        try:
+            listener = steady_runner.run(server.listen())
+        except OSError as error:
+            raise Unsupported(f"cannot listen: {error}") from error
         try:
             yield Serving(listener.sockets[0].getsockname()[1], lambda: steady_runner.run(server.serve()))
         finally:

@@ -186,8 +186,7 @@ pub struct Workload {
 }
 
 /// A named list of workloads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suite {
     pub id: String,
     pub title: String,

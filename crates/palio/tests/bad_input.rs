@@ -151,6 +151,27 @@ fn a_suite_with_an_unknown_workload_names_file_suite_and_workload() {
 }
 
 #[test]
+fn a_suite_of_suites_names_those_above_it() {
+    let project = project();
+    let text = project.read("workloads/suites.toml");
+    let with = |suites: &str| {
+        let more = "[[suite]]\nid = \"all\"\ntitle = \"All\"\npreset = \"quick\"\n";
+        project.write("workloads/suites.toml", &format!("{text}\n{more}{suites}\n"));
+        project.palio(&["list", "workloads", "--suite", "all"]).run()
+    };
+    with("suites = [\"quick\"]").exits(0).prints(&["tally"]);
+    with("suites = [\"quik\"]").fails_with(&[
+        "suites.toml",
+        "suite \"all\"",
+        "\"quik\"",
+        "did you mean \"quick\"",
+        "it must stand above",
+    ]);
+    with("suites = [\"all\"]").fails_with(&["suite \"all\"", "it must stand above"]);
+    with("suites = []").fails_with(&["suite \"all\"", "names anything"]);
+}
+
+#[test]
 fn numbers_of_threads_that_make_no_sense_are_refused() {
     for (threads, reason) in [
         ("0", "0 threads cannot be raced: use 1 to 4096"),

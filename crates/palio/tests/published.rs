@@ -106,6 +106,20 @@ fn a_suite_is_listed_with_every_row_of_its_document() {
     }
 }
 
+#[test]
+fn the_suite_full_has_every_row_of_every_document_and_no_other() {
+    let catalogue = Catalogue::load(&root().join("workloads")).unwrap();
+    let full = catalogue.suite("full").unwrap();
+    let documents = published().documents;
+    let named: Vec<&String> = documents
+        .iter()
+        .flat_map(|document| &catalogue.suite(&document.suite).unwrap().workloads)
+        .collect();
+    assert_eq!(full.workloads.len(), named.len());
+    let all: BTreeSet<&String> = named.into_iter().collect();
+    assert_eq!(full.workloads.iter().collect::<BTreeSet<_>>(), all);
+}
+
 /// The documents state what follows from their numbers; so it must follow from ours.
 #[test]
 fn what_the_documents_conclude_follows_from_the_numbers() {

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::{
     Catalogue, Fidelity, Instance, Model, Origin, Prediction, Preset, Scope, Settings, Suite,
-    Threads, Workload,
+    Threads, Workload, unknown,
 };
 use crate::load::Load;
 use crate::salt::{Plain, Rule};
@@ -82,7 +82,50 @@ enum Scalar {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuitesFile {
-    suite: Vec<Suite>,
+    suite: Vec<SuiteFile>,
+}
+
+/// A suite as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    id: String,
+    title: String,
+    preset: Preset,
+    /// Suites above it, all of whose workloads it has.
+    #[serde(default)]
+    suites: Vec<String>,
+    #[serde(default)]
+    workloads: Vec<String>,
+}
+
+impl SuitesFile {
+    /// Each with the workloads of the suites that it names, and then its own. A suite can only name
+    /// those above it, so that none contains itself.
+    fn suites(self) -> Result<Vec<Suite>> {
+        let mut all: Vec<Suite> = Vec::with_capacity(self.suite.len());
+        for SuiteFile { id, title, preset, suites, workloads: own } in self.suite {
+            let mut workloads: Vec<String> = Vec::new();
+            for name in &suites {
+                let named = all.iter().find(|suite| suite.id == *name).with_context(|| {
+                    let above = all.iter().map(|suite| suite.id.as_str());
+                    format!(
+                        "in the suite {id:?}: {} (it must stand above this one)",
+                        unknown("suite", name, above, "palio list suites")
+                    )
+                })?;
+                let missing = named.workloads.iter().filter(|id| !workloads.contains(id));
+                workloads.extend(missing.cloned().collect::<Vec<_>>());
+            }
+            workloads.extend(own);
+            ensure!(
+                !workloads.is_empty(),
+                "in the suite {id:?}: neither `workloads` nor `suites` names anything"
+            );
+            all.push(Suite { id, title, preset, workloads });
+        }
+        Ok(all)
+    }
 }
 
 fn settings(raw: &BTreeMap<String, Scalar>) -> Settings {
@@ -289,7 +332,9 @@ impl Catalogue {
         let mut suites_path = PathBuf::new();
         for path in files {
             if path.file_name().is_some_and(|name| name == "suites.toml") {
-                catalogue.suites = read_toml::<SuitesFile>(&path)?.suite;
+                let suites = read_toml::<SuitesFile>(&path)?.suites();
+                catalogue.suites =
+                    suites.with_context(|| format!("{} is malformed", path.display()))?;
                 suites_path = path;
                 continue;
             }

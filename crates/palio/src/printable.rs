@@ -28,8 +28,8 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
-/// A document of JSON, or lines of such, in which [`printable`]'s harmful characters are escaped: the
-/// same document, since they can stand in its texts alone.
+/// A document of JSON in which what [`printable`] replaces is escaped: the same document, since
+/// such characters can stand in its texts alone.
 #[must_use]
 pub(crate) fn json(document: &str) -> String {
     let mut out = String::with_capacity(document.len());

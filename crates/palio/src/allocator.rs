@@ -28,10 +28,15 @@ pub fn check(claimed: &str, flags: &str) -> Result<(), String> {
         Some(name) if name == claimed => Ok(()),
         // Of an executable that says nothing, nothing is known but what its users get.
         None if claimed == SYSTEM => Ok(()),
-        said => Err(format!(
-            "its allocator is to be {claimed:?} by its contender.toml, and `--describe` says {}",
-            said.map_or("nothing of it".to_owned(), |name| format!("{name:?}"))
-        )),
+        said => {
+            let says = said.map_or_else(
+                || format!("nothing of it: put allocator={claimed} into its flags"),
+                |name| format!("{name:?}"),
+            );
+            Err(format!(
+                "its allocator is to be {claimed:?} by its contender.toml, and `--describe` says {says}"
+            ))
+        }
     }
 }
 
@@ -55,7 +60,7 @@ mod tests {
             ("mimalloc", "-O3 allocator=system", "\"mimalloc\" by its contender.toml"),
             ("mimalloc", "-O3 allocator=system", "says \"system\""),
             ("mimalloc", "-O3", "says nothing of it"),
-            (OWN, "-", "says nothing of it"),
+            (OWN, "-", "says nothing of it: put allocator=own into its flags"),
             (SYSTEM, "allocator=tcmalloc-2.10", "says \"tcmalloc\""),
         ] {
             let error = check(claimed, flags).unwrap_err();

@@ -265,9 +265,13 @@ fn preferred_reference(model: Model, cells: &[CellRecord]) -> Option<String> {
 /// same on every machine, and after an interruption.
 pub fn work_order(races: &[RaceRecord], costs: impl Fn(&str) -> u32) -> Vec<usize> {
     let needs: Vec<BTreeSet<&str>> = races.iter().map(|race| race.needs().collect()).collect();
+    order_by_needs(&needs, costs)
+}
+
+fn order_by_needs(needs: &[BTreeSet<&str>], costs: impl Fn(&str) -> u32) -> Vec<usize> {
     let mut ready: BTreeSet<&str> = BTreeSet::new();
-    let mut left: Vec<usize> = (0..races.len()).collect();
-    let mut order = Vec::with_capacity(races.len());
+    let mut left: Vec<usize> = (0..needs.len()).collect();
+    let mut order = Vec::with_capacity(needs.len());
     while !left.is_empty() {
         let cost = |place: &usize| {
             let new = needs[left[*place]].difference(&ready);
@@ -370,6 +374,8 @@ impl SplitMix64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -392,6 +398,34 @@ mod tests {
         assert_ne!(block_order(7, 1, 0, 12), base);
         assert_ne!(block_order(7, 0, 2, 12), base);
         assert_eq!(block_order(7, 0, 0, 12), base);
+    }
+
+    /// The order of races of contenders with these costs.
+    fn order(races: &[&[(&'static str, u32)]]) -> Vec<usize> {
+        let costs: BTreeMap<&str, u32> = races.iter().copied().flatten().copied().collect();
+        let names = |race: &&[(&'static str, u32)]| race.iter().map(|(name, _)| *name).collect();
+        order_by_needs(&races.iter().map(names).collect::<Vec<_>>(), |name| costs[name])
+    }
+
+    #[test]
+    fn the_race_is_first_whose_first_two_contenders_are_ready_soonest() {
+        let (few, many) = ([("a", 6), ("b", 6)], [("c", 1), ("d", 2), ("e", 90)]);
+        assert_eq!(order(&[&few, &many]), [1, 0]);
+        // Of two such races the one with less to build beside.
+        let more = [("c", 1), ("d", 2), ("e", 90), ("f", 1000)];
+        assert_eq!(order(&[&few, &more, &many]), [2, 0, 1]);
+    }
+
+    #[test]
+    fn later_races_wait_for_what_is_not_ready_yet_and_for_nothing_else() {
+        // The dear contender is ready when the first race is over.
+        let first = [("a", 1), ("b", 2), ("dear", 100)];
+        assert_eq!(order(&[&first, &[("c", 50)], &[("dear", 100)]]), [0, 2, 1]);
+        // All that is missing counts, and not two of it.
+        let four = [("c", 5), ("d", 5), ("e", 5), ("f", 5)];
+        assert_eq!(order(&[&first, &four, &[("g", 15)]]), [0, 2, 1]);
+        // Equals stay as they are in the suite.
+        assert_eq!(order(&[&first, &[("x", 7)], &[("y", 7)]]), [0, 1, 2]);
     }
 
     #[test]

@@ -28,6 +28,23 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
+/// A document of JSON in which what [`printable`] replaces is escaped: the same document, since
+/// such characters can stand in its texts alone.
+#[must_use]
+pub(crate) fn json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    for c in document.chars() {
+        if c != '\n' && (c.is_control() || is_invisible(c)) {
+            let mut units = [0; 2];
+            let escaped = c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}"));
+            out.extend(escaped);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Whether a character that is no control has no shape of its own: marks of direction, joiners,
 /// separators of lines, fillers, and tags.
 pub(crate) fn is_invisible(c: char) -> bool {
@@ -53,5 +70,14 @@ mod tests {
             assert_eq!(printable(&format!("go{invisible}")), "go\u{fffd}", "{invisible:?}");
         }
         assert_eq!(printable("µs · 2⁶⁴ ≥ ü 中 é"), "µs · 2⁶⁴ ≥ ü 中 é");
+    }
+
+    #[test]
+    fn json_is_escaped_and_stays_the_same_document() {
+        let text = "µ\u{202e}\u{9b}2J\u{7f}\u{e0041}\u{1b}[2J\n";
+        let document = serde_json::to_string_pretty(&[text]).unwrap();
+        let escaped = json(&document);
+        assert_eq!(escaped, "[\n  \"µ\\u202e\\u009b2J\\u007f\\udb40\\udc41\\u001b[2J\\n\"\n]");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&escaped).unwrap(), [text]);
     }
 }

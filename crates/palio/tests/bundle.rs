@@ -284,6 +284,7 @@ fn what_is_no_bundle_is_refused() {
     ] {
         import(&project, text).fails_with(&["altered.json", "not a bundle"]);
     }
+    import(&project, "{\"diary\":1}").fails_with(&["unknown field `diary`, expected one of"]);
     fs::write(project.path("binary.json"), [0xff, 0xfe, 0]).unwrap();
     project.palio(&["import", "binary.json"]).run().fails_with(&["binary.json", "UTF-8"]);
     project.palio(&["import", "absent.json"]).run().fails_with(&["absent.json"]);

@@ -425,18 +425,21 @@ fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
     let evil = [
         of("/contenders/1/version", EVIL.into()),
         of("/contenders/1/flags", EVIL.into()),
+        of("/contenders/1/flags", "\u{9b}2J".into()),
         of("/races/0/params/n", EVIL.into()),
         of("/races/0/unit", EVIL.into()),
         of("/races/0/cells/0/detail", EVIL.into()),
         of("/header/machine/threads_per_core", u32::MAX.into()),
         of("/races/0/cells/1/invocations/1/resources/voluntary_switches", u64::MAX.into()),
     ];
-    let reports: [&[&str]; 5] = [
+    let reports: [&[&str]; 7] = [
         &["--format", "terminal"],
         &["--format", "markdown"],
         &["--format", "html"],
         &["--format", "csv"],
         &["--headline", "good"],
+        &["--format", "json"],
+        &["--headline", "good", "--format", "json"],
     ];
     for run in evil {
         project.write("evil.json", &bundle(&run));
@@ -445,7 +448,8 @@ fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
             let finished = project.palio(&args).run().exits(0);
             for text in [&finished.stdout, &finished.stderr] {
                 assert!(
-                    !text.contains("\u{1b}[2J") && !text.contains(['\u{202e}', '\u{200b}']),
+                    !text.contains("\u{1b}[2J")
+                        && !text.contains(['\u{9b}', '\u{202e}', '\u{200b}']),
                     "{how:?}: {text}"
                 );
             }

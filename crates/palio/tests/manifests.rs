@@ -138,6 +138,12 @@ fn too_many_threads_suggest_as_many_as_can_be_used() {
     let report = race("good,better").run().exits(0).json();
     assert_eq!(support::entry(&report, "good")["detail"], said);
     race("good").set("--threads", "1").run().exits(0);
+    // What keeps two of them out is said once.
+    let better = GOOD.replace("good", "better");
+    let text = project.read(&better).replace("kind =", "threads_max = 1\nkind =");
+    project.write(&better, &text);
+    let both = format!("any of these workloads: good, better: {said}");
+    race("good,better").run().fails_with(&[&both]);
 }
 
 #[test]

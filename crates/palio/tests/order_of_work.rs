@@ -15,13 +15,14 @@ fn built(project: &Project, id: &str, seconds: u32) -> Fake {
 #[test]
 fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
     let project = Project::new();
+    // By their names they come the other way round.
     let dear = built(&project, "dear", 30);
-    let cheap = built(&project, "cheap", 2);
-    let project = project.with(dear).with(cheap);
+    let swift = built(&project, "swift", 2);
+    let project = project.with(dear).with(swift);
     let run = project.race().run().exits(0);
-    assert_eq!(project.starts()[..4], ["build-cheap", "cheap", "build-dear", "dear"]);
+    assert_eq!(project.starts()[..4], ["build-swift", "swift", "build-dear", "dear"]);
     // The first time is shown as soon as it is seen, though nobody waited for that build.
-    run.complains(&["first cheap, dear: echo", "cheap: ", "(echo n=10, 1 thread; preliminary)"])
+    run.complains(&["first dear, swift: echo", "swift: ", "(echo n=10, 1 thread; preliminary)"])
         .complains(&["1/1 · echo n=10, 1 thread"]);
 }
 
@@ -95,6 +96,18 @@ fn a_lane_is_a_word() {
         .run()
         .exits(2)
         .complains(&["`build.lane` is \"../b\"", "lower-case letters"]);
+}
+
+#[test]
+fn who_was_long_in_building_is_told_beside_the_fastest_so_far() {
+    let project = Project::new();
+    let slow = built(&project, "slow", 1).fault("claim:62000000");
+    let swift = built(&project, "swift", 2);
+    // Long enough to be told.
+    let build = "[build]\ncommands = [[\"sleep\", \"1.1\"]]\nseconds = 3\n";
+    let project = project.with(slow).with(swift).with(Fake::new("late").toml(build));
+    let run = project.race().run().exits(0);
+    run.complains(&[" × swift (echo n=10, 1 thread; preliminary), ready after "]);
 }
 
 /// Has the contender run this workload and no other.

@@ -26,9 +26,13 @@ fn in_a_browser() {
     }
     let pages = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report-pages");
     std::fs::create_dir_all(&pages).expect("the target directory can be written");
+    let mut typical = report_fixture::typical();
+    let nqueens = typical.races.iter_mut().find(|race| race.workload == "nqueens");
+    let mut entries = nqueens.into_iter().flat_map(|race| &mut race.entries);
+    report_fixture::split(entries.find(|entry| entry.contender == "rayon").expect("it raced"));
     let reports = [
         ("small", report_fixture::small()),
-        ("typical", report_fixture::typical()),
+        ("typical", typical),
         ("pending", report_fixture::pending()),
         ("large", report_fixture::large()),
         ("hostile", report_fixture::hostile()),

@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 
 use super::project::{open_store, open_store_to_write};
-use super::{Places, columns, columns_or, gate, note, say};
+use super::{Places, columns, columns_or, gate, note, say, say_json};
 use crate::contender::is_name;
 use crate::machine;
 use crate::record::RunRecord;
@@ -136,7 +136,7 @@ fn raced(run: &RunRecord) -> Vec<&str> {
 fn list(as_json: bool, places: &Places) -> Result<ExitCode> {
     let baselines = open_store(places)?.baselines()?;
     if as_json {
-        say(&serde_json::to_string_pretty(&baselines)?)?;
+        say_json(&baselines)?;
     } else if baselines.is_empty() {
         let text =
             "There is no baseline yet: `palio baseline save NAME` saves the latest run as one.";

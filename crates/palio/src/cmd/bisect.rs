@@ -7,7 +7,7 @@ use clap::{Args, Parser};
 use serde_json::{Value, json};
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, EXIT_INTERRUPTED, Places, run, say};
+use super::{EXIT_CHECK_FAILED, EXIT_INTERRUPTED, Places, run, say, say_json};
 use crate::bisect::{self, Compared, Side, Step};
 use crate::record::{Outcome, RunRecord};
 use crate::report::summary::report;
@@ -75,7 +75,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     };
     if options.json {
         let all = json!({ "between": between, "conclusion": sentence, "steps": steps });
-        say(&serde_json::to_string_pretty(&all)?)?;
+        say_json(&all)?;
     } else {
         say(&sentence)?;
     }

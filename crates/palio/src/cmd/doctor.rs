@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::project::{Project, database};
-use super::{Places, columns, say};
+use super::{Places, columns, say, say_json};
 use crate::machine;
 use crate::plan::takes_part_by_default;
 use crate::report::listing;
@@ -41,7 +41,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             .collect();
         let budgets = cgroup::quota::description();
         let all = serde_json::json!({ "machine": machine, "cpu_budgets": budgets, "warnings": warnings, "contenders": contenders });
-        say(&serde_json::to_string_pretty(&all)?)?;
+        say_json(&all)?;
         return Ok(ExitCode::SUCCESS);
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::project::{Project, open_store};
-use super::{Places, columns_or, say};
+use super::{Places, columns_or, say, say_json};
 use crate::report::listing::{self, table_within};
 use crate::workload::{Preset, Threads, Workload, settings_text};
 
@@ -74,7 +74,7 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
         None => project.catalogue.workloads.iter().collect(),
     };
     if options.json {
-        return say(&serde_json::to_string_pretty(&chosen)?);
+        return say_json(&chosen);
     }
     let rows: Vec<Vec<String>> = chosen
         .iter()
@@ -108,7 +108,7 @@ fn contenders(options: &Options, places: &Places) -> Result<()> {
         choices => project.choose(choices)?.into_iter().map(|choice| choice.contender).collect(),
     };
     if options.json {
-        return say(&serde_json::to_string_pretty(&chosen)?);
+        return say_json(&chosen);
     }
     let rows: Vec<Vec<String>> = chosen
         .iter()
@@ -128,7 +128,7 @@ fn contenders(options: &Options, places: &Places) -> Result<()> {
 fn suites(options: &Options, places: &Places) -> Result<()> {
     let project = Project::load(places)?;
     if options.json {
-        return say(&serde_json::to_string_pretty(&project.catalogue.suites)?);
+        return say_json(&project.catalogue.suites);
     }
     let rows: Vec<Vec<String>> = project
         .catalogue
@@ -145,7 +145,7 @@ fn suites(options: &Options, places: &Places) -> Result<()> {
 fn runs(options: &Options, places: &Places) -> Result<()> {
     let runs = open_store(places)?.runs()?;
     if options.json {
-        return say(&serde_json::to_string_pretty(&runs)?);
+        return say_json(&runs);
     }
     if runs.is_empty() {
         return say(&listing::wrapped("No run yet: `palio run` makes one.", width()));

@@ -32,8 +32,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use serde::Serialize;
 
-use crate::printable::printable;
+use crate::printable::{self, printable};
 use crate::report::listing;
 
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` or `baseline
@@ -200,6 +201,11 @@ fn say(text: &str) -> Result<()> {
         out.write_all(b"\n")?;
     }
     Ok(())
+}
+
+/// Prints a document of JSON, which a terminal may be showing.
+fn say_json(value: &impl Serialize) -> Result<()> {
+    say(&printable::json(&serde_json::to_string_pretty(value)?))
 }
 
 /// Prints what is to be copied, behind its `label`; below it where both do not fit. It is never

@@ -499,7 +499,8 @@ fn no_race_for(contender: &str, races: &[RaceRecord]) -> String {
 
 /// Why no contender can race, and what would change that.
 fn nobody_can_race(races: &[RaceRecord]) -> String {
-    let mut reasons: Vec<String> = Vec::new();
+    // Each with all whom it keeps out.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     // What no contender is to blame for stands there once.
     let cells = || races.iter().flat_map(|race| &race.cells);
     let same = cells().next().and_then(|cell| cell.detail.as_deref());
@@ -509,13 +510,17 @@ fn nobody_can_race(races: &[RaceRecord]) -> String {
         return format!("none of these contenders can race: they {same}");
     }
     for cell in cells() {
-        let reason = format!("{} {}", cell.contender, cell.detail.as_deref().unwrap_or("failed"));
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
+        let reason = cell.detail.as_deref().unwrap_or("failed");
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) if names.contains(&cell.contender.as_str()) => {}
+            Some((_, names)) => names.push(&cell.contender),
+            None => reasons.push((reason, vec![&cell.contender])),
         }
     }
-    let is_told = reasons.iter().any(|reason| reason.contains("uses at most"));
+    let is_told = reasons.iter().any(|(reason, _)| reason.contains("uses at most"));
     let hint = if is_told { "" } else { "; `palio doctor` says what is missing here" };
+    let reasons: Vec<String> =
+        reasons.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
     format!(
         "none of these contenders can race any of these workloads: {}{hint}",
         reasons.join("; ")

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::project::open_store;
-use super::{Places, colour, columns, say};
+use super::{Places, colour, columns, say, say_json};
 use crate::record::{CellRecord, RaceRecord};
 use crate::report::cell;
 use crate::suggest::nearest;
@@ -64,7 +64,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     if options.json {
         let cells: Vec<&CellRecord> = cells.iter().map(|(_, cell)| *cell).collect();
-        say(&serde_json::to_string_pretty(&cells)?)?;
+        say_json(&cells)?;
     } else {
         let samples = options.samples;
         let look = cell::Options { width: columns(), color: colour(), samples };

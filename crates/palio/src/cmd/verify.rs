@@ -13,7 +13,7 @@ use clap::Args;
 use palio_protocol::salt::mix;
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, Places, interruption, say};
+use super::{EXIT_CHECK_FAILED, Places, interruption, say, say_json};
 use crate::contender::Kind;
 use crate::machine;
 use crate::plan::{Entrant, Plan, Shadows};
@@ -105,7 +105,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     if options.json {
         let rows: Vec<_> = checks.iter().map(row).collect();
-        say(&serde_json::to_string_pretty(&rows)?)?;
+        say_json(&rows)?;
     } else {
         say(
             "A row that a contender does not support has no line above; it is counted as skipped.",

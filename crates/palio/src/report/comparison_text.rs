@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::comparison::{Change, Comparison, Judgement};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::units::{self, NONE};
+use crate::printable;
 use crate::stats::MIN_BLOCKS;
 
 /// The whole comparison in so many columns.
@@ -87,7 +88,8 @@ pub fn json(comparison: &Comparison, judgement: Option<&Judgement>) -> serde_jso
         #[serde(skip_serializing_if = "Option::is_none")]
         judgement: Option<&'a Judgement>,
     }
-    serde_json::to_string_pretty(&Document { comparison, judgement })
+    let text = serde_json::to_string_pretty(&Document { comparison, judgement })?;
+    Ok(printable::json(&text))
 }
 
 fn floor(change: &Change) -> String {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::headline::{Headline, Place};
 use super::model::{Report, Run};
+use crate::printable;
 
 /// One document on one line, with a newline at the end.
 ///
@@ -12,9 +13,8 @@ use super::model::{Report, Run};
 /// Never: the model holds nothing that JSON cannot.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let mut text = serde_json::to_string(report).expect("the model has only keys that are strings");
-    text.push('\n');
-    text
+    let text = serde_json::to_string(report).expect("the model has only keys that are strings");
+    printable::json(&text) + "\n"
 }
 
 /// A part of a report and the run that it is of, as one document on one line with a newline at the
@@ -23,7 +23,7 @@ pub(super) fn part(run: &Run, name: &str, part: &impl Serialize) -> String {
     let text =
         |value: serde_json::Result<String>| value.expect("it has only keys that are strings");
     let (run, part) = (text(serde_json::to_string(run)), text(serde_json::to_string(part)));
-    format!("{{\"run\":{run},\"{name}\":{part}}}\n")
+    printable::json(&format!("{{\"run\":{run},\"{name}\":{part}}}\n"))
 }
 
 /// What `palio report --headline … --format json` prints.
@@ -73,7 +73,6 @@ pub fn headlines(report: &Report, headlines: &[Headline]) -> String {
         contenders: report.contenders.iter().map(|contender| contender.id.as_str()).collect(),
         headlines: summed.collect(),
     };
-    let mut text = serde_json::to_string(&document).expect("it has only keys that are strings");
-    text.push('\n');
-    text
+    let text = serde_json::to_string(&document).expect("it has only keys that are strings");
+    printable::json(&text) + "\n"
 }

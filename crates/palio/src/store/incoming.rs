@@ -23,6 +23,7 @@ use crate::audit::{Audit, Fault};
 use crate::record::{
     CellRecord, ContenderRecord, Header, InvocationRecord, RaceRecord, RunRecord, SampleRecord,
 };
+use crate::runner::excerpt;
 use crate::workload::Catalogue;
 use meter::Meter;
 use parts::{One, Reading};
@@ -92,7 +93,7 @@ fn read(bundle: impl Read, transaction: &Transaction<'_>) -> Result<String> {
     if hash != claimed {
         bail!(
             "this bundle was changed after it was written: its content has the hash {hash}, not {}",
-            crate::runner::excerpt::shown(&claimed)
+            excerpt::shown(&claimed)
         );
     }
     reading.into_tables().id.context("this is not a bundle of Palio: it has no run")
@@ -114,7 +115,7 @@ impl<'de> Visitor<'de> for Envelope<'_, '_> {
         let (mut format, mut version, mut sha256, mut run) = (None, None, None, false);
         let known = |format: Option<&String>, version: Option<u32>| -> Result<(), A::Error> {
             if format.is_some_and(|format| format != FORMAT) {
-                let format = crate::runner::excerpt::shown(format.map_or("", String::as_str));
+                let format = excerpt::shown(format.map_or("", String::as_str));
                 let reason = anyhow!("this is not a bundle of Palio: its format is \"{format}\"");
                 return Err(self.reading.refuse(reason));
             }
@@ -137,10 +138,8 @@ impl<'de> Visitor<'de> for Envelope<'_, '_> {
                 }
                 "run" => true,
                 _ => {
-                    return Err(de::Error::unknown_field(
-                        "",
-                        &["format", "version", "sha256", "run"],
-                    ));
+                    let known = &["format", "version", "sha256", "run"];
+                    return Err(de::Error::unknown_field(&excerpt::shown(&key), known));
                 }
             };
             if again {

@@ -258,7 +258,6 @@ fn break_some(report: &mut Report) {
                     wipe(entry, Outcome::NotBuilt, "g++ 12 was not found; palio setup installs it");
                 }
                 ("serial", _, 2..) => wipe(entry, Outcome::Unsupported, "runs on one thread only"),
-                ("rayon", "nqueens", _) => split(entry),
                 _ => {}
             }
         }
@@ -364,7 +363,7 @@ fn prediction(
 }
 
 /// Moves the upper third of the samples far above the others: a second group.
-fn split(entry: &mut Entry) {
+pub(crate) fn split(entry: &mut Entry) {
     let mut sorted = entry.sample_ns.clone();
     sorted.sort_by(f64::total_cmp);
     let bound = sorted[sorted.len() * 2 / 3];

@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use support::actors::each;
 use support::current_thread;
-use trefoil::actor::supervisor::{Child, Strategy, Supervisor};
+use trefoil::actor::supervisor::{Child, Restart, Strategy, Supervisor};
 use trefoil::actor::{Context, ExitReason, Pid, Registry};
 use trefoil::sync::oneshot;
 use trefoil::task;
+use trefoil::time::timeout;
 
 /// It is started again and again, and its supervisor goes on listening.
 #[test]
@@ -162,5 +163,35 @@ fn a_grace_needs_timers() {
             }
             assert!(matches!(supervisor.stop().await, ExitReason::Shutdown));
         }
+    });
+}
+
+/// What decides is the reason of a child's end, and not that of a signal that it has sent before.
+/// On one thread, the supervisor looks when both have happened.
+#[test]
+fn a_child_that_signals_and_then_panics_has_panicked() {
+    current_thread().block_on(async {
+        let (again, is_again) = oneshot::channel::<()>();
+        let (tell, told) = oneshot::channel::<Pid>();
+        let (mut told, mut again) = (Some(told), Some(again));
+        let child = Child::new("rebel", move |starter| {
+            let told = told.take();
+            let again = if told.is_none() { again.take() } else { None };
+            starter.spawn(async move |own: Context<()>| {
+                if let Some(told) = told {
+                    assert!(own.send_exit(told.await.unwrap(), ExitReason::Shutdown));
+                    resume_unwind(Box::new("after its signal"));
+                }
+                again.map(|again| again.send(()));
+                pending::<()>().await;
+            });
+            Ok(())
+        });
+        let child = child.restart(Restart::Transient);
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start().await.unwrap();
+        tell.send(supervisor.pid()).unwrap();
+        // By the reason of its signal, it would not be started again.
+        timeout(Duration::from_secs(60), is_again).await.unwrap().unwrap();
+        supervisor.stop().await;
     });
 }

@@ -1,5 +1,6 @@
 //! The price of one spawn.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 
@@ -9,27 +10,31 @@ use palio_protocol::salt;
 
 use crate::scheduler::{ROOM_OUTSIDE, keep_stacks, run, start};
 
-/// What the coroutines of this iteration have added up, and how many have ended.
+/// What the coroutines of this iteration have added up, how many have ended, how many are to end,
+/// and what the last one rings. Statics, since the document's tasks carry nothing.
 static SUM: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
+static TASKS: AtomicU64 = AtomicU64::new(0);
+static RING: OnceLock<std_mpsc::SyncSender<()>> = OnceLock::new();
+
+fn tiny() {
+    SUM.fetch_add(salt::of_process().wrapping_add(1), Ordering::Relaxed);
+    // AcqRel: the last coroutine speaks for all that came before it.
+    if ENDED.fetch_add(1, Ordering::AcqRel) + 1 == TASKS.load(Ordering::Relaxed) {
+        let ring = RING.get().expect("it is made before the first spawn");
+        ring.send(()).expect("the outside thread waits");
+    }
+}
 
 struct Spawns {
     is_outside: bool,
     tasks: u64,
-    ring: std_mpsc::SyncSender<()>,
     rung: std_mpsc::Receiver<()>,
 }
 
-fn spawn_all(tasks: u64, ring: &std_mpsc::SyncSender<()>) {
+fn spawn_all(tasks: u64) {
     for _ in 0..tasks {
-        let ring = ring.clone();
-        go!(move || {
-            SUM.fetch_add(salt::of_process().wrapping_add(1), Ordering::Relaxed);
-            // AcqRel: the last coroutine speaks for all that came before it.
-            if ENDED.fetch_add(1, Ordering::AcqRel) + 1 == tasks {
-                ring.send(()).expect("the outside thread waits");
-            }
-        });
+        go!(tiny);
     }
 }
 
@@ -38,14 +43,15 @@ impl Staged for Spawns {
         // Relaxed: the spawns publish them.
         SUM.store(0, Ordering::Relaxed);
         ENDED.store(0, Ordering::Relaxed);
+        TASKS.store(self.tasks, Ordering::Relaxed);
     }
 
     fn run(&mut self) {
         if self.is_outside {
-            spawn_all(self.tasks, &self.ring);
+            spawn_all(self.tasks);
         } else {
-            let (tasks, ring) = (self.tasks, self.ring.clone());
-            run(move || spawn_all(tasks, &ring));
+            let tasks = self.tasks;
+            run(move || spawn_all(tasks));
         }
     }
 
@@ -73,5 +79,7 @@ pub(crate) fn prepare(request: &mut Request) -> Result<Work, Refusal> {
     keep_stacks(tasks as usize);
     start(request)?;
     let (ring, rung) = std_mpsc::sync_channel(ROOM_OUTSIDE);
-    Ok(Work::staged(Spawns { is_outside, tasks, ring, rung }))
+    // A process has one work.
+    RING.set(ring).expect("it is made once");
+    Ok(Work::staged(Spawns { is_outside, tasks, rung }))
 }

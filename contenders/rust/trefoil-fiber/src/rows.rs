@@ -1,6 +1,7 @@
 //! The rows about spawning, yielding and one bounded channel, in a runtime that lives through all
 //! samples.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 
@@ -167,15 +168,26 @@ pub(crate) fn fan_in(request: &mut Request) -> Result<Work, Refusal> {
     Ok(Work::new(move || place.run(&runtime, root).into()))
 }
 
-/// What the fibers of this iteration have added up, and how many have ended.
+/// What the fibers of this iteration have added up, how many have ended, how many are to end, and
+/// what the last one rings. Statics, since the document's tasks carry nothing.
 static SUM: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
+static TASKS: AtomicU64 = AtomicU64::new(0);
+static RING: OnceLock<std_mpsc::SyncSender<()>> = OnceLock::new();
+
+fn tiny() {
+    SUM.fetch_add(salt::of_process().wrapping_add(1), Ordering::Relaxed);
+    // AcqRel: the last fiber speaks for all that came before it.
+    if ENDED.fetch_add(1, Ordering::AcqRel) + 1 == TASKS.load(Ordering::Relaxed) {
+        let ring = RING.get().expect("it is made before the first spawn");
+        ring.send(()).expect("the outside thread waits");
+    }
+}
 
 struct Spawns {
     runtime: Runtime,
     place: Root,
     tasks: u64,
-    ring: std_mpsc::SyncSender<()>,
     rung: std_mpsc::Receiver<()>,
 }
 
@@ -184,20 +196,14 @@ impl Staged for Spawns {
         // Relaxed: the spawns publish them.
         SUM.store(0, Ordering::Relaxed);
         ENDED.store(0, Ordering::Relaxed);
+        TASKS.store(self.tasks, Ordering::Relaxed);
     }
 
     fn run(&mut self) {
-        let (tasks, ring) = (self.tasks, self.ring.clone());
+        let tasks = self.tasks;
         self.place.run(&self.runtime, move || {
             for _ in 0..tasks {
-                let ring = ring.clone();
-                drop(fiber::spawn(move || {
-                    SUM.fetch_add(salt::of_process().wrapping_add(1), Ordering::Relaxed);
-                    // AcqRel: the last fiber speaks for all that came before it.
-                    if ENDED.fetch_add(1, Ordering::AcqRel) + 1 == tasks {
-                        ring.send(()).expect("the outside thread waits");
-                    }
-                }));
+                drop(fiber::spawn(tiny));
             }
         });
     }
@@ -222,5 +228,7 @@ pub(crate) fn spawn_one(request: &mut Request) -> Result<Work, Refusal> {
     };
     let runtime = start(request.threads);
     let (ring, rung) = std_mpsc::sync_channel(ROOM_OUTSIDE);
-    Ok(Work::staged(Spawns { runtime, place, tasks, ring, rung }))
+    // A process has one work.
+    RING.set(ring).expect("it is made once");
+    Ok(Work::staged(Spawns { runtime, place, tasks, rung }))
 }

@@ -36,13 +36,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     for (place, choice) in choices.iter().enumerate() {
         let is_built = |result: &Result<_, _>| matches!(result, Ok(Freshness::Built));
         let mut is_new = built.contains(&choice.name());
-        let (entrant, ahead) =
-            choice.ready_beside(&choices[place + 1..], &mut prober, |_, result| {
-                is_new |= is_built(result)
-            });
-        built.extend(ahead);
+        let next = &choices[place + 1..];
+        let readied =
+            choice.ready_beside(next, &mut prober, |_, result| is_new |= is_built(result));
+        built.extend(readied.ahead.map(|(name, _)| name));
         interruption::check(&interrupted)?;
-        let entrant = entrant?;
+        let entrant = readied.entrant?;
         match &entrant.ready {
             Ok(description) => {
                 let state = if is_new { "built" } else { "up to date" };

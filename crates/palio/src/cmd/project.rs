@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -256,6 +257,17 @@ pub(super) struct Choice {
     left_out: Option<String>,
 }
 
+/// What became of a contender that was made ready, and of another one meanwhile.
+#[derive(Debug)]
+pub(super) struct Readied {
+    /// An error if a knob was turned that it does not have.
+    pub(super) entrant: Result<Entrant>,
+    /// How long it took.
+    pub(super) took: Duration,
+    /// Who was built beside it, if anybody, and how long that took.
+    pub(super) ahead: Option<(String, Duration)>,
+}
+
 impl Choice {
     /// The name under which it races.
     pub(super) fn name(&self) -> String {
@@ -280,35 +292,43 @@ impl Choice {
     }
 
     /// As [`Choice::ready`]; meanwhile the first of `next` is built that has to be and can be
-    /// built beside it, and its name returned as well. Nothing else is told of that one: once
-    /// built, it is up to date when its turn comes, and what cannot be built says so then.
+    /// built beside it. Nothing is told of that one: once built, it is up to date when its turn
+    /// comes, and what cannot be built says so then.
     pub(super) fn ready_beside(
         &self,
         next: &[Self],
         prober: &mut Prober,
         built: impl FnMut(&Contender, &Result<Freshness, (Outcome, String)>),
-    ) -> (Result<Entrant>, Option<String>) {
+    ) -> Readied {
         let (done, mut twin) = (AtomicBool::new(false), prober.twin());
-        let results = thread::scope(|scope| {
+        let start = Instant::now();
+        let readied = thread::scope(|scope| {
             let beside = (machine::cores() > 1).then(|| {
                 scope.spawn(|| {
                     // Two builds in one folder would wait for one another, or spoil it.
                     let is_apart = |other: &&Self| other.contender.target != self.contender.target;
-                    let mut others =
+                    let others =
                         next.iter().filter(is_apart).filter(|other| other.left_out.is_none());
-                    others.find(|other| {
-                        !done.load(Ordering::Relaxed)
-                            && build::build(&other.contender, &mut twin) == Ok(Freshness::Built)
-                    })
+                    for other in others {
+                        let start = Instant::now();
+                        if done.load(Ordering::Relaxed) {
+                            return None;
+                        }
+                        if twin.build_ahead(&other.contender) {
+                            return Some((other.name(), start.elapsed()));
+                        }
+                    }
+                    None
                 })
             });
             let entrant = self.ready(prober, built);
+            let took = start.elapsed();
             done.store(true, Ordering::Relaxed);
             let ahead = beside.and_then(|beside| beside.join().ok().flatten());
-            (entrant, ahead.map(Self::name))
+            Readied { entrant, took, ahead }
         });
         prober.learn(twin);
-        results
+        readied
     }
 
     /// The entrant before it is known whether it can race.

@@ -582,7 +582,7 @@ fn check_unchanged(
             if !quiet {
                 note(&format!("ready: {}", before.id));
             }
-            let now = stalls.ask(&choice, &[])?;
+            let (now, _) = stalls.ask(&choice, &[])?;
             if let Some(reason) = &now.absent {
                 bail!(
                     "the run {id} cannot be resumed: {} is not ready any more: {reason}",

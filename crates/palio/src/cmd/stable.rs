@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -22,6 +23,8 @@ pub(super) struct Stalls {
     choices: BTreeMap<String, Choice>,
     /// What was there of those that were asked, under the names of their choices.
     programs: BTreeMap<String, Program>,
+    /// How long the builds of those took whose turn has not come.
+    ahead: BTreeMap<String, Duration>,
     prober: Prober,
     interrupted: Arc<AtomicBool>,
 }
@@ -31,6 +34,7 @@ impl Stalls {
         Self {
             choices: choices.into_iter().map(|choice| (choice.name(), choice)).collect(),
             programs: BTreeMap::new(),
+            ahead: BTreeMap::new(),
             prober: Prober::new(Arc::clone(interrupted)),
             interrupted: Arc::clone(interrupted),
         }
@@ -50,7 +54,7 @@ impl Stalls {
                 continue;
             }
             let choice = self.choices[&known.id].clone();
-            let record = self.ask(&choice, &[])?;
+            let (record, _) = self.ask(&choice, &[])?;
             if let Some(reason) = &record.absent {
                 for race in &mut run.races {
                     crate::plan::withdraw(race, &record.id, reason);
@@ -61,20 +65,27 @@ impl Stalls {
         Ok(())
     }
 
-    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is.
-    pub(super) fn ask(&mut self, choice: &Choice, next: &[Choice]) -> Result<ContenderRecord> {
+    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is; returns how long
+    /// its build has taken as well.
+    pub(super) fn ask(
+        &mut self,
+        choice: &Choice,
+        next: &[Choice],
+    ) -> Result<(ContenderRecord, Duration)> {
         let mut program = None;
         // Read before it describes itself, so that nothing else is raced than was asked.
-        let (entrant, _) = choice.ready_beside(next, &mut self.prober, |contender, fresh| {
+        let readied = choice.ready_beside(next, &mut self.prober, |contender, fresh| {
             program = fresh.as_ref().ok().map(|_| Program::of(contender));
         });
         // Before anything else, because what was interrupted looks like a failure.
         interruption::check(&self.interrupted)?;
-        let entrant = entrant?;
+        let entrant = readied.entrant?;
+        let ahead = self.ahead.remove(&choice.name()).unwrap_or_default();
+        self.ahead.extend(readied.ahead);
         let program = program.filter(|_| entrant.ready.is_ok());
         let hash = program.as_ref().map(|program| program.hash().to_owned());
         self.programs.extend(program.map(|program| (choice.name(), program)));
-        Ok(ContenderRecord { program: hash, ..record(&entrant) })
+        Ok((ContenderRecord { program: hash, ..record(&entrant) }, ahead + readied.took))
     }
 }
 
@@ -83,19 +94,18 @@ impl Stable for Stalls {
         &mut self,
         contender: &ContenderRecord,
         next: &[&ContenderRecord],
-    ) -> Result<Option<ContenderRecord>> {
+    ) -> Result<Option<(ContenderRecord, Duration)>> {
         let choice = self.choices.get(&contender.id).cloned();
         let choice = choice.with_context(|| format!("there is no contender {}", contender.id))?;
         let next: Vec<Choice> =
             next.iter().filter_map(|next| self.choices.get(&next.id)).cloned().collect();
         match self.ask(&choice, &next) {
             // A run that goes on may know it under another name.
-            Ok(record) => Ok(Some(ContenderRecord {
-                id: contender.id.clone(),
-                track: contender.track,
-                notes: contender.notes.clone(),
-                ..record
-            })),
+            Ok((record, took)) => {
+                let (track, notes) = (contender.track, contender.notes.clone());
+                let record = ContenderRecord { id: contender.id.clone(), track, notes, ..record };
+                Ok(Some((record, took)))
+            }
             Err(error) if error.is::<Interrupted>() => Ok(None),
             Err(error) => Err(error),
         }

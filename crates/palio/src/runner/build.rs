@@ -1,7 +1,7 @@
 //! Getting contenders ready: probing what they need, building what changed, asking them who they
 //! are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Deref;
@@ -80,24 +80,45 @@ impl Deref for Missing<'_> {
 #[derive(Debug, Default)]
 pub struct Prober {
     known: BTreeMap<(Settings, Vec<String>), Probed>,
+    /// Contenders that could not be built ahead of their turn, by their folders and commands.
+    broken: BTreeSet<(PathBuf, Vec<String>)>,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Prober {
     /// One that stops waiting as soon as `interrupted` is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
-        Self { known: BTreeMap::new(), interrupted }
+        Self { interrupted, ..Self::default() }
     }
 
     /// Another one, which knows what this one knows.
     #[must_use]
     pub fn twin(&self) -> Self {
-        Self { known: self.known.clone(), interrupted: Arc::clone(&self.interrupted) }
+        Self {
+            known: self.known.clone(),
+            broken: self.broken.clone(),
+            interrupted: Arc::clone(&self.interrupted),
+        }
     }
 
     /// What another one has learned meanwhile.
     pub fn learn(&mut self, other: Self) {
         self.known.extend(other.known);
+        self.broken.extend(other.broken);
+    }
+
+    /// Builds a contender whose turn has not come; true if there was something to build, and it
+    /// is built. What cannot be built is tried once, and once more when its turn comes.
+    pub fn build_ahead(&mut self, contender: &Contender) -> bool {
+        let key = (contender.target.clone(), contender.command.clone());
+        if self.interrupted.load(Ordering::Relaxed) || self.broken.contains(&key) {
+            return false;
+        }
+        let built = build(contender, self);
+        if built.is_err() {
+            self.broken.insert(key);
+        }
+        built == Ok(Freshness::Built)
     }
 
     /// Whether `requirement` is there, for a build with these variables.

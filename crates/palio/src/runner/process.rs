@@ -19,7 +19,7 @@ use crate::record::Resources;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::Excerpt;
 use crate::runner::tree;
-use crate::runner::warden::{self, Account, Grouped, Manner};
+use crate::runner::warden::{self, Account, Grouped, Manner, UnderWay};
 
 /// How often memory, time and interruption are looked at while a contender is silent. Each look
 /// costs some 20 µs.
@@ -136,6 +136,8 @@ impl CpuTime {
 pub struct Process {
     child: Child,
     group: Group,
+    /// Until it is over.
+    under_way: Option<UnderWay>,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -172,6 +174,7 @@ impl Process {
         // Palio's own looks come first where memory grows slowly, since they tell how much it was.
         let group_kib = memory_kib + memory_kib / 16 + GROUP_MEMORY_KIB_MIN;
         let mut group = Group::make_with(Some(group_kib), budget)?;
+        let under_way = UnderWay::begin();
         let child = warden::command(command, manner, &group)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -190,6 +193,7 @@ impl Process {
         Ok(Self {
             child,
             group,
+            under_way: Some(under_way),
             stdin,
             stdout,
             stderr,
@@ -424,8 +428,9 @@ impl Process {
         let no_start = self.stderr_kept.take_last_line(warden::no_start);
         if account.is_none() && no_start.is_none() {
             // Its warden was killed, or there is none.
-            warden::clear();
+            self.under_way.iter().for_each(UnderWay::lost_warden);
         }
+        self.under_way = None;
         let grouped = account.map_or_else(|| Grouped::read(&self.group), |account| account.grouped);
         self.group.remove();
         let unseen_memory_kib = grouped.memory_peak_kib.filter(|&peak_kib| {

@@ -19,7 +19,7 @@ use crate::store::{Lease, Store};
 
 /// Where contenders come from: builds them, and asks them who they are.
 pub trait Stable {
-    /// What became of a contender; `None` if the user interrupted. One of those that are needed
+    /// What became of a contender, and how long its build took; `None` if the user interrupted. One of those that are needed
     /// `next` may be built beside it, and no build is under way any more when this returns.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ pub trait Stable {
         &mut self,
         contender: &ContenderRecord,
         next: &[&ContenderRecord],
-    ) -> Result<Option<ContenderRecord>>;
+    ) -> Result<Option<(ContenderRecord, Duration)>>;
     /// How the program of a contender differs from the one that was asked, if it does: the end of a
     /// sentence about it.
     fn changed(&mut self, contender: &str) -> Option<String>;
@@ -197,9 +197,10 @@ impl RaceLoop<'_> {
             .map(|&at| &self.run.contenders[at])
             .filter(|next| !next.is_asked())
             .collect();
-        let start = Instant::now();
-        let Some(record) = self.stable.ready(known, &next)? else { return Ok(End::Interrupted) };
-        self.progress.readied(&record, start.elapsed());
+        let Some((record, took)) = self.stable.ready(known, &next)? else {
+            return Ok(End::Interrupted);
+        };
+        self.progress.readied(&record, took);
         let mut changed = Vec::new();
         if let Some(reason) = &record.absent {
             for (race, other) in self.run.races.iter_mut().enumerate() {

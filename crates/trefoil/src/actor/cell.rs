@@ -1,6 +1,6 @@
 //! What there is of an actor for others, and the protocol of its end: see `README.md`.
 
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, discard_all};
 use super::pid;
 use super::registry::Registration;
 use super::{ExitReason, MonitorRef, Pid};
@@ -358,26 +358,37 @@ pub(super) fn exit(own: &Arc<dyn Peer>, reason: ExitReason) {
     let struck = pid::strike(pid);
     left.names.iter().for_each(|name| name.remove(pid));
     own.close();
+    // Some may have ended since, and have nobody else. Their destructors are foreign code, whose
+    // panic must not keep the others from being told.
+    let mut peers = Vec::new();
     for (_, other) in left.links {
         // Whoever has taken the link away meanwhile is not told.
         let mut its = other.core().lock();
         let link = its.links.remove(&pid);
         if link.is_some() {
             receive_exit(&other, its, Some(pid), reason.clone());
+        } else {
+            drop(its);
         }
+        peers.push(other);
     }
     for (monitor, watcher) in left.watchers {
         let mut its = watcher.core().lock();
         let watched = its.watching.remove(&monitor);
         if watched.is_some() {
             tell_down(&watcher, its, monitor, pid, reason.clone());
+        } else {
+            drop(its);
         }
+        peers.push(watcher);
     }
     for (monitor, watched) in left.watching {
         let watcher = watched.core().lock().watchers.remove(&monitor);
         drop(watcher);
+        peers.push(watched);
     }
     // The only place that sets it, and `fate` lets one pass.
     let _ = own.core().ended.set(reason);
+    discard_all(peers);
     drop(struck);
 }

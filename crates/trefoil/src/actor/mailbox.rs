@@ -209,9 +209,9 @@ impl<M> Mailbox<M> {
 
 /// Drops messages, whose destructors may panic: each on its own. (A second panic in the destructor
 /// of a collection ends the process.)
-pub(super) fn discard_all<M>(events: VecDeque<Event<M>>) {
-    for event in events {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(event))) {
+pub(super) fn discard_all<T>(all: impl IntoIterator<Item = T>) {
+    for one in all {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(one))) {
             crate::task::discard(payload);
         }
     }

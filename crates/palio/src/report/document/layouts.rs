@@ -197,8 +197,14 @@ impl<'a> Sheet<'a> {
         lines.extend(table.rows.iter().map(|row| line(text(&row.name), row, row.threads)));
         if let Some(row) = table.rows.first() {
             let races = self.report.races.iter().filter(|race| race.workload == row.workload);
-            let most = races.map(|race| race.threads).max();
-            let name = most.map_or_else(|| "N".to_owned(), |most| format!("N (avail={most})"));
+            let most =
+                races.filter(|race| race.cpu_budget.is_none()).map(|race| race.threads).max();
+            // The document's N is what its machine has.
+            let is_all = |most| self.report.run.machine.cores == Some(most);
+            let name = most.map_or_else(
+                || "N".to_owned(),
+                |most| format!("N ({}={most})", if is_all(most) { "avail" } else { "raced" }),
+            );
             lines.push(line(name, row, most));
         }
         format!("### {}\n\n{}", text(&table.title), aligned(&lines, |_| Align::Left))

@@ -138,7 +138,7 @@ impl<'a> Sheet<'a> {
         let cpu = run.machine.cpu_model.as_deref().unwrap_or("an unknown CPU");
         let _ = writeln!(
             out,
-            "Measured by Palio {} on {}, run {}: the median of an iteration. In the shape of {}.",
+            "Measured by Palio {} on {}, run {}: medians, of an iteration or of a table's unit; CPU times are means. In the shape of {}.",
             markdown::text(&run.palio_version),
             markdown::text(cpu),
             markdown::text(&run.id),
@@ -180,6 +180,9 @@ impl<'a> Sheet<'a> {
         let systems = row.values.iter().filter(|(_, value)| !value.unprinted);
         for (system, _) in systems {
             let Some(race) = self.race(table, row, system) else { continue };
+            if table.all_threads.iter().any(|known| known == system) && !by_threads {
+                notes.push(format!("{system}: on {} threads", race.threads));
+            }
             let Some(id) = self.contender(table, row, system) else { continue };
             if race.completed(id).is_none() {
                 notes.push(format!("not measured: {}", absence(self.report, self.of, race, id)));

@@ -125,9 +125,9 @@ impl Running {
         let Some(actor) = self.places[place].actor.take_if(|actor| !actor.core().is_alive()) else {
             return Step::Break(reason);
         };
-        // It may have done so just before its end. Afterwards, the signal of its link is there,
-        // too, and would be that of a stranger.
-        actor.core().ended().wait().await;
+        // It may have done so just before its end, for another reason than its end's. Afterwards,
+        // the signal of its link is there, too, and would be that of a stranger.
+        let reason = actor.core().ended().wait().await.clone();
         self.own.forget_exits_of(actor.core().pid());
         match self.places[place].child.restart {
             Restart::Permanent => self.restart(place).await,

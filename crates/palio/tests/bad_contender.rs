@@ -442,7 +442,7 @@ fn a_contender_that_vanishes_between_two_blocks() {
     let report = palio.finish().exits(0).json();
     let bad = entry(&report, "bad");
     assert_eq!(bad["outcome"], "crashed");
-    assert_has(bad["detail"].as_str().unwrap(), &["copy-of-fake cannot be started"]);
+    assert_has(bad["detail"].as_str().unwrap(), &["copy-of-fake is gone"]);
     assert_eq!(entry(&report, "good")["outcome"], "ok");
 }
 

@@ -144,9 +144,10 @@ struct Owner {
 ///
 /// In asynchronous code, outside of a runtime, and where [`wait`](fn@wait) panics.
 ///
-/// All of these are before the closure is called. With the closure's own panic, and if a fiber has panicked that was not
-/// joined: when all fibers have ended. If the closure leaves the thread where it cannot wait (it
-/// has entered a [`LocalSet`](crate::task::LocalSet), and not left it), the process ends.
+/// All of these are before the closure is called. With the closure's own panic, and if a fiber has
+/// panicked that was not joined: when all fibers have ended. If the closure leaves the thread where
+/// it cannot wait (it has entered a [`LocalSet`](crate::task::LocalSet), and not left it), the
+/// process ends.
 ///
 /// ```
 /// # let runtime = trefoil::runtime::Runtime::new().unwrap();

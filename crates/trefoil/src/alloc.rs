@@ -20,6 +20,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// # fn main() {}
 /// ```
 ///
+/// # Targets
+///
+/// It needs thread-locals that the system's loader makes, as on Linux, macOS, the BSDs other than
+/// OpenBSD, and illumos. Where `std` has to make them on a thread's first access, by an allocation
+/// (OpenBSD, Android before API 29), the allocator would call itself.
+///
 /// # Why it does not switch by itself
 ///
 /// An allocation may be made anywhere: with a lock of `std` held that its thread must release,

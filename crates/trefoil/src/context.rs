@@ -115,9 +115,6 @@ pub(crate) struct Context {
     /// How many more reductions that fiber may make: see `fiber/preempt.rs`.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) reductions: Cell<u32>,
-    /// How many fibers of this thread are in a `fiber::scope`, or were so when they were leaked.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
-    pub(crate) scoped_fibers: Cell<usize>,
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     scopes: scopes::Scopes,
     /// The sets of local tasks that were entered.
@@ -159,8 +156,6 @@ impl Context {
             fiber: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             reductions: Cell::new(0),
-            #[cfg(all(feature = "fiber", unix, not(loom)))]
-            scoped_fibers: Cell::new(0),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             scopes: scopes::Scopes::new(),
             locals: Stack::new(),

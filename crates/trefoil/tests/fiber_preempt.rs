@@ -275,30 +275,27 @@ fn a_fiber_that_only_checks_can_be_aborted() {
             self.0.store(true, SeqCst);
         }
     }
-    each(|runtime| {
-        for in_scope in [false, true] {
-            let ended = Arc::new(AtomicBool::new(false));
-            let ends = Ends(ended.clone());
-            runtime.block_on(async move {
-                let (began, has_begun) = oneshot::channel();
-                let computes = move || {
-                    let _ends = ends;
-                    began.send(()).unwrap();
-                    loop {
-                        fiber::check!();
-                    }
-                };
-                let fiber = by_count(100).spawn(move || {
-                    if in_scope { fiber::scope(|_| computes()) } else { computes() }
-                });
-                let fiber = fiber.unwrap();
-                has_begun.await.unwrap();
-                fiber.abort();
-                assert!(fiber.await.unwrap_err().is_cancelled());
-            });
-            assert!(ended.load(SeqCst));
-        }
-    });
+    for (runtime, in_scope) in [(current_thread(), false), (multi(1), false), (multi(1), true)] {
+        let ended = Arc::new(AtomicBool::new(false));
+        let ends = Ends(ended.clone());
+        runtime.block_on(async move {
+            let (began, has_begun) = oneshot::channel();
+            let computes = move || {
+                let _ends = ends;
+                began.send(()).unwrap();
+                loop {
+                    fiber::check!();
+                }
+            };
+            let fiber = by_count(100)
+                .spawn(move || if in_scope { fiber::scope(|_| computes()) } else { computes() });
+            let fiber = fiber.unwrap();
+            has_begun.await.unwrap();
+            fiber.abort();
+            assert!(fiber.await.unwrap_err().is_cancelled());
+        });
+        assert!(ended.load(SeqCst));
+    }
 }
 
 #[test]

@@ -291,4 +291,70 @@ mod fibers {
         });
         assert_eq!(watched.count(), 1);
     }
+
+    #[test]
+    fn a_fiber_that_blocks_in_place_on_a_thread_that_is_no_worker_is_no_stall() {
+        let watched = Watched::new(1, LONG);
+        let (first, second) = (stalls(&watched.runtime), stalls(&watched.runtime));
+        let id = watched.runtime.block_on(async {
+            let fiber = fiber::spawn(move || {
+                task::block_in_place(|| {
+                    fiber::wait(task::spawn(async {})).unwrap();
+                });
+                fiber::yield_now();
+                // Until the other poll was found to be one, which began later.
+                task::block_in_place(|| {
+                    let other = task::spawn(async move { first() });
+                    let id = other.id();
+                    fiber::wait(other).unwrap();
+                    id
+                })
+            });
+            fiber.await.unwrap()
+        });
+        assert_eq!(watched.count(), 1);
+        while watched.stalls.lock().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(watched.stalls.lock()[0].id(), id);
+        // When it has blocked, it is looked at again.
+        watched.runtime.block_on(async {
+            let fiber = fiber::spawn(move || {
+                task::block_in_place(|| {
+                    fiber::wait(task::spawn(async {})).unwrap();
+                });
+                fiber::yield_now();
+                task::block_in_place(|| ());
+                second();
+            });
+            fiber.await.unwrap();
+        });
+        assert_eq!(watched.count(), 2);
+    }
+}
+
+/// Nobody is at the other end of its standard error.
+#[test]
+#[ignore = "closes its standard error; `a_report_that_nobody_can_read_ends_nothing` runs it"]
+fn reports_to_nobody() {
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).stall_bound(BOUND).build().unwrap();
+    // The monitor is alive after the report of the first.
+    for _ in 0..2 {
+        let stalls = stalls(&runtime);
+        runtime.block_on(runtime.spawn(async move { stalls() })).unwrap();
+    }
+}
+
+#[test]
+fn a_report_that_nobody_can_read_ends_nothing() {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "reports_to_nobody", "--ignored", "--nocapture", "--test-threads=1"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
 }

@@ -73,7 +73,8 @@ where
         }
         overflow::watch();
         // SAFETY: it is the task whose future this is, and which drops it.
-        self.0 = State::Running(unsafe { Running::new(stack, f, task, options.name, slice) });
+        let running = unsafe { Running::new(stack, f, task, options.name, slice, host.is_some()) };
+        self.0 = State::Running(running);
         true
     }
 }

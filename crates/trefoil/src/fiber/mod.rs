@@ -101,7 +101,8 @@
 //! reaches whoever joins it.
 //!
 //! Fibers of a [`scope()`] may borrow from outside of it. It waits for all of them; if the fiber
-//! that is in it is aborted, they are aborted and have ended before it is unwound.
+//! that is in it is aborted, they are aborted and have ended before it is unwound. Fibers of
+//! current-thread runtimes open no scopes, because their threads may end while they wait.
 //!
 //! If a current-thread runtime is dropped by another thread than that on which a fiber began,
 //! nobody may unwind that fiber: its stack, and what is on it, are leaked.

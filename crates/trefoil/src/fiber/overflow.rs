@@ -8,7 +8,7 @@
 use super::running;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, AtomicPtr, Relaxed, Release};
-use std::io;
+use std::io::{self, Write};
 use std::ptr;
 
 /// The handler that was there before, which is never freed.
@@ -29,7 +29,8 @@ pub(super) fn watch() {
     }
     if let Err(error) = install() {
         // The guard still ends the process, with the system's words.
-        eprintln!("fibers: overflows of their stacks will not be named: {error}");
+        let text = "fibers: overflows of their stacks will not be named";
+        let _ = writeln!(io::stderr(), "{text}: {error}");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::preempt::Slice;
 use super::stack::Stack;
 use crate::context::{self, Layers, Surroundings};
+use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread::{self, ThreadId};
 use crate::task::{self, Header, Id};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -35,6 +36,9 @@ pub(crate) struct Inside {
     pub(super) stack_size: usize,
     guard: std::ops::Range<usize>,
     thread: ThreadId,
+    /// Whether that thread is a host, which stays until the fiber has ended (`multi/host.rs`). Any
+    /// other thread drives a current-thread runtime, and may leave while the fiber waits.
+    has_host: bool,
     /// Set as soon as it runs.
     yielder: Cell<*const Yielder<(), ()>>,
     /// The task's own, without a reference. It is not that of a poll: a future that is polled on
@@ -66,6 +70,7 @@ impl<R: 'static> Running<R> {
         task: NonNull<Header>,
         name: Option<Box<str>>,
         slice: Slice,
+        has_host: bool,
     ) -> Self
     where
         F: FnOnce() -> R + 'static,
@@ -76,6 +81,7 @@ impl<R: 'static> Running<R> {
             stack_size: stack.size(),
             guard: stack.guard(),
             thread: context::thread_id(),
+            has_host,
             yielder: Cell::new(ptr::null()),
             // SAFETY: the caller's promise: the stack, which may use it, is this one's.
             waker: unsafe { task::borrowed_waker(task) },
@@ -135,9 +141,9 @@ impl<R: 'static> Running<R> {
         self.inside.thread == context::thread_id()
     }
 
-    /// Whether nobody may unwind the stack here and now: see `drop`.
+    /// Whether this thread may not unwind the stack: see `drop`.
     pub(super) fn is_to_leak(&self) -> bool {
-        self.coroutine.is_some() && !(self.is_here() && self.inside.scopes.get() == 0)
+        self.coroutine.is_some() && !self.is_here()
     }
 
     pub(super) fn thread(&self) -> ThreadId {
@@ -156,13 +162,19 @@ impl<R: 'static> Drop for Running<R> {
     fn drop(&mut self) {
         let leaks = self.is_to_leak();
         let Some(mut coroutine) = self.coroutine.take() else { return };
+        if self.inside.scopes.get() > 0 {
+            // Fibers of a scope on this stack have borrowed, perhaps from a local of the thread,
+            // and are alive. The schedulers drop no shielded task; were one to do so, nothing else
+            // would be sound.
+            std::mem::forget(coroutine);
+            drop(AbortOnUnwind("(a fiber was dropped while fibers of its scope are alive)"));
+            return;
+        }
         if leaks {
             // Only its own thread may run the destructors of what is on the stack. That thread
             // drives the runtime no more: this is a current-thread runtime whose `block_on`s were
-            // on several threads (`fiber/README.md`). Or fibers of a scope on this stack have
-            // borrowed from it, and have not ended, for the same reason. What the stack refers to
-            // stays as well, and the task for its waker: threads that were lent a part of the stack
-            // may use both.
+            // on several threads (`fiber/README.md`). What the stack refers to stays as well, and
+            // the task for its waker: threads that were lent a part of the stack may use both.
             std::mem::forget(coroutine);
             std::mem::forget((*self.inside.waker).clone());
             std::mem::forget(Rc::clone(&self.inside));
@@ -218,6 +230,11 @@ impl Inside {
         context::with(|context| self.surroundings.get() == Some(context.surroundings()))
     }
 
+    /// Whether the fiber's thread stays until the fiber has ended.
+    pub(super) fn has_host(&self) -> bool {
+        self.has_host
+    }
+
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending.get()
     }
@@ -269,7 +286,6 @@ impl Inside {
     pub(super) fn enter_scope(&self) {
         if self.scopes.replace(self.scopes.get() + 1) == 0 {
             self.state().shield();
-            context::with(|context| context.scoped_fibers.set(context.scoped_fibers.get() + 1));
         }
     }
 
@@ -277,8 +293,12 @@ impl Inside {
     pub(super) fn leave_scope(&self) -> bool {
         self.scopes.set(self.scopes.get() - 1);
         if self.scopes.get() == 0 {
-            context::with(|context| context.scoped_fibers.set(context.scoped_fibers.get() - 1));
             self.state().unshield();
+            if self.state().is_cancelled() {
+                // The wake-up that came with the abort is used up. If somebody catches the
+                // unwinding, this one ends the fiber where it next leaves its stack.
+                self.waker.wake_by_ref();
+            }
         }
         self.is_to_unwind()
     }

@@ -17,10 +17,21 @@
 //!   its stack in the midst. So the task is shielded (`State::shield`): instead of being dropped,
 //!   it is polled. It aborts the fibers of the scope, waits for their ends as for any event, and is
 //!   unwound afterwards (`Aborted`). Meanwhile the thread runs others, among them fibers of the
-//!   scope that it alone can unwind, and those of their scopes.
-//! - If the future is dropped all the same, its stack is leaked, with all that it has lent
-//!   (`Running::drop`). If the scope's own fiber is one of another scope, then its `End` is leaked
-//!   as well (`Scoped::drop`): that other scope never ends, as little as its borrows.
+//!   scope that it alone can unwind, and those of their scopes. The schedulers drop no task that is
+//!   shielded. (If one did, the process would end: `Running::drop`.)
+//!
+//! What a scope lends may be a local of the thread, in `LocalKey::with` of `std`, which lives for
+//! as long as the thread. So a thread must not end while a scope waits on a stack of its own:
+//!
+//! - A thread outside of fibers blocks in the scope, and so does one where a fiber cannot leave its
+//!   stack: `Owner` asks where the scope begins, and what forbids it there lasts for the scope.
+//! - A worker's thread, which is the host of the fiber, stays until all its fibers have ended
+//!   (`serve_as_host`). Threads of the user that work in a worker's place are never hosts.
+//! - A thread that drives a current-thread runtime may leave while its fibers wait. Fibers there
+//!   have no scopes: `Owner::enter` refuses.
+//!
+//! A fiber of a scope that is itself leaked, in a current-thread runtime, leaks its `End` as well
+//! (`Scoped::drop`): its scope, on whatever thread, never ends, as little as its borrows.
 //!
 //! A fiber's output may have borrowed, too. It is not the output of its task, which anybody may
 //! keep, but in a place that only the fiber and its `ScopedJoinHandle` know, which cannot be kept
@@ -30,8 +41,8 @@ use super::builder::{Builder, Options};
 use super::future::Fiber;
 use super::running::{Aborted, Inside, inside};
 use super::wait::wait;
-use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
+use crate::primitives::{Mutex, thread};
 use crate::scheduler::{Handle, block_on};
 use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, wake_guarded};
 use std::collections::HashMap;
@@ -119,15 +130,24 @@ struct Owner {
 /// If the fiber that has called this is aborted, then so are the fibers of the scope. When all have
 /// ended, it is unwound itself. Until then, its join handle is pending.
 ///
-/// If a current-thread runtime is dropped by a thread on which a fiber of the scope has not begun,
-/// that fiber is leaked ([the module](super) says why), and so is the fiber that waits for it. A
-/// thread that waits for it waits for ever.
+/// The fibers go into the runtime that is entered where this is called. If that is a current-thread
+/// runtime, they end when somebody drives it. Until then this waits, and if a fiber has called it,
+/// so does the drop of that fiber's runtime. If such a runtime is dropped by another thread than
+/// that on which a fiber of the scope began, that fiber is leaked ([the module](super) says why),
+/// and whoever waits for it waits for ever.
 ///
 /// # Panics
-/// In asynchronous code, outside of a runtime, and where [`wait`](fn@wait) panics: before the
-/// closure is called. With the closure's own panic, and if a fiber has panicked that was not
-/// joined: when all fibers have ended. If the closure leaves the thread where it cannot wait (it
-/// has entered a [`LocalSet`](crate::task::LocalSet), and not left it), the process ends.
+/// In a fiber of a current-thread runtime or a `LocalRuntime`, save where it cannot leave its stack
+/// since it panics or is aborted: the fiber's thread may end while the scope waits, and with it
+/// what the thread's locals have lent. A multi-thread runtime keeps its threads until their fibers
+/// have ended; one with `worker_threads(1)` has one thread for them, too.
+///
+/// In asynchronous code, outside of a runtime, and where [`wait`](fn@wait) panics.
+///
+/// All of these are before the closure is called. With the closure's own panic, and if a fiber has
+/// panicked that was not joined: when all fibers have ended. If the closure leaves the thread where
+/// it cannot wait (it has entered a [`LocalSet`](crate::task::LocalSet), and not left it), the
+/// process ends.
 ///
 /// ```
 /// # let runtime = trefoil::runtime::Runtime::new().unwrap();
@@ -177,8 +197,20 @@ where
 }
 
 impl Owner {
+    /// # Panics
+    /// The calling fiber's thread may end while the fiber waits.
+    #[track_caller]
     fn enter() -> Self {
-        let is_fiber = inside(|inside| match inside.filter(|it| it.is_where_it_was_resumed()) {
+        // Where it ends or panics, it cannot leave its stack until the scope is left: it blocks.
+        let may_leave = |it: &Inside| !it.has_host() && !it.is_ending() && !thread::panicking();
+        assert!(
+            !inside(|inside| inside.is_some_and(may_leave)),
+            "`fiber::scope` was called in a fiber of a current-thread runtime, whose thread may \
+             end before the scope does: use a multi-thread runtime (one with `worker_threads(1)` \
+             has one thread for its fibers, too)"
+        );
+        let is_where_it_was = |it: &&Inside| it.has_host() && it.is_where_it_was_resumed();
+        let is_fiber = inside(|inside| match inside.filter(is_where_it_was) {
             Some(inside) => {
                 inside.enter_scope();
                 true

@@ -29,6 +29,7 @@ use crate::task::{Id, discard};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -191,6 +192,10 @@ impl Watched {
         self.watch.write(None);
     }
 
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.get()
+    }
+
     /// The state is back.
     pub(crate) fn resume(&self) {
         self.is_paused.set(false);
@@ -246,7 +251,8 @@ impl Stalls {
 
     fn report(&self, stall: &Stall) {
         let Some(hook) = &self.hook else {
-            eprintln!("trefoil: {stall}");
+            // It may be closed, and the monitor goes on.
+            let _ = writeln!(io::stderr(), "trefoil: {stall}");
             return;
         };
         // Its message was printed.

@@ -10,7 +10,11 @@ const DEFERRED_ROUNDS: u32 = 3;
 /// What `begin_blocking` leaves to `end_blocking`.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Begun(Situation);
+pub(crate) struct Begun {
+    situation: Situation,
+    /// The watch of a thread without a state was paused, which nobody else resumes.
+    has_paused_watch: bool,
+}
 
 /// In which situation a thread has begun to block.
 #[derive(Debug)]
@@ -81,18 +85,24 @@ impl WorkerThread {
         if fork.is_some_and(|(_, offer)| offer.blocks()) {
             // A job, on top of something that blocks in place and waits for it. The
             // state is gone, or on offer until that is through.
-            return Begun(Situation::Within);
+            return Begun { situation: Situation::Within, has_paused_watch: false };
         }
         self.leave_place();
         self.reclaim();
         let has_state = self.state().is_some();
+        // A host that has lost its state polls what is bound to it all the same.
+        let has_paused_watch = !has_state && self.is_watched();
+        if has_paused_watch {
+            self.pause_watch();
+        }
         self.offer_to_block();
-        Begun(match fork {
+        let situation = match fork {
             None => Situation::Plain,
             Some((_, offer)) if offer.is_in_root() => Situation::InRoot,
             Some(_) if has_state => Situation::InFork,
             Some((index, offer)) => Situation::InForkWithout(index, offer),
-        })
+        };
+        Begun { situation, has_paused_watch }
     }
 
     fn offer_to_block(&self) {
@@ -158,12 +168,15 @@ impl WorkerThread {
     /// This thread blocks no more: it is the worker again if no other thread
     /// has become it.
     pub(crate) fn end_blocking(&self, begun: Begun) {
-        let Begun(situation) = begun;
+        let Begun { situation, has_paused_watch } = begun;
         if matches!(situation, Situation::Within) {
             return;
         }
         if self.offered.get().is_some_and(|(_, offer)| offer.blocks()) {
             self.reclaim();
+        }
+        if has_paused_watch {
+            self.resume_watch();
         }
         match situation {
             Situation::Plain | Situation::Within => {}

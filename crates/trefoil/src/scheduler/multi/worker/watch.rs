@@ -31,6 +31,11 @@ impl WorkerThread {
         }
     }
 
+    /// Whether this thread's poll, if it is in one, is watched.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.as_ref().is_some_and(|watched| !watched.is_paused())
+    }
+
     /// The state is on offer, or gone: what this thread does keeps no worker.
     pub(super) fn pause_watch(&self) {
         if let Some(watched) = &self.watched {

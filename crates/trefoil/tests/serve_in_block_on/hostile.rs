@@ -250,6 +250,9 @@ fn hooks_of_a_thread_that_stands_in_wake_its_root() {
                     return Poll::Ready(());
                 }
                 *waker.lock() = Some(cx.waker().clone());
+                // Somebody is to fall asleep after this. If all workers do so just before, the
+                // root's thread may sleep without the place of one, and then no hook is called.
+                spawn(async {});
                 Poll::Pending
             }));
         });

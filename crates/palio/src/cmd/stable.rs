@@ -65,8 +65,8 @@ impl Stalls {
         Ok(())
     }
 
-    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is; returns how long
-    /// its build has taken as well.
+    /// Builds a contender, perhaps one of the `next` beside it, and asks who it is. Returns also
+    /// how long its build has taken.
     pub(super) fn ask(
         &mut self,
         choice: &Choice,

@@ -19,8 +19,9 @@ use crate::store::{Lease, Store};
 
 /// Where contenders come from: builds them, and asks them who they are.
 pub trait Stable {
-    /// What became of a contender, and how long its build took; `None` if the user interrupted. One of those that are needed
-    /// `next` may be built beside it, and no build is under way any more when this returns.
+    /// What became of a contender, and how long its build took; `None` if the user interrupted. One
+    /// of those that are needed `next` may be built beside it, and no build is under way any more
+    /// when this returns.
     ///
     /// # Errors
     /// It cannot be raced as the user asked for it.

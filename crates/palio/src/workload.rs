@@ -191,6 +191,9 @@ pub struct Suite {
     pub id: String,
     pub title: String,
     pub preset: Preset,
+    /// What an invocation measures in its quick sizes, in milliseconds, if the suite says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_budget_ms: Option<u64>,
     pub workloads: Vec<String>,
 }
 

@@ -98,7 +98,7 @@ pub(super) struct Options {
     #[arg(long, value_enum, default_value_t = Shadows::Reference)]
     shadow: Shadows,
     /// Milliseconds of measured samples in one invocation, on average over the contenders of a race
-    /// [default: 120 for quick, 1000 otherwise]
+    /// [default: 120 for quick (60 in the suite `full`), 1000 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     budget: Option<u64>,
     /// Milliseconds for which an invocation warms up before that [default: 30 for quick, 500
@@ -316,6 +316,7 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
 struct Selection<'a> {
     suite: String,
     preset: Preset,
+    quick_budget_ms: Option<u64>,
     workloads: Vec<&'a Workload>,
     choices: Vec<Choice>,
 }
@@ -323,10 +324,11 @@ struct Selection<'a> {
 impl<'a> Selection<'a> {
     fn of(project: &'a Project, options: &Options) -> Result<Self> {
         let catalogue = &project.catalogue;
-        let (suite, default_preset, workloads) = if options.workload.is_empty() {
+        let (suite, default_preset, quick_budget_ms, workloads) = if options.workload.is_empty() {
             let suite = catalogue.suite(options.suite.as_deref().unwrap_or("quick"))?;
             let each = suite.workloads.iter().map(|id| catalogue.workload(id));
-            (suite.id.clone(), suite.preset, each.collect::<Result<Vec<_>>>()?)
+            let workloads = each.collect::<Result<Vec<_>>>()?;
+            (suite.id.clone(), suite.preset, suite.quick_budget_ms, workloads)
         } else {
             let mut chosen: Vec<&Workload> = Vec::new();
             for pattern in &options.workload {
@@ -336,11 +338,12 @@ impl<'a> Selection<'a> {
                     }
                 }
             }
-            ("custom".to_owned(), Preset::Quick, chosen)
+            ("custom".to_owned(), Preset::Quick, None, chosen)
         };
         let selection = Self {
             suite,
             preset: options.preset.unwrap_or(default_preset),
+            quick_budget_ms,
             workloads,
             choices: project.choose_with(
                 &[&options.contender[..], &options.more_contenders].concat(),
@@ -378,7 +381,9 @@ impl<'a> Selection<'a> {
     fn limits(&self, options: &Options) -> Limits {
         let quick = self.is_quick();
         Limits {
-            budget_ms: options.budget.unwrap_or(if quick { 120 } else { 1000 }),
+            budget_ms: options
+                .budget
+                .unwrap_or_else(|| if quick { self.quick_budget_ms.unwrap_or(120) } else { 1000 }),
             warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
             timeout_ms: options.timeout * 1000,
             memory_mib: options.memory,

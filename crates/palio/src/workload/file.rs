@@ -92,6 +92,8 @@ struct SuiteFile {
     id: String,
     title: String,
     preset: Preset,
+    /// What an invocation measures in quick sizes, in milliseconds, unless `--budget` says otherwise.
+    quick_budget_ms: Option<u64>,
     /// Suites above it, all of whose workloads it has.
     #[serde(default)]
     suites: Vec<String>,
@@ -104,7 +106,7 @@ impl SuitesFile {
     /// those above it, so that none contains itself.
     fn suites(self) -> Result<Vec<Suite>> {
         let mut all: Vec<Suite> = Vec::with_capacity(self.suite.len());
-        for SuiteFile { id, title, preset, suites, workloads: own } in self.suite {
+        for SuiteFile { id, title, preset, quick_budget_ms, suites, workloads: own } in self.suite {
             let mut workloads: Vec<String> = Vec::new();
             for name in &suites {
                 let named = all.iter().find(|suite| suite.id == *name).with_context(|| {
@@ -122,7 +124,11 @@ impl SuitesFile {
                 !workloads.is_empty(),
                 "in the suite {id:?}: neither `workloads` nor `suites` names anything"
             );
-            all.push(Suite { id, title, preset, workloads });
+            ensure!(
+                quick_budget_ms != Some(0),
+                "in the suite {id:?}: `quick_budget_ms` is at least 1"
+            );
+            all.push(Suite { id, title, preset, quick_budget_ms, workloads });
         }
         Ok(all)
     }

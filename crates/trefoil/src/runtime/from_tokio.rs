@@ -1,9 +1,19 @@
 //! Coming from tokio: what is the same, and all that is different.
 //!
 //! Names, signatures and documented semantics are tokio's, so most programs are ported by changing
-//! the name of the crate. The list of [differences](self#differences) is meant
-//! to be complete; it is of tokio 1.54. Each difference names the test that shows it, by its file
-//! and its function; `beside_tokio` asks both crates.
+//! the name of the crate. That can be left to `Cargo.toml`, and the program still says `tokio`, in
+//! `#[tokio::main]` as well:
+//!
+//! ```toml
+//! [dependencies]
+//! tokio = { package = "trefoil", path = "…", features = ["full"] }
+//! ```
+//!
+//! Other crates that depend on tokio keep their tokio; `compat` has adapters to its traits.
+//!
+//! The list of [differences](self#differences) is meant to be complete; it is of tokio 1.54. Each
+//! difference names the test that shows it, by its file and its function; `beside_tokio` asks both
+//! crates.
 //!
 //! ```
 //! macro_rules! answer {

@@ -2,8 +2,9 @@
 //! with timers, sockets, files, channels and locks, and a pool of threads for calls that block.
 //!
 //! Names and signatures follow tokio's and rayon's, so most programs are ported by changing the
-//! name of a crate, or, coming from tokio, a line of `Cargo.toml`. The guides [for users of
-//! tokio](runtime::from_tokio) and [for users of rayon](fork_join::from_rayon) list all differences.
+//! name of a crate, or, coming from tokio, a line of `Cargo.toml`. The guides
+//! [for users of tokio](runtime::from_tokio) and [for users of rayon](fork_join::from_rayon) list
+//! all differences.
 //!
 //! This page is a tour; each stop is a program that runs.
 //!

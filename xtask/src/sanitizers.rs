@@ -58,6 +58,12 @@ const fn of_examples(file: &'static str, test: &'static str) -> Special {
     Special { file, test, reason, options: None }
 }
 
+/// A test of crates that it builds.
+const fn of_crates(file: &'static str, test: &'static str) -> Special {
+    let reason = "it has Cargo build other crates, and that is what it tests";
+    Special { file, test, reason, options: None }
+}
+
 /// A test that leaves the process without descriptors.
 const fn no_descriptors(test: &'static str) -> Special {
     let reason = "the sanitizer then finds no names of functions, by which false alarms are known";
@@ -126,6 +132,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
         of_examples("actor_pages", "the_example_survives_its_panics"),
+        of_crates("renamed", "a_crate_may_be_renamed"),
     ],
 };
 
@@ -180,6 +187,7 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
         of_examples("examples_under_load", "stall_report_names_the_place_and_answers_meanwhile"),
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
+        of_crates("renamed", "a_crate_may_be_renamed"),
     ],
 };
 

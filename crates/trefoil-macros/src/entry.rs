@@ -1,5 +1,6 @@
 //! `#[main]` and `#[test]`.
 
+use crate::name;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::parse::Parser;
@@ -117,7 +118,7 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
     let mut start_paused = None;
     let mut runtime_name = None;
     let mut unhandled_panic = None;
-    let mut krate = syn::parse_str::<Path>("::trefoil")?;
+    let mut krate = None;
     for pair in pairs {
         let name = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
         let span = pair.value.span();
@@ -132,7 +133,7 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
             ("start_paused", Lit::Bool(paused)) => start_paused = Some((paused.value, span)),
             ("name", Lit::Str(text)) => runtime_name = Some(text.value()),
             ("unhandled_panic", Lit::Str(text)) => unhandled_panic = Some((text.value(), span)),
-            ("crate", Lit::Str(path)) => krate = path.parse()?,
+            ("crate", Lit::Str(path)) => krate = Some(path.parse()?),
             (
                 "flavor" | "worker_threads" | "start_paused" | "name" | "unhandled_panic" | "crate",
                 _,
@@ -178,5 +179,9 @@ fn parse(options: TokenStream, is_test: bool) -> Result<Options, Error> {
         ));
     }
     let name = runtime_name;
+    let krate = match krate {
+        Some(krate) => krate,
+        None => syn::parse_str::<Path>(&format!("::{}", name::of_trefoil()))?,
+    };
     Ok(Options { is_multi, is_local, worker_threads, start_paused, name, unhandled_panic, krate })
 }

@@ -2,6 +2,7 @@
 
 mod entry;
 mod join;
+mod name;
 mod select;
 
 use proc_macro::TokenStream;
@@ -17,7 +18,12 @@ use proc_macro::TokenStream;
 /// | `start_paused = true` | starts with paused time; needs `test-util`; not with several workers |
 /// | `name = "…"` | the runtime's name |
 /// | `unhandled_panic = "shutdown_runtime"` | a panic of a task ends it; not with several workers |
-/// | `crate = "path"` | the path to `trefoil`, if the dependency is renamed |
+/// | `crate = "path"` | the path to `trefoil`, where `Cargo.toml` does not tell |
+///
+/// If `Cargo.toml` gives the dependency another name, such as `tokio = { package = "trefoil", … }`,
+/// the macro finds that name, also in `[workspace.dependencies]`. The path has to be given in
+/// builds without Cargo that rename the crate, and in macros of other crates that expand to this
+/// one.
 ///
 /// The function may return whatever a `main` may return, a `Result` for example.
 ///

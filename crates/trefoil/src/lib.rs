@@ -2,8 +2,9 @@
 //! with timers, sockets, files, channels and locks, and a pool of threads for calls that block.
 //!
 //! Names and signatures follow tokio's and rayon's, so most programs are ported by changing the
-//! name of a crate. The guides [for users of tokio](runtime::from_tokio) and [for users of
-//! rayon](fork_join::from_rayon) list all differences.
+//! name of a crate, or, coming from tokio, a line of `Cargo.toml`. The guides
+//! [for users of tokio](runtime::from_tokio) and [for users of rayon](fork_join::from_rayon) list
+//! all differences.
 //!
 //! This page is a tour; each stop is a program that runs.
 //!
@@ -371,7 +372,9 @@
 //! | `hyper` | no | [`compat`]: adapters to those of `hyper::rt` |
 //! | `test-util` | no | paused time: `time::pause` and the like |
 //!
-//! All the rest is always there: tasks, fork-join, timers, [`sync`], [`io`], [`fs`].
+//! All the rest is always there: tasks, fork-join, timers, [`sync`], [`io`], [`fs`]. The features
+//! that tokio has for it (`rt`, `rt-multi-thread`, `time`, `sync`, `fs`, `io-util`, `io-std`,
+//! `parking_lot`) are known, and change nothing.
 
 #![cfg_attr(
     not(all(feature = "signal", feature = "tokio")),

@@ -348,6 +348,22 @@ fn a_worker_that_sleeps_is_not_busy() {
     }
 }
 
+/// Whether a worker falls asleep so early depends on the system, so that many runtimes are asked.
+#[test]
+fn a_young_runtime_wakes_a_worker_once() {
+    let wakes_alone = || {
+        let runtime = measured(Some(2));
+        let metrics = runtime.metrics();
+        let counts = || [0, 1].map(|worker| metrics.worker_park_unpark_count(worker));
+        while counts().iter().any(|count| count % 2 == 0) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        counts().iter().any(|&count| count > 1)
+    };
+    assert!((0..1000).any(|_| wakes_alone()));
+}
+
 fn sum_of(metrics: &RuntimeMetrics, count: impl Fn(usize) -> u64) -> u64 {
     (0..metrics.num_workers()).map(count).sum()
 }

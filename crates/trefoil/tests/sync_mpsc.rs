@@ -477,6 +477,25 @@ fn the_types_are_as_free_as_their_messages() {
     free::<mpsc::OwnedPermit<Cell>>();
 }
 
+/// Two implementations fit a type that is `Unpin`, and the call of `check` does not compile then.
+trait MustNotBeUnpin<A> {
+    fn check(&self) {}
+}
+
+impl<T> MustNotBeUnpin<()> for T {}
+impl<T: Unpin> MustNotBeUnpin<u8> for T {}
+
+/// As with tokio, so that nobody relies on more than an `async fn` has.
+#[test]
+fn futures_that_receive_are_to_be_pinned() {
+    let (_sender, mut receiver) = mpsc::channel::<u8>(1);
+    receiver.recv().check();
+    receiver.recv_many(&mut Vec::new(), 1).check();
+    let (_sender, mut receiver) = mpsc::unbounded_channel::<u8>();
+    receiver.recv().check();
+    receiver.recv_many(&mut Vec::new(), 1).check();
+}
+
 #[test]
 fn polls_of_many() {
     let (sender, mut receiver) = mpsc::channel(8);

@@ -21,6 +21,7 @@
 //!   sleep.
 
 use crate::primitives::Mutex;
+#[cfg(target_os = "linux")]
 use crate::primitives::atomic::{AtomicBool, Relaxed};
 use corosensei::stack::StackPointer;
 use std::collections::VecDeque;

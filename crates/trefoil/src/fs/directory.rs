@@ -101,6 +101,10 @@ pub struct ReadDir {
 }
 
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "std's directory is large on Windows, and there is one `State` in an open directory"
+)]
 enum State {
     Idle(Batch),
     Busy(JoinHandle<Batch>),

@@ -196,6 +196,10 @@ impl File {
     ///
     /// # Errors
     /// The file itself, if one is.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the type is tokio's; the locks of a file are large on macOS"
+    )]
     pub fn try_into_std(mut self) -> Result<StdFile, Self> {
         match Arc::try_unwrap(self.std) {
             Ok(std) => Ok(std),

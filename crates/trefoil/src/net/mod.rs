@@ -69,20 +69,34 @@ pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 
 use crate::scheduler::Handle;
 use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd as OfSystem;
+#[cfg(windows)]
+use std::os::windows::io::AsSocket as OfSystem;
 
-/// A socket that blocks would block its worker.
+/// A socket that blocks would block its worker. Windows does not tell.
 ///
 /// # Panics
 /// If the thread is in no runtime, or the runtime has no I/O: that comes first, because no other
 /// socket would do better.
 #[track_caller]
-fn must_not_block(is_nonblocking: bool) -> io::Result<()> {
+fn must_not_block<S: OfSystem>(socket: &S) -> io::Result<()> {
     let _ = Handle::current().reactor();
-    if is_nonblocking {
+    if is_nonblocking(socket)? {
         return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
         "the socket is in blocking mode: call `set_nonblocking(true)` on it first",
     ))
+}
+
+#[cfg(unix)]
+fn is_nonblocking(socket: &impl OfSystem) -> io::Result<bool> {
+    socket2::SockRef::from(socket).nonblocking()
+}
+
+#[cfg(windows)]
+fn is_nonblocking(_: &impl OfSystem) -> io::Result<bool> {
+    Ok(true)
 }

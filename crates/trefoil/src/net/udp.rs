@@ -98,14 +98,14 @@ impl UdpSocket {
     /// Takes a socket of the standard library, which must not be in blocking mode.
     ///
     /// # Errors
-    /// `InvalidInput` if it is in blocking mode, and those of the system.
+    /// `InvalidInput` if it is in blocking mode, and those of the system. Windows does not tell the
+    /// mode, so that a socket that blocks would block its worker there.
     ///
     /// # Panics
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
-        #[cfg(unix)]
-        must_not_block(SockRef::from(&socket).nonblocking()?)?;
+        must_not_block(&socket)?;
         Self::of_mio(mio::net::UdpSocket::from_std(socket))
     }
 

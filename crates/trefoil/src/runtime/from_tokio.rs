@@ -1,9 +1,19 @@
 //! Coming from tokio: what is the same, and all that is different.
 //!
 //! Names, signatures and documented semantics are tokio's, so most programs are ported by changing
-//! the name of the crate. The list of [differences](self#differences) is meant
-//! to be complete; it is of tokio 1.54. Each difference names the test that shows it, by its file
-//! and its function; `beside_tokio` asks both crates.
+//! the name of the crate. That can be left to `Cargo.toml`, and the program still says `tokio`, in
+//! `#[tokio::main]` as well:
+//!
+//! ```toml
+//! [dependencies]
+//! tokio = { package = "trefoil", path = "…", features = ["full"] }
+//! ```
+//!
+//! Other crates that depend on tokio keep their tokio; `compat` has adapters to its traits.
+//!
+//! The list of [differences](self#differences) is meant to be complete; it is of tokio 1.54. Each
+//! difference names the test that shows it, by its file and its function; `beside_tokio` asks both
+//! crates.
 //!
 //! ```
 //! macro_rules! answer {
@@ -119,6 +129,10 @@
 //!   `counters::a_poll_that_has_to_yield_counts_once`
 //! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
 //!   bound; tokio's is never coarser than a quarter. `metrics::the_coarsest_scale_keeps_the_bound`
+//!
+//! - A worker that falls asleep before its runtime is 2 ms old may wake once by itself, to start
+//!   the thread that looks after workers, and `worker_park_unpark_count` counts that. With tokio,
+//!   it sleeps until there is work. `metrics::a_young_runtime_wakes_a_worker_once`
 //!
 //! **Budget**
 //!
@@ -236,7 +250,8 @@
 //!   never has to wait leaves others their turn. With tokio, it keeps its worker.
 //!   `yields_and_others::waiting_for_what_is_ready_spends_the_budget`
 //! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
-//!   it is a panic in builds with debug assertions, and else a socket that blocks its worker.
+//!   it is a panic in builds with debug assertions, and else a socket that blocks its worker, as
+//!   it is with both on Windows, which does not tell.
 //!   `net_tcp::to_the_standard_library_and_back`
 //! - A read that ends at the mark of urgent data is not taken for the end of what there is. tokio
 //!   takes every short read for that, and what is behind the mark waits for the next event.

@@ -17,6 +17,7 @@ mod hub;
 #[cfg(unix)]
 pub mod unix;
 
+#[cfg(unix)]
 use std::io;
 
 /// Waits for the next `SIGINT`, which Ctrl-C in a terminal sends.

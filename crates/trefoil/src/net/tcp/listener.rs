@@ -2,7 +2,6 @@ use super::TcpStream;
 use crate::net::addr::first_that_works;
 use crate::net::{ToSocketAddrs, must_not_block};
 use crate::reactor::{Direction, Interest, Source};
-use socket2::SockRef;
 use std::fmt;
 use std::io;
 use std::net::{self, SocketAddr};
@@ -87,14 +86,14 @@ impl TcpListener {
     /// Takes a listener of the standard library, which must not be in blocking mode.
     ///
     /// # Errors
-    /// `InvalidInput` if it is in blocking mode, and those of the system.
+    /// `InvalidInput` if it is in blocking mode, and those of the system. Windows does not tell the
+    /// mode, so that a socket that blocks would block its worker there.
     ///
     /// # Panics
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
-        #[cfg(unix)]
-        must_not_block(SockRef::from(&listener).nonblocking()?)?;
+        must_not_block(&listener)?;
         Self::of_mio(mio::net::TcpListener::from_std(listener))
     }
 

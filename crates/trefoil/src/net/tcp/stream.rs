@@ -102,14 +102,14 @@ impl TcpStream {
     /// Takes a connection of the standard library, which must not be in blocking mode.
     ///
     /// # Errors
-    /// `InvalidInput` if it is in blocking mode, and those of the system.
+    /// `InvalidInput` if it is in blocking mode, and those of the system. Windows does not tell the
+    /// mode, so that a socket that blocks would block its worker there.
     ///
     /// # Panics
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
-        #[cfg(unix)]
-        must_not_block(SockRef::from(&stream).nonblocking()?)?;
+        must_not_block(&stream)?;
         Self::of_mio(mio::net::TcpStream::from_std(stream))
     }
 

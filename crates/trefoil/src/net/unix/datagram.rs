@@ -86,7 +86,7 @@ impl UnixDatagram {
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
-        must_not_block(SockRef::from(&socket).nonblocking()?)?;
+        must_not_block(&socket)?;
         Self::of_mio(mio::net::UnixDatagram::from_std(socket))
     }
 

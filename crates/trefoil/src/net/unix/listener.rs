@@ -2,7 +2,6 @@ use super::addr::of_path;
 use super::{SocketAddr, UnixStream};
 use crate::net::must_not_block;
 use crate::reactor::{Direction, Interest, Source};
-use socket2::SockRef;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -68,7 +67,7 @@ impl UnixListener {
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
-        must_not_block(SockRef::from(&listener).nonblocking()?)?;
+        must_not_block(&listener)?;
         Self::of_mio(mio::net::UnixListener::from_std(listener))
     }
 

@@ -110,7 +110,7 @@ impl UnixStream {
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
-        must_not_block(SockRef::from(&stream).nonblocking()?)?;
+        must_not_block(&stream)?;
         Self::of_mio(mio::net::UnixStream::from_std(stream))
     }
 

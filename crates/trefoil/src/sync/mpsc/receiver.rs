@@ -11,7 +11,13 @@ macro_rules! receiver {
             /// # Cancellation safety
             /// If the future is dropped, it has received nothing.
             pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
-                std::future::poll_fn(|cx| self.rx.poll_recv(cx))
+                // An `async fn` would be larger, and is not `Unpin`. This is not, either, so that
+                // it may become one; the marker takes no room.
+                let pinned = std::marker::PhantomPinned;
+                std::future::poll_fn(move |cx| {
+                    let _ = &pinned;
+                    self.rx.poll_recv(cx)
+                })
             }
 
             /// Receives up to `limit` messages into `buffer`, and waits for the first of them if

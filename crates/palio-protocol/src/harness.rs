@@ -77,6 +77,34 @@ pub struct Iteration {
     pub work: Option<u64>,
 }
 
+/// What the iterations of a batch did: the first of them stands for all, and one that differs from
+/// it, if any does. To compare is all that happens between two iterations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Iterations {
+    first: Option<Iteration>,
+    odd: Option<Iteration>,
+    count: u32,
+}
+
+impl Iterations {
+    pub fn add(&mut self, next: Iteration) {
+        let first = *self.first.get_or_insert(next);
+        if next != first {
+            self.odd.get_or_insert(next);
+        }
+        self.count += 1;
+    }
+
+    fn sum_up(&self, sums: &mut Batch) {
+        let Some(first) = self.first else { return };
+        for _ in 1..self.count {
+            sums.add(first.answer, first.ops, first.work);
+        }
+        let last = self.odd.unwrap_or(first);
+        sums.add(last.answer, last.ops, last.work);
+    }
+}
+
 /// The work of one workload, ready to be iterated.
 pub struct Work {
     kind: Kind,
@@ -89,6 +117,7 @@ type Measured = Box<dyn FnMut(&mut Vec<u64>) -> Iteration>;
 
 enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
+    Batched(Box<dyn FnMut(u32) -> Iterations>),
     Staged(Box<dyn Staged>),
     Measured(Measured),
     Serving { port: u16, iterate: Box<dyn FnMut() -> Iteration> },
@@ -115,6 +144,12 @@ impl Work {
     /// Work that is timed as a whole: one clock reading before a batch, one after it.
     pub fn new(iterate: impl FnMut() -> Iteration + 'static) -> Self {
         Self::of(Kind::Plain(Box::new(iterate)))
+    }
+
+    /// Work whose iterations of one sample belong together, such as in one entry into a runtime: the
+    /// closure does as many as it is told, and reports them. It is timed as a whole too.
+    pub fn batched(batch: impl FnMut(u32) -> Iterations + 'static) -> Self {
+        Self::of(Kind::Batched(Box::new(batch)))
     }
 
     /// Work with untimed parts around every iteration.
@@ -394,24 +429,20 @@ impl Work {
         let cpu_before = cpu_us();
         match &mut self.kind {
             Kind::Plain(iterate) => {
-                // The first iteration's result stands for the batch while the clock runs, so that
-                // comparing is all that happens between two iterations; the sums are made when the
-                // clock has stopped.
                 let start = Instant::now();
-                let first = iterate();
-                let mut odd = None;
-                for _ in 1..batch {
-                    let next = iterate();
-                    if next != first {
-                        odd.get_or_insert(next);
-                    }
+                let mut done = Iterations::default();
+                for _ in 0..batch {
+                    done.add(iterate());
                 }
                 sums.elapsed_ns = elapsed_ns(start);
-                for _ in 1..batch {
-                    sums.add(first.answer, first.ops, first.work);
-                }
-                let last = odd.unwrap_or(first);
-                sums.add(last.answer, last.ops, last.work);
+                // When the clock has stopped.
+                done.sum_up(&mut sums);
+            }
+            Kind::Batched(iterate) => {
+                let start = Instant::now();
+                let done = iterate(batch);
+                sums.elapsed_ns = elapsed_ns(start);
+                done.sum_up(&mut sums);
             }
             Kind::Staged(stages) => {
                 for _ in 0..batch {

@@ -90,6 +90,24 @@ fn the_events_of_a_batch_are_summarised_together() {
 }
 
 #[test]
+fn a_batch_that_is_done_as_a_whole_is_summed_up_alike() {
+    let iterations = |answers: &'static [u64]| {
+        Work::batched(move |batch| {
+            assert_eq!(batch as usize, answers.len());
+            let mut done = Iterations::default();
+            for &answer in answers {
+                done.add(Iteration { answer, ops: 2, work: Some(3) });
+            }
+            done
+        })
+    };
+    let sample = iterations(&[7, 7, 7]).sample_alone(3);
+    assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("7", 6, Some(9)));
+    let sample = iterations(&[7, 8, 7]).sample_alone(3);
+    assert_eq!(sample.answer, "differs:7:8");
+}
+
+#[test]
 fn answers_that_differ_inside_a_batch_are_shown() {
     for odd in [1, 2, 3] {
         let mut calls = 0;

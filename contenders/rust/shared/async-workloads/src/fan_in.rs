@@ -69,7 +69,8 @@ pub(crate) fn prepare<R: AsyncRuntime, C: Channels>(
     if buffer == 0 {
         return Err(Refusal::Misuse("--set buffer=0: a bounded channel has room for one".into()));
     }
-    Ok(place.steady::<R, _, _>(request.threads, move || root::<R, C>(senders, buffer, reader)))
+    let root = move || root::<R, C>(senders, buffer, reader);
+    Ok(place.steady_in_one::<R, _, _>(request.threads, root))
 }
 
 #[cfg(test)]

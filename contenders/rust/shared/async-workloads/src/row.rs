@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use palio_protocol::harness::{Iteration, Refusal, Request, Work};
+use palio_protocol::harness::{Iteration, Iterations, Refusal, Request, Work};
 
 use crate::AsyncRuntime;
 
@@ -94,6 +94,49 @@ impl Root {
     {
         let runtime = R::start(threads);
         Work::new(move || self.run(&runtime, root()).into())
+    }
+}
+
+impl Root {
+    /// As [`steady`](Self::steady), with all iterations of a sample in one root future, one after
+    /// the other: so none of them pays for the way into the runtime and back.
+    pub(crate) fn steady_in_one<R, F, T>(
+        self,
+        threads: usize,
+        root: impl Fn() -> F + Clone + Send + 'static,
+    ) -> Work
+    where
+        R: AsyncRuntime,
+        F: Future<Output = T> + Send + 'static,
+        T: Into<Iteration> + Send + 'static,
+    {
+        self.in_one(R::start(threads), root)
+    }
+
+    /// The same on a runtime that runs already.
+    pub(crate) fn in_one<R, F, T>(
+        self,
+        runtime: R,
+        root: impl Fn() -> F + Clone + Send + 'static,
+    ) -> Work
+    where
+        R: AsyncRuntime,
+        F: Future<Output = T> + Send + 'static,
+        T: Into<Iteration> + Send + 'static,
+    {
+        // What the root holds is dropped before the runtime stops.
+        let held = (root, runtime);
+        Work::batched(move |batch| {
+            let (root, runtime) = &held;
+            let root = root.clone();
+            self.run(runtime, async move {
+                let mut done = Iterations::default();
+                for _ in 0..batch {
+                    done.add(root().await.into());
+                }
+                done
+            })
+        })
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
@@ -20,24 +21,29 @@ namespace {
 using Pool = citor::ThreadPool;
 using Hints = citor::HintsDefaults;
 
+template <class Forks>
 palio::fib::Packed fib(Pool& pool, palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x, y;
-    pool.forkJoin<Hints>([&] { x = fib(pool, n - 1); }, [&] { y = fib(pool, n - 2); });
+    Forks::handed(1);
+    pool.forkJoin<Hints>([&] { x = fib<Forks>(pool, n - 1); }, [&] { y = fib<Forks>(pool, n - 2); });
     return palio::fib::join(x, y);
 }
 
+template <class Forks>
 palio::skynet::Below skynet(Pool& pool, std::uint64_t first, std::uint64_t size) {
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
     std::array<palio::skynet::Below, palio::skynet::children> below;
+    Forks::handed(below.size() - 1);
     pool.forkJoinAll<Hints>(below.size(),
-                            [&](std::size_t child) { below[child] = skynet(pool, first + child * part, part); });
+                            [&](std::size_t child) { below[child] = skynet<Forks>(pool, first + child * part, part); });
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;
     return all;
 }
 
+template <class Forks>
 palio::nqueens::Below place(Pool& pool, const palio::nqueens::Placement& placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) return all;
@@ -47,12 +53,14 @@ palio::nqueens::Below place(Pool& pool, const palio::nqueens::Placement& placeme
         if (placement.is_legal(column)) legal[children++] = column;
     }
     std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
+    if (children > 1) Forks::handed(children - 1);
     pool.forkJoinAll<Hints>(
-        children, [&](std::size_t child) { below[child] = place(pool, placement.with(legal[child])); });
+        children, [&](std::size_t child) { below[child] = place<Forks>(pool, placement.with(legal[child])); });
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     return all;
 }
 
+template <class Forks>
 std::uint64_t multiply(Pool& pool, const palio::matmul::Product& product) {
     if (product.is_base()) {
         product.multiply();
@@ -61,10 +69,11 @@ std::uint64_t multiply(Pool& pool, const palio::matmul::Product& product) {
     std::uint64_t blocks = 0;
     for (const std::size_t middle : {0, 1}) {
         std::uint64_t c11, c12, c21, c22;
-        pool.forkJoin<Hints>([&] { c11 = multiply(pool, product.quadrant(0, 0, middle)); },
-                             [&] { c12 = multiply(pool, product.quadrant(0, 1, middle)); },
-                             [&] { c21 = multiply(pool, product.quadrant(1, 0, middle)); },
-                             [&] { c22 = multiply(pool, product.quadrant(1, 1, middle)); });
+        Forks::handed(3);
+        pool.forkJoin<Hints>([&] { c11 = multiply<Forks>(pool, product.quadrant(0, 0, middle)); },
+                             [&] { c12 = multiply<Forks>(pool, product.quadrant(0, 1, middle)); },
+                             [&] { c21 = multiply<Forks>(pool, product.quadrant(1, 0, middle)); },
+                             [&] { c22 = multiply<Forks>(pool, product.quadrant(1, 1, middle)); });
         blocks += c11 + c12 + c21 + c22;
     }
     return blocks;
@@ -94,7 +103,6 @@ auto inside(const palio::Request& request, auto function) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "citor",
@@ -102,10 +110,10 @@ int main(int argc, char** argv) {
             .version = CITOR_VERSION_STRING,
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
         },
         argc, argv);

@@ -8,27 +8,32 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
 
 namespace {
 
+template <class Forks>
 constexpr auto fib = [](auto self, palio::fib::Argument n) -> lf::task<palio::fib::Packed> {
     if (palio::fib::is_leaf(n)) co_return n;
     palio::fib::Packed x, y;
+    Forks::handed(1);
     co_await lf::fork[&x, self](n - 1);
     co_await lf::call[&y, self](n - 2);
     co_await lf::join;
     co_return palio::fib::join(x, y);
 };
 
+template <class Forks>
 constexpr auto skynet = [](auto self, std::uint64_t first, std::uint64_t size) -> lf::task<palio::skynet::Below> {
     if (size == 1) co_return palio::skynet::Below{.sum = first, .tasks = 1};
     constexpr std::uint64_t last = palio::skynet::children - 1;
     const std::uint64_t part = size / palio::skynet::children;
     std::array<palio::skynet::Below, palio::skynet::children> below;
     for (std::uint64_t child = 0; child < last; ++child) {
+        Forks::handed(1);
         co_await lf::fork[&below[child], self](first + child * part, part);
     }
     co_await lf::call[&below[last], self](first + last * part, part);
@@ -38,6 +43,7 @@ constexpr auto skynet = [](auto self, std::uint64_t first, std::uint64_t size) -
     co_return all;
 };
 
+template <class Forks>
 constexpr auto place = [](auto self, palio::nqueens::Placement placement) -> lf::task<palio::nqueens::Below> {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) co_return all;
@@ -45,6 +51,7 @@ constexpr auto place = [](auto self, palio::nqueens::Placement placement) -> lf:
     std::size_t children = 0;
     for (std::uint8_t column = 0; column < placement.n; ++column) {
         if (!placement.is_legal(column)) continue;
+        Forks::handed(1);
         co_await lf::fork[&below[children++], self](placement.with(column));
     }
     co_await lf::join;
@@ -52,6 +59,7 @@ constexpr auto place = [](auto self, palio::nqueens::Placement placement) -> lf:
     co_return all;
 };
 
+template <class Forks>
 constexpr auto multiply = [](auto self, palio::matmul::Product product) -> lf::task<std::uint64_t> {
     if (product.is_base()) {
         product.multiply();
@@ -60,6 +68,7 @@ constexpr auto multiply = [](auto self, palio::matmul::Product product) -> lf::t
     std::uint64_t blocks = 0;
     for (const std::size_t middle : {0, 1}) {
         std::uint64_t c11, c12, c21, c22;
+        Forks::handed(3);
         co_await lf::fork[&c11, self](product.quadrant(0, 0, middle));
         co_await lf::fork[&c12, self](product.quadrant(0, 1, middle));
         co_await lf::fork[&c21, self](product.quadrant(1, 0, middle));
@@ -87,7 +96,6 @@ const char* const version =
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "libfork",
@@ -95,10 +103,10 @@ int main(int argc, char** argv) {
             .version = version,
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
         },
         argc, argv);

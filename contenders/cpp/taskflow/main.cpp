@@ -9,22 +9,26 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
 
 namespace {
 
+template <class Forks>
 palio::fib::Packed fib(tf::Executor& executor, palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) return n;
     palio::fib::Packed x;
     tf::TaskGroup forked = executor.task_group();
-    forked.silent_async([&executor, &x, n] { x = fib(executor, n - 1); });
-    const palio::fib::Packed y = fib(executor, n - 2);
+    Forks::handed(1);
+    forked.silent_async([&executor, &x, n] { x = fib<Forks>(executor, n - 1); });
+    const palio::fib::Packed y = fib<Forks>(executor, n - 2);
     forked.corun();
     return palio::fib::join(x, y);
 }
 
+template <class Forks>
 palio::skynet::Below skynet(tf::Executor& executor, std::uint64_t first, std::uint64_t size) {
     if (size == 1) return {.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
@@ -32,17 +36,19 @@ palio::skynet::Below skynet(tf::Executor& executor, std::uint64_t first, std::ui
     constexpr std::uint64_t last = palio::skynet::children - 1;
     tf::TaskGroup ten = executor.task_group();
     for (std::uint64_t child = 0; child < last; ++child) {
+        Forks::handed(1);
         ten.silent_async([&executor, &result = below[child], from = first + child * part, part] {
-            result = skynet(executor, from, part);
+            result = skynet<Forks>(executor, from, part);
         });
     }
-    below[last] = skynet(executor, first + last * part, part);
+    below[last] = skynet<Forks>(executor, first + last * part, part);
     ten.corun();
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;
     return all;
 }
 
+template <class Forks>
 palio::nqueens::Below place(tf::Executor& executor, const palio::nqueens::Placement& placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) return all;
@@ -51,8 +57,9 @@ palio::nqueens::Below place(tf::Executor& executor, const palio::nqueens::Placem
     tf::TaskGroup legal = executor.task_group();
     for (std::uint8_t column = 0; column < placement.n; ++column) {
         if (!placement.is_legal(column)) continue;
+        Forks::handed(1);
         legal.silent_async([&executor, &result = below[children++], child = placement.with(column)] {
-            result = place(executor, child);
+            result = place<Forks>(executor, child);
         });
     }
     legal.corun();
@@ -60,6 +67,7 @@ palio::nqueens::Below place(tf::Executor& executor, const palio::nqueens::Placem
     return all;
 }
 
+template <class Forks>
 std::uint64_t multiply(tf::Executor& executor, const palio::matmul::Product& product) {
     if (product.is_base()) {
         product.multiply();
@@ -69,10 +77,11 @@ std::uint64_t multiply(tf::Executor& executor, const palio::matmul::Product& pro
     tf::TaskGroup three = executor.task_group();
     for (const std::size_t middle : {0, 1}) {
         std::uint64_t c11, c12, c21;
-        three.silent_async([&, middle] { c11 = multiply(executor, product.quadrant(0, 0, middle)); });
-        three.silent_async([&, middle] { c12 = multiply(executor, product.quadrant(0, 1, middle)); });
-        three.silent_async([&, middle] { c21 = multiply(executor, product.quadrant(1, 0, middle)); });
-        const std::uint64_t c22 = multiply(executor, product.quadrant(1, 1, middle));
+        Forks::handed(3);
+        three.silent_async([&, middle] { c11 = multiply<Forks>(executor, product.quadrant(0, 0, middle)); });
+        three.silent_async([&, middle] { c12 = multiply<Forks>(executor, product.quadrant(0, 1, middle)); });
+        three.silent_async([&, middle] { c21 = multiply<Forks>(executor, product.quadrant(1, 0, middle)); });
+        const std::uint64_t c22 = multiply<Forks>(executor, product.quadrant(1, 1, middle));
         three.corun();
         blocks += c11 + c12 + c21 + c22;
     }
@@ -89,7 +98,6 @@ auto inside(const palio::Request& request, auto function) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "taskflow",
@@ -97,10 +105,10 @@ int main(int argc, char** argv) {
             .version = tf::version(),
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
         },
         argc, argv);

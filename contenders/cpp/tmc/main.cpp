@@ -22,6 +22,7 @@
 
 #include "palio.hpp"
 #include "workloads/fib.hpp"
+#include "workloads/forking.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/nqueens.hpp"
 #include "workloads/skynet.hpp"
@@ -35,30 +36,38 @@ constexpr bool as_upstream = true;
 constexpr bool as_upstream = false;
 #endif
 
+template <class Forks>
 tmc::task<palio::fib::Packed> fib(palio::fib::Argument n) {
     if (palio::fib::is_leaf(n)) co_return n;
     if constexpr (as_upstream) {
-        auto forked = tmc::spawn(fib(n - 1)).fork();
-        const auto y = co_await fib(n - 2);
+        Forks::handed(1);
+        auto forked = tmc::spawn(fib<Forks>(n - 1)).fork();
+        const auto y = co_await fib<Forks>(n - 2);
         const auto x = co_await std::move(forked);
         co_return palio::fib::join(x, y);
     } else {
-        const auto [x, y] = co_await tmc::spawn_tuple(fib(n - 1), fib(n - 2));
+        Forks::handed(2);
+        const auto [x, y] = co_await tmc::spawn_tuple(fib<Forks>(n - 1), fib<Forks>(n - 2));
         co_return palio::fib::join(x, y);
     }
 }
 
+template <class Forks>
 tmc::task<palio::skynet::Below> skynet(std::uint64_t first, std::uint64_t size) {
     if (size == 1) co_return palio::skynet::Below{.sum = first, .tasks = 1};
     const std::uint64_t part = size / palio::skynet::children;
     auto children = std::views::iota(std::uint64_t{0}, palio::skynet::children) |
-                    std::views::transform([=](std::uint64_t child) { return skynet(first + child * part, part); });
+                    std::views::transform([=](std::uint64_t child) {
+                        return skynet<Forks>(first + child * part, part);
+                    });
+    Forks::handed(palio::skynet::children);
     const auto below = co_await tmc::spawn_many<palio::skynet::children>(children.begin());
     palio::skynet::Below all{.sum = 0, .tasks = 1};
     for (const auto& child : below) all += child;
     co_return all;
 }
 
+template <class Forks>
 tmc::task<palio::nqueens::Below> place(palio::nqueens::Placement placement) {
     palio::nqueens::Below all = placement.own();
     if (placement.is_full()) co_return all;
@@ -68,14 +77,16 @@ tmc::task<palio::nqueens::Below> place(palio::nqueens::Placement placement) {
         if (placement.is_legal(column)) legal[count++] = column;
     }
     auto children = std::span(legal).first(count) |
-                    std::views::transform([&](std::uint8_t column) { return place(placement.with(column)); });
+                    std::views::transform([&](std::uint8_t column) { return place<Forks>(placement.with(column)); });
     // Up to n_max results, in an array rather than on the heap; those beyond the last child are not
     // set.
+    Forks::handed(count);
     const auto below = co_await tmc::spawn_many<palio::nqueens::n_max>(children.begin(), children.end());
     for (std::size_t child = 0; child < count; ++child) all += below[child];
     co_return all;
 }
 
+template <class Forks>
 tmc::task<std::uint64_t> multiply(palio::matmul::Product product) {
     if (product.is_base()) {
         product.multiply();
@@ -83,9 +94,10 @@ tmc::task<std::uint64_t> multiply(palio::matmul::Product product) {
     }
     std::uint64_t blocks = 0;
     for (const std::size_t middle : {0, 1}) {
-        const auto [c11, c12, c21, c22] =
-            co_await tmc::spawn_tuple(multiply(product.quadrant(0, 0, middle)), multiply(product.quadrant(0, 1, middle)),
-                                      multiply(product.quadrant(1, 0, middle)), multiply(product.quadrant(1, 1, middle)));
+        Forks::handed(4);
+        const auto [c11, c12, c21, c22] = co_await tmc::spawn_tuple(
+            multiply<Forks>(product.quadrant(0, 0, middle)), multiply<Forks>(product.quadrant(0, 1, middle)),
+            multiply<Forks>(product.quadrant(1, 0, middle)), multiply<Forks>(product.quadrant(1, 1, middle)));
         blocks += c11 + c12 + c21 + c22;
     }
     co_return blocks;
@@ -135,7 +147,6 @@ constexpr std::size_t threads_max = std::numeric_limits<std::size_t>::digits;
 }  // namespace
 
 int main(int argc, char** argv) {
-    using palio::Request;
     return palio::serve(
         {
             .id = "tmc",
@@ -143,10 +154,10 @@ int main(int argc, char** argv) {
             .version = version(),
             .workloads =
                 {
-                    {"fib", [](Request& r) { return palio::fib::prepare(r, inside(r, fib)); }},
-                    {"skynet", [](Request& r) { return palio::skynet::prepare(r, inside(r, skynet)); }},
-                    {"nqueens", [](Request& r) { return palio::nqueens::prepare(r, inside(r, place)); }},
-                    {"matmul", [](Request& r) { return palio::matmul::prepare(r, inside(r, multiply)); }},
+                    PALIO_FORKING(fib, fib),
+                    PALIO_FORKING(skynet, skynet),
+                    PALIO_FORKING(nqueens, place),
+                    PALIO_FORKING(matmul, multiply),
                 },
             .threads_max = threads_max,
         },

@@ -92,46 +92,52 @@ fn dotnet_is_told_of_as_many_processors_as_it_gets_threads() {
 }
 
 /// A JDK of this release, whose compiler writes down what it is given, and whose machine describes
-/// itself with the options that it was started with.
-fn jdk(project: &Project, release: &str) -> PathBuf {
+/// itself as the contender, with the options that it was started with.
+fn jdk(project: &Project, release: &str, id: &str) -> PathBuf {
     let compiler = "case $1 in\n-version) echo \"javac RELEASE.0.1\" ;;\n*) echo \"$*\" >\"$(dirname \"$0\")/compiled\" ;;\nesac\n";
     let machine = r#"case $* in
 *--describe) ;;
 *) exit 1 ;;
 esac
-printf 'protocol 2\nid java-fjp\nruntime ForkJoinPool RELEASE\ntoolchain -\nflags allocator=own %s\n' "$1"
-sed -n '/^workloads/,/^]/s/^ *"\(.*\)",/workload \1/p' "$(dirname "$0")/../../contenders/java/java-fjp/contender.toml"
+printf 'protocol 2\nid ID\nruntime JVM RELEASE\ntoolchain -\nflags allocator=own %s\n' "$1"
+sed -n '/^workloads/,/]/p' "$(dirname "$0")/../../contenders/java/ID/contender.toml" | grep -o '"[a-z0-9_/]*"' | sed 's/"\(.*\)"/workload \1/'
 "#;
     let name = |program: &str| format!("jdk-{release}/bin/{program}");
-    stub(project, &name("java"), &machine.replace("RELEASE", release));
+    stub(project, &name("java"), &machine.replace("RELEASE", release).replace("ID", id));
     let bin = stub(project, &name("javac"), &compiler.replace("RELEASE", release));
     bin.parent().unwrap().to_owned()
 }
 
+const JAVA: [&str; 3] = ["java-fjp", "java-nio", "java-vt"];
+
 #[test]
 fn java_names_the_jdk_that_is_too_old() {
-    let project = project("java", "java-fjp", &["harness", "shared"]);
-    for home in [jdk(&project, "17"), project.path("no-such-folder")] {
-        let build = |args: &[&str]| project.palio(args).env("JAVA_HOME", &home).run();
-        let said =
-            ["not built", "which is no JDK of release 21 or newer", "openjdk-25-jdk-headless"];
-        build(&["build", "java-fjp"]).exits(1).prints(&said);
-        build(&["build", "--strict"]).exits(0);
+    for id in JAVA {
+        let project = project("java", id, &["harness", "shared"]);
+        for home in [jdk(&project, "17", id), project.path("no-such-folder")] {
+            let build = |args: &[&str]| project.palio(args).env("JAVA_HOME", &home).run();
+            let said =
+                ["not built", "which is no JDK of release 21 or newer", "openjdk-25-jdk-headless"];
+            build(&["build", id]).exits(1).prints(&said);
+            build(&["build", "--strict"]).exits(0);
+        }
     }
 }
 
 #[test]
 fn java_reads_cpu_time_where_the_jdk_can_call_c() {
-    for (release, calls_c) in [("21", false), ("25", true)] {
-        let project = project("java", "java-fjp", &["harness", "shared"]);
-        let home = jdk(&project, release);
-        let build = project.palio(&["build", "java-fjp"]).env("JAVA_HOME", &home).run().exits(0);
-        build.prints(&[&format!("ForkJoinPool {release}")]);
-        let compiled = fs::read_to_string(home.join("bin/compiled")).unwrap();
-        assert_eq!(compiled.contains("cpu-time/getrusage/"), calls_c, "{compiled}");
-        assert_eq!(compiled.contains("cpu-time/unknown/"), !calls_c, "{compiled}");
-        let launcher = project.read("target/java/java-fjp");
-        assert_eq!(launcher.contains("--enable-native-access"), calls_c, "{launcher}");
+    for id in JAVA {
+        for (release, calls_c) in [("21", false), ("25", true)] {
+            let project = project("java", id, &["harness", "shared"]);
+            let home = jdk(&project, release, id);
+            let build = project.palio(&["build", id]).env("JAVA_HOME", &home).run().exits(0);
+            build.prints(&[&format!("JVM {release}")]);
+            let compiled = fs::read_to_string(home.join("bin/compiled")).unwrap();
+            assert_eq!(compiled.contains("cpu-time/getrusage/"), calls_c, "{compiled}");
+            assert_eq!(compiled.contains("cpu-time/unknown/"), !calls_c, "{compiled}");
+            let launcher = project.read(&format!("target/java/{id}"));
+            assert_eq!(launcher.contains("--enable-native-access"), calls_c, "{launcher}");
+        }
     }
 }
 
@@ -144,6 +150,20 @@ fn uvloop_names_the_command_that_installs_it() {
     let build = project.palio(&["build", "uvloop"]).env("PATH", &path).run().exits(1);
     build.prints(&["not built", "No module named 'uvloop'", "requirements.txt"]);
     project.palio(&["build", "--strict"]).env("PATH", &path).run().exits(0);
+}
+
+#[test]
+fn uvloop_races_where_the_interpreter_has_it() {
+    let project = project("python", "uvloop", &["harness", "shared"]);
+    let interpreter = r#"case $* in
+*main.py*--describe*)
+    printf 'protocol 2\nid uvloop\nruntime uvloop stub\ntoolchain -\nflags allocator=own\n'
+    sed -n '/^workloads/,/^]/s/^ *"\(.*\)",/workload \1/p' "$(dirname "$0")/../contenders/python/uvloop/contender.toml" ;;
+esac
+"#;
+    let path = first(&stub(&project, "python/python3", interpreter));
+    let build = project.palio(&["build", "uvloop"]).env("PATH", &path).run().exits(0);
+    build.prints(&["uvloop stub"]);
 }
 
 /// The contenders whose runtime is a checkout: what each leaves out of its manifest, the variable

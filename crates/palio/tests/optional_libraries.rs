@@ -1,11 +1,13 @@
 //! Contenders whose library no package brings: where a prefix holds one, as its authors install it,
-//! the contender's probe finds it there. What stands here is as much of each library as a probe
-//! looks at, so that this is about the manifests, and not about the libraries.
+//! the contender's probe finds it there, and the contender is built and describes itself. What
+//! stands here is as much of each library as a probe looks at, and no compiler, so that this is
+//! about the manifests, and not about the libraries.
 
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::{Project, assert_has};
@@ -103,6 +105,72 @@ fn the_probe_of_an_optional_library_finds_it_in_the_prefix_that_the_user_names()
         if let Some(missing) = library(&missed, id) {
             let install = missing["install"].as_str().unwrap();
             assert_has(install, &["https://github.com/", "named in CMAKE_PREFIX_PATH"]);
+        }
+    }
+}
+
+/// A folder with a `cmake` that lets the system's own look for packages, finds every compiler, and
+/// builds programs which describe themselves as what they were configured to be; and with a `c++`
+/// that finds every library.
+fn tools(project: &Project) -> PathBuf {
+    let path = std::env::var("PATH").unwrap();
+    let own = std::env::split_paths(&path).map(|folder| folder.join("cmake"));
+    let own = own.into_iter().find(|cmake| cmake.is_file()).expect("cmake on PATH");
+    let script = r#"case "$1 $2" in
+"-S "*/harness/find) exec OWN "$@" ;;
+"-S "*) mkdir -p "$4" && echo "$2 ${6#*=}" >"$4/configured" ;;
+"--build "*)
+    read -r source features <"$2/configured"
+    id=$(basename "$source")
+    cat >"$2/$id" <<END
+#!/bin/sh
+features=$features
+allocator=\${features##*,}
+[ "\$allocator" ] || allocator=system
+printf 'protocol 2\\nid $id%s\\nruntime $id stub\\ntoolchain -\\nflags allocator=%s\\n' \\
+    "\${features:+-\${features%%,*}}" "\$allocator"
+sed -n '/^workloads/,/]/p' '$source/contender.toml' | grep -o '"[a-z0-9_/]*"' | sed 's/"\(.*\)"/workload \1/'
+END
+    chmod +x "$2/$id" ;;
+esac
+"#;
+    for (name, script) in [
+        ("cmake", script.replace("OWN", &format!("'{}'", own.display()))),
+        ("c++", "exit 0\n".to_owned()),
+        ("g++", "exit 0\n".to_owned()),
+    ] {
+        let tool = project.write(&format!("tools/{name}"), &format!("#!/bin/sh\n{script}"));
+        fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    project.path("tools")
+}
+
+#[test]
+fn a_contender_is_built_by_its_manifest_where_its_library_is() {
+    let project = Project::new();
+    copy(&project, "contenders/cpp/harness");
+    let tools = tools(&project);
+    let allocator = Installed::Package { name: "mimalloc", version: "2.0.9" };
+    allocator.write(&project, "installed/mimalloc");
+    let allocator = project.path("installed/mimalloc");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    for (id, installed) in &LIBRARIES {
+        copy(&project, &format!("contenders/cpp/{id}"));
+        let place = format!("installed/{id}");
+        installed.write(&project, &place);
+        let prefixes = format!("{}:{}", project.path(&place).display(), allocator.display());
+        let listed = project.palio(&["list", "contenders", "--json"]).run().exits(0).json();
+        let variants: Vec<&str> = listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|contender| contender["base"] == *id)
+            .map(|contender| contender["id"].as_str().unwrap())
+            .collect();
+        assert!(variants.len() >= 2, "{id}: {variants:?}");
+        for variant in variants {
+            let build = project.palio(&["build", variant]).env("CMAKE_PREFIX_PATH", &prefixes);
+            build.env("PATH", &path).run().exits(0).prints(&[&format!("built: {id} stub")]);
         }
     }
 }

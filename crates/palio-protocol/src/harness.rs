@@ -146,8 +146,8 @@ impl Work {
         Self::of(Kind::Plain(Box::new(iterate)))
     }
 
-    /// Work whose iterations of one sample belong together, such as in one entry into a runtime: the
-    /// closure does as many as it is told, and reports them. It is timed as a whole too.
+    /// Work whose iterations of one sample belong together, such as in one entry into a runtime:
+    /// the closure does as many as it is told, and reports them. It is timed as a whole too.
     pub fn batched(batch: impl FnMut(u32) -> Iterations + 'static) -> Self {
         Self::of(Kind::Batched(Box::new(batch)))
     }

@@ -92,7 +92,7 @@ struct SuiteFile {
     id: String,
     title: String,
     preset: Preset,
-    /// What an invocation measures in quick sizes, in milliseconds, unless `--budget` says otherwise.
+    /// What an invocation measures in quick sizes, in milliseconds, unless `--budget` says so.
     quick_budget_ms: Option<u64>,
     /// Suites above it, all of whose workloads it has.
     #[serde(default)]

@@ -4,15 +4,23 @@
 
 mod support;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use support::actors::{SetOnDrop, each, lent};
+use support::actors::{SetOnDrop, lent};
 use support::multi;
 use trefoil::actor::{self, Builder, Context, Event, ExitReason};
 use trefoil::fiber;
 use trefoil::sync::{Mutex, oneshot};
 use trefoil::time::timeout;
+
+/// Runs a test on each kind of runtime that has fibers.
+fn each<F: Future<Output = ()>>(test: impl Fn() -> F) {
+    for runtime in [1, 3].map(multi) {
+        runtime.block_on(test());
+    }
+}
 
 #[test]
 fn tasks_and_fibers_are_alike() {

@@ -19,13 +19,8 @@ fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-/// Each kind of runtime on which a fiber may run.
+/// Runtimes on which all fibers have the same thread, and others.
 fn each(test: impl Fn(&Runtime)) {
-    test(&single());
     test(&multi(1));
     test(&multi(3));
 }
@@ -266,14 +261,16 @@ fn an_abort_unwinds_a_fiber_where_it_waits() {
 
 #[test]
 fn an_abort_before_the_beginning_drops_the_closure() {
-    let runtime = single();
+    let runtime = multi(1);
     let dropped = Arc::new(AtomicUsize::new(0));
     let guard = Dropped(dropped.clone());
-    runtime.block_on(async {
+    // The only worker is in this task, and begins no fiber meanwhile.
+    let aborts = runtime.spawn(async {
         let fiber = fiber::spawn(move || drop(guard));
         fiber.abort();
         assert!(fiber.await.unwrap_err().is_cancelled());
     });
+    runtime.block_on(aborts).unwrap();
     assert_eq!(dropped.load(SeqCst), 1);
 }
 
@@ -380,36 +377,6 @@ fn the_end_of_a_runtime_unwinds_fibers_on_their_threads() {
 }
 
 #[test]
-fn a_fiber_of_a_current_thread_runtime_waits_for_its_own_thread() {
-    let runtime = Arc::new(single());
-    let (sender, receiver) = oneshot::channel();
-    let fiber = runtime.block_on(async {
-        let fiber = fiber::spawn(move || {
-            let thread = std::thread::current().id();
-            receiver.blocking_recv().unwrap();
-            assert_eq!(std::thread::current().id(), thread);
-        });
-        task::yield_now().await;
-        fiber
-    });
-    // Another thread drives, and wakes it.
-    let another = std::thread::spawn({
-        let runtime = runtime.clone();
-        move || {
-            runtime.block_on(async {
-                sender.send(()).unwrap();
-                for _ in 0..10 {
-                    task::yield_now().await;
-                }
-            });
-        }
-    });
-    another.join().unwrap();
-    assert!(!fiber.is_finished());
-    runtime.block_on(fiber).unwrap();
-}
-
-#[test]
 fn fibers_begin_in_a_runtime_whose_only_worker_is_lent() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -485,7 +452,7 @@ fn who_a_fiber_is() {
 
 #[test]
 fn sizes_that_no_stack_can_have_are_refused() {
-    let runtime = single();
+    let runtime = multi(1);
     let _guard = runtime.enter();
     for size in [0, 1, 16 * 1024 - 1, (1 << 36) + 1, usize::MAX] {
         let error = fiber::Builder::new().stack_size(size).spawn(|| ()).unwrap_err();
@@ -580,7 +547,7 @@ fn an_overflow_is_named() {
 
 #[test]
 fn many_fibers_rest_wake_and_end() {
-    for runtime in [single(), multi(3)] {
+    for runtime in [multi(1), multi(3)] {
         let (all, ended) = (10_000, Arc::new(AtomicUsize::new(0)));
         runtime.block_on(async {
             let gate = Arc::new(trefoil::sync::Semaphore::new(0));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-use support::{current_and_multi, current_thread, multi};
+use support::multi;
 use trefoil::sync::{Semaphore, mpsc, oneshot};
 use trefoil::{fiber, task};
 
@@ -45,7 +45,7 @@ impl Drop for Counts {
 
 #[test]
 fn a_runtime_ends_with_fibers_that_wait_that_run_and_that_never_began() {
-    for runtime in current_and_multi([1, 3]) {
+    for runtime in [1, 3].map(multi) {
         let (alive, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         runtime.block_on(async {
             let (began, mut have_begun) = mpsc::unbounded_channel();
@@ -85,7 +85,7 @@ fn a_runtime_ends_with_fibers_that_wait_that_run_and_that_never_began() {
 
 #[test]
 fn panics_of_one_fiber_are_not_those_of_another_that_waits() {
-    for runtime in current_and_multi([1, 3]) {
+    for runtime in [1, 3].map(multi) {
         runtime.block_on(async {
             let fibers: Vec<_> = (0..50_usize)
                 .map(|number| {
@@ -126,27 +126,26 @@ thread_local! {
 
 #[test]
 fn a_borrow_of_a_thread_local_is_kept_across_a_wait_and_seen_by_others() {
-    for runtime in [current_thread(), multi(1)] {
-        runtime.block_on(async {
-            let (send, receive) = oneshot::channel();
-            let keeps = fiber::spawn(move || {
-                CELL.with_borrow_mut(|number| {
-                    *number += 1;
-                    receive.blocking_recv().unwrap();
-                    *number += 1;
-                    *number
-                })
-            });
-            let looks = fiber::spawn(move || {
-                while CELL.with(|cell| cell.try_borrow().is_ok()) {
-                    fiber::yield_now();
-                }
-                send.send(()).unwrap();
-            });
-            looks.await.unwrap();
-            assert_eq!(keeps.await.unwrap(), 2);
+    let runtime = multi(1);
+    runtime.block_on(async {
+        let (send, receive) = oneshot::channel();
+        let keeps = fiber::spawn(move || {
+            CELL.with_borrow_mut(|number| {
+                *number += 1;
+                receive.blocking_recv().unwrap();
+                *number += 1;
+                *number
+            })
         });
-    }
+        let looks = fiber::spawn(move || {
+            while CELL.with(|cell| cell.try_borrow().is_ok()) {
+                fiber::yield_now();
+            }
+            send.send(()).unwrap();
+        });
+        looks.await.unwrap();
+        assert_eq!(keeps.await.unwrap(), 2);
+    });
 }
 
 /// Makes every call of fibers in its destructor.
@@ -310,7 +309,7 @@ fn a_system_without_memory_refuses_and_loses_nothing() {
 #[test]
 #[ignore = "takes a gigabyte: cargo test --test fiber_hostile -- --ignored a_hundred"]
 fn a_hundred_thousand_fibers_rest_wake_and_end() {
-    for runtime in current_and_multi([2]) {
+    for runtime in [1, 2].map(multi) {
         let (all, ended) = (100_000, Arc::new(AtomicUsize::new(0)));
         runtime.block_on(async {
             let gate = Arc::new(Semaphore::new(0));

@@ -469,12 +469,42 @@ fn sizes_that_no_stack_can_have_are_refused() {
 #[test]
 fn asynchronous_code_must_not_wait_as_fibers_do() {
     let runtime = multi(1);
-    let error = runtime.block_on(async {
-        task::spawn(async { fiber::wait(std::future::ready(())) }).await.unwrap_err()
-    });
-    assert!(error.is_panic());
+    let waits: [fn(); 7] = [
+        || fiber::wait(std::future::ready(())),
+        || fiber::sleep(Duration::ZERO),
+        || fiber::scope(|_| unreachable!("it is refused before")),
+        || fiber::spawn(|| ()).join().unwrap(),
+        || assert_eq!(mpsc::channel::<()>(1).1.blocking_recv(), None),
+        || drop(oneshot::channel::<()>().1.blocking_recv()),
+        || drop(Mutex::new(()).blocking_lock()),
+    ];
+    for waits in waits {
+        let error = runtime.block_on(async { task::spawn(async move { waits() }).await });
+        let payload = error.unwrap_err().into_panic();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap();
+        assert!(text.contains("must not block on a future: `.await` it"), "{text}");
+    }
     // On any other thread, it blocks.
     assert_eq!(fiber::wait(async { 1 }), 1);
+}
+
+#[test]
+fn the_output_of_a_fiber_is_taken_once() {
+    let runtime = multi(1);
+    let _guard = runtime.enter();
+    let twice = || {
+        let mut fiber = fiber::spawn(|| 1);
+        assert_eq!(fiber::wait(&mut fiber).unwrap(), 1);
+        fiber.join()
+    };
+    let said = |payload: Box<dyn std::any::Any + Send>| {
+        let text = *payload.downcast::<&str>().unwrap();
+        assert_eq!(text, "JoinHandle polled after completion");
+    };
+    said(std::panic::catch_unwind(twice).unwrap_err());
+    said(fiber::spawn(twice).join().unwrap_err().into_panic());
+    assert_eq!(fiber::spawn(|| 2).join().unwrap(), 2);
 }
 
 #[test]

@@ -116,6 +116,7 @@
 mod blocking;
 mod builder;
 mod future;
+mod limits;
 mod overflow;
 mod preempt;
 mod running;

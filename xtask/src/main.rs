@@ -21,7 +21,7 @@ cargo xtask <habit>
   asan [TEST...]        Trefoil's tests, or these files of them, under AddressSanitizer; skipped without nightly
   tsan [TEST...]        the same under ThreadSanitizer, with a std built for it where there is rust-src, or --std=toolchain
   fences                the machine code of Trefoil's fences, and a litmus test of them
-  stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks and shutdowns on Trefoil, counted and watched
+  stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks, fibers, actors and shutdowns on Trefoil, counted and watched
 ";
 
 /// What may follow `cargo xtask`.
@@ -191,9 +191,9 @@ fn fences(root: &Path) -> bool {
     run(root, "cargo", &args)
 }
 
-/// Tasks first, then forks; the options go to both.
+/// Tasks first, then forks and fibers; the options go to each.
 fn stress(root: &Path, options: &[String]) -> bool {
-    ["stress_tasks", "stress_forks"].iter().all(|program| {
+    ["stress_tasks", "stress_forks", "stress_fibers"].iter().all(|program| {
         let mut args = vec![
             "run",
             "--release",

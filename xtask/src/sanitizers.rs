@@ -112,6 +112,24 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             options: None,
         },
         Special {
+            file: "fiber_hostile",
+            test: "a_system_without_mappings_says_which_limit_it_was",
+            reason: "the sanitizer has mappings of its own, and ends the process without more",
+            options: None,
+        },
+        Special {
+            file: "fiber_hostile",
+            test: "a_hundred_thousand_fibers_rest_wake_and_end_or_the_limit_is_named",
+            reason: "the sanitizer has some mappings of its own for each stack",
+            options: None,
+        },
+        Special {
+            file: "fiber_memory",
+            test: "a_fiber_that_waits_takes_two_pages_and_512_bytes_at_most",
+            reason: "what is around the sanitizer's variables takes more",
+            options: None,
+        },
+        Special {
             file: "net_faults",
             test: "no_descriptor_for_a_runtime",
             reason: "it leaves no descriptor with which leaks could be looked for",

@@ -22,6 +22,12 @@ pub fn cores() -> u32 {
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
+/// How many mappings of memory a process may have (`vm.max_map_count`). The stack of a fiber takes
+/// one, and its guard maybe another.
+pub fn most_mappings() -> Option<u64> {
+    read("/proc/sys/vm/max_map_count")?.parse().ok()
+}
+
 /// Reads the machine. `libc` and `control_groups` come from outside, since it takes processes to
 /// learn of them.
 pub fn inspect(libc: Option<String>, control_groups: Option<String>) -> Machine {

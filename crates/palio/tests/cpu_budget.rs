@@ -138,6 +138,11 @@ fn without_control_groups_nobody_races_in_the_track_and_a_sentence_says_what_wou
     race().arg("--cpu-budget").run().fails_with(&["none of these contenders", "CPU budget"]);
     let doctor = project.palio(&["doctor"]).env("PALIO_CONTROL_GROUPS", "none").run().exits(0);
     assert_has(&doctor.stdout, &["CPU budgets"]);
+    // Of rows with many fibers.
+    if cfg!(target_os = "linux") {
+        let most = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        assert_has(&doctor.stdout, &["mappings", most.trim()]);
+    }
 }
 
 /// The folders of a Palio's commands that have a quota.

@@ -4,15 +4,63 @@
 
 mod support;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use support::actors::{SetOnDrop, each, lent};
+use support::actors::{SetOnDrop, lent};
 use support::multi;
+use trefoil::actor::error::Exited;
 use trefoil::actor::{self, Builder, Context, Event, ExitReason};
 use trefoil::fiber;
 use trefoil::sync::{Mutex, oneshot};
 use trefoil::time::timeout;
+
+#[test]
+fn a_fiber_that_receives_for_the_dead_is_told_so() {
+    each(|| async {
+        for waits_before in [false, true] {
+            let mut own = lent::<u32>().await;
+            let address = own.address();
+            if !waits_before {
+                address.abort();
+                address.join().await;
+            }
+            let (began, has_begun) = oneshot::channel();
+            let receives = fiber::spawn(move || {
+                began.send(()).unwrap();
+                let received = own.blocking_receive();
+                (received, own.blocking_next().map(drop))
+            });
+            has_begun.await.unwrap();
+            address.abort();
+            assert_eq!(receives.await.unwrap(), (Err(Exited), Err(Exited)));
+            assert!(address.try_send(1).is_err());
+        }
+    });
+}
+
+#[test]
+fn a_fiber_links_and_monitors_itself_in_vain() {
+    each(|| async {
+        let actor = actor::spawn_fiber(|mut own: Context<u32>| {
+            own.trap_exit(true);
+            own.link(own.pid());
+            own.monitor(own.pid());
+            own.unlink(own.pid());
+            assert!(own.try_next().unwrap().is_none());
+            own.link(own.pid());
+        });
+        assert!(actor.unwrap().join().await.is_normal());
+    });
+}
+
+/// Runs a test on each kind of runtime that has fibers.
+fn each<F: Future<Output = ()>>(test: impl Fn() -> F) {
+    for runtime in [1, 3].map(multi) {
+        runtime.block_on(test());
+    }
+}
 
 #[test]
 fn tasks_and_fibers_are_alike() {

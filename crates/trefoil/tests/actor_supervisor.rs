@@ -509,7 +509,8 @@ fn a_child_that_ends_at_once_is_too_much() {
 #[cfg(all(unix, not(trefoil_tsan)))]
 #[test]
 fn a_child_may_be_a_fiber() {
-    each(|| async {
+    let runtime = support::multi(2);
+    runtime.block_on(async {
         let registry = Registry::new();
         let names = registry.clone();
         let child = Child::new("fiber", move |starter: Starter<'_>| {

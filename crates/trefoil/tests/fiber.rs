@@ -19,13 +19,8 @@ fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-/// Each kind of runtime on which a fiber may run.
+/// Runtimes on which all fibers have the same thread, and others.
 fn each(test: impl Fn(&Runtime)) {
-    test(&single());
     test(&multi(1));
     test(&multi(3));
 }
@@ -266,14 +261,16 @@ fn an_abort_unwinds_a_fiber_where_it_waits() {
 
 #[test]
 fn an_abort_before_the_beginning_drops_the_closure() {
-    let runtime = single();
+    let runtime = multi(1);
     let dropped = Arc::new(AtomicUsize::new(0));
     let guard = Dropped(dropped.clone());
-    runtime.block_on(async {
+    // The only worker is in this task, and begins no fiber meanwhile.
+    let aborts = runtime.spawn(async {
         let fiber = fiber::spawn(move || drop(guard));
         fiber.abort();
         assert!(fiber.await.unwrap_err().is_cancelled());
     });
+    runtime.block_on(aborts).unwrap();
     assert_eq!(dropped.load(SeqCst), 1);
 }
 
@@ -380,36 +377,6 @@ fn the_end_of_a_runtime_unwinds_fibers_on_their_threads() {
 }
 
 #[test]
-fn a_fiber_of_a_current_thread_runtime_waits_for_its_own_thread() {
-    let runtime = Arc::new(single());
-    let (sender, receiver) = oneshot::channel();
-    let fiber = runtime.block_on(async {
-        let fiber = fiber::spawn(move || {
-            let thread = std::thread::current().id();
-            receiver.blocking_recv().unwrap();
-            assert_eq!(std::thread::current().id(), thread);
-        });
-        task::yield_now().await;
-        fiber
-    });
-    // Another thread drives, and wakes it.
-    let another = std::thread::spawn({
-        let runtime = runtime.clone();
-        move || {
-            runtime.block_on(async {
-                sender.send(()).unwrap();
-                for _ in 0..10 {
-                    task::yield_now().await;
-                }
-            });
-        }
-    });
-    another.join().unwrap();
-    assert!(!fiber.is_finished());
-    runtime.block_on(fiber).unwrap();
-}
-
-#[test]
 fn fibers_begin_in_a_runtime_whose_only_worker_is_lent() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -485,7 +452,7 @@ fn who_a_fiber_is() {
 
 #[test]
 fn sizes_that_no_stack_can_have_are_refused() {
-    let runtime = single();
+    let runtime = multi(1);
     let _guard = runtime.enter();
     for size in [0, 1, 16 * 1024 - 1, (1 << 36) + 1, usize::MAX] {
         let error = fiber::Builder::new().stack_size(size).spawn(|| ()).unwrap_err();
@@ -502,12 +469,42 @@ fn sizes_that_no_stack_can_have_are_refused() {
 #[test]
 fn asynchronous_code_must_not_wait_as_fibers_do() {
     let runtime = multi(1);
-    let error = runtime.block_on(async {
-        task::spawn(async { fiber::wait(std::future::ready(())) }).await.unwrap_err()
-    });
-    assert!(error.is_panic());
+    let waits: [fn(); 7] = [
+        || fiber::wait(std::future::ready(())),
+        || fiber::sleep(Duration::ZERO),
+        || fiber::scope(|_| unreachable!("it is refused before")),
+        || fiber::spawn(|| ()).join().unwrap(),
+        || assert_eq!(mpsc::channel::<()>(1).1.blocking_recv(), None),
+        || drop(oneshot::channel::<()>().1.blocking_recv()),
+        || drop(Mutex::new(()).blocking_lock()),
+    ];
+    for waits in waits {
+        let error = runtime.block_on(async { task::spawn(async move { waits() }).await });
+        let payload = error.unwrap_err().into_panic();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap();
+        assert!(text.contains("must not block on a future: `.await` it"), "{text}");
+    }
     // On any other thread, it blocks.
     assert_eq!(fiber::wait(async { 1 }), 1);
+}
+
+#[test]
+fn the_output_of_a_fiber_is_taken_once() {
+    let runtime = multi(1);
+    let _guard = runtime.enter();
+    let twice = || {
+        let mut fiber = fiber::spawn(|| 1);
+        assert_eq!(fiber::wait(&mut fiber).unwrap(), 1);
+        fiber.join()
+    };
+    let said = |payload: Box<dyn std::any::Any + Send>| {
+        let text = *payload.downcast::<&str>().unwrap();
+        assert_eq!(text, "JoinHandle polled after completion");
+    };
+    said(std::panic::catch_unwind(twice).unwrap_err());
+    said(fiber::spawn(twice).join().unwrap_err().into_panic());
+    assert_eq!(fiber::spawn(|| 2).join().unwrap(), 2);
 }
 
 #[test]
@@ -580,7 +577,7 @@ fn an_overflow_is_named() {
 
 #[test]
 fn many_fibers_rest_wake_and_end() {
-    for runtime in [single(), multi(3)] {
+    for runtime in [multi(1), multi(3)] {
         let (all, ended) = (10_000, Arc::new(AtomicUsize::new(0)));
         runtime.block_on(async {
             let gate = Arc::new(trefoil::sync::Semaphore::new(0));

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, SeekFrom, Writ
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use support::{current_thread, multi};
+use support::multi;
 use trefoil::fiber::{self, Blocking};
 use trefoil::fs::OpenOptions;
 use trefoil::net::{TcpListener, TcpStream, UnixStream};
@@ -17,9 +17,8 @@ use trefoil::runtime::Runtime;
 use trefoil::sync::{Mutex, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot};
 use trefoil::{io, task};
 
-/// Runtimes on which all fibers have the same thread.
+/// A runtime on which all fibers have the same thread.
 fn each(test: impl Fn(&Runtime)) {
-    test(&current_thread());
     test(&multi(1));
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-use support::{current_and_multi, current_thread, multi};
+use support::multi;
 use trefoil::sync::{Semaphore, mpsc, oneshot};
 use trefoil::{fiber, task};
 
@@ -45,7 +45,7 @@ impl Drop for Counts {
 
 #[test]
 fn a_runtime_ends_with_fibers_that_wait_that_run_and_that_never_began() {
-    for runtime in current_and_multi([1, 3]) {
+    for runtime in [1, 3].map(multi) {
         let (alive, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         runtime.block_on(async {
             let (began, mut have_begun) = mpsc::unbounded_channel();
@@ -85,7 +85,7 @@ fn a_runtime_ends_with_fibers_that_wait_that_run_and_that_never_began() {
 
 #[test]
 fn panics_of_one_fiber_are_not_those_of_another_that_waits() {
-    for runtime in current_and_multi([1, 3]) {
+    for runtime in [1, 3].map(multi) {
         runtime.block_on(async {
             let fibers: Vec<_> = (0..50_usize)
                 .map(|number| {
@@ -126,27 +126,26 @@ thread_local! {
 
 #[test]
 fn a_borrow_of_a_thread_local_is_kept_across_a_wait_and_seen_by_others() {
-    for runtime in [current_thread(), multi(1)] {
-        runtime.block_on(async {
-            let (send, receive) = oneshot::channel();
-            let keeps = fiber::spawn(move || {
-                CELL.with_borrow_mut(|number| {
-                    *number += 1;
-                    receive.blocking_recv().unwrap();
-                    *number += 1;
-                    *number
-                })
-            });
-            let looks = fiber::spawn(move || {
-                while CELL.with(|cell| cell.try_borrow().is_ok()) {
-                    fiber::yield_now();
-                }
-                send.send(()).unwrap();
-            });
-            looks.await.unwrap();
-            assert_eq!(keeps.await.unwrap(), 2);
+    let runtime = multi(1);
+    runtime.block_on(async {
+        let (send, receive) = oneshot::channel();
+        let keeps = fiber::spawn(move || {
+            CELL.with_borrow_mut(|number| {
+                *number += 1;
+                receive.blocking_recv().unwrap();
+                *number += 1;
+                *number
+            })
         });
-    }
+        let looks = fiber::spawn(move || {
+            while CELL.with(|cell| cell.try_borrow().is_ok()) {
+                fiber::yield_now();
+            }
+            send.send(()).unwrap();
+        });
+        looks.await.unwrap();
+        assert_eq!(keeps.await.unwrap(), 2);
+    });
 }
 
 /// Makes every call of fibers in its destructor.
@@ -307,32 +306,111 @@ fn a_system_without_memory_refuses_and_loses_nothing() {
     assert!(said.contains("no memory for a fiber's stack"), "{said}");
 }
 
+/// Each takes a page or two, and `vm.max_map_count` may not allow so many: half of its default is
+/// fewer, if the system's guards split mappings (`fiber/stack.rs`).
 #[test]
-#[ignore = "takes a gigabyte: cargo test --test fiber_hostile -- --ignored a_hundred"]
-fn a_hundred_thousand_fibers_rest_wake_and_end() {
-    for runtime in current_and_multi([2]) {
-        let (all, ended) = (100_000, Arc::new(AtomicUsize::new(0)));
-        runtime.block_on(async {
-            let gate = Arc::new(Semaphore::new(0));
-            let (rests, mut resting) = mpsc::unbounded_channel();
-            let fibers: Vec<_> = (0..all)
-                .map(|_| {
-                    let (gate, rests, ended) = (gate.clone(), rests.clone(), ended.clone());
-                    fiber::spawn(move || {
-                        rests.send(()).unwrap();
-                        fiber::wait(gate.acquire()).unwrap().forget();
-                        ended.fetch_add(1, SeqCst);
-                    })
-                })
-                .collect();
-            for _ in 0..all {
-                resting.recv().await.unwrap();
+fn a_hundred_thousand_fibers_rest_wake_and_end_or_the_limit_is_named() {
+    let runtime = multi(2);
+    let (all, ended) = (100_000, Arc::new(AtomicUsize::new(0)));
+    runtime.block_on(async {
+        let gate = Arc::new(Semaphore::new(0));
+        let (rests, mut resting) = mpsc::unbounded_channel();
+        let mut fibers = Vec::new();
+        for _ in 0..all {
+            let (gate, rests, ended) = (gate.clone(), rests.clone(), ended.clone());
+            let spawned = fiber::Builder::new().spawn(move || {
+                rests.send(()).unwrap();
+                fiber::wait(gate.acquire()).unwrap().forget();
+                ended.fetch_add(1, SeqCst);
+            });
+            match spawned {
+                Ok(fiber) => fibers.push(fiber),
+                Err(error) => {
+                    assert!(fibers.len() > 10_000, "{}: {error}", fibers.len());
+                    names_the_limit_of_mappings(&error.to_string());
+                    eprintln!("with {} fibers: {error}", fibers.len());
+                    break;
+                }
             }
-            gate.add_permits(all);
-            for fiber in fibers {
-                fiber.await.unwrap();
-            }
-        });
+        }
+        for _ in 0..fibers.len() {
+            resting.recv().await.unwrap();
+        }
+        gate.add_permits(fibers.len());
+        let all = fibers.len();
+        for fiber in fibers {
+            fiber.await.unwrap();
+        }
         assert_eq!(ended.load(SeqCst), all);
+    });
+}
+
+/// Its value, and what raises it.
+fn names_the_limit_of_mappings(text: &str) {
+    if cfg!(target_os = "linux") {
+        let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        for part in [most.trim(), "`sysctl -w vm.max_map_count="] {
+            assert!(text.contains(part), "{text}");
+        }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_without_mappings_says_which_limit_it_was() {
+    let said = in_a_process("exhausts_its_mappings");
+    assert!(said.contains("refused as it should be"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "takes all mappings; `a_system_without_mappings_says_which_limit_it_was` runs it"]
+fn exhausts_its_mappings() {
+    // SAFETY: it has no preconditions.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let most: usize = most.trim().parse().unwrap();
+    let runtime = multi(1);
+    let alive = Arc::new(AtomicUsize::new(0));
+    let earlier = runtime.block_on(async {
+        let fiber = fiber::spawn(|| fiber::wait(std::future::ready(1)));
+        fiber.await.unwrap()
+    });
+    assert_eq!(earlier, 1);
+    // Neighbours with different rights are mappings of their own.
+    let len = (most + 2) * page;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: no address is asked for, so nothing that exists is replaced.
+    let all = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+    assert_ne!(all, libc::MAP_FAILED);
+    for at in (0..len).step_by(2 * page) {
+        // SAFETY: it is in the mapping that was just made.
+        let at = unsafe { all.byte_add(at) };
+        // SAFETY: as above, and nobody uses it.
+        if unsafe { libc::mprotect(at, page, libc::PROT_READ) } != 0 {
+            break;
+        }
+    }
+    let refused = runtime.block_on(async {
+        // Some may fit into what is left, and into the stack that was kept.
+        (0..100_000).find_map(|_| {
+            let counts = Counts::new(&alive);
+            fiber::Builder::new()
+                .stack_size(1 << 20)
+                .spawn(move || {
+                    let _counts = counts;
+                    fiber::wait(std::future::pending::<()>());
+                })
+                .err()
+        })
+    });
+    // SAFETY: nobody uses it.
+    assert_eq!(unsafe { libc::munmap(all, len) }, 0);
+    let error = refused.expect("there are more stacks than mappings");
+    assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
+    names_the_limit_of_mappings(&error.to_string());
+    runtime.block_on(async { assert_eq!(fiber::spawn(|| 1).await.unwrap(), 1) });
+    drop(runtime);
+    assert_eq!(alive.load(SeqCst), 0);
+    eprintln!("refused as it should be: {error}");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use support::{current_thread, multi};
+use support::multi;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::{Mutex, oneshot};
 use trefoil::{fiber, fork_join, task};
@@ -18,9 +18,8 @@ use trefoil::{fiber, fork_join, task};
 #[global_allocator]
 static ALLOCATOR: trefoil::alloc::Preempting = trefoil::alloc::Preempting::new();
 
-/// Runtimes on which all fibers have the same thread.
+/// A runtime on which all fibers have the same thread.
 fn each(test: impl Fn(&Runtime)) {
-    test(&current_thread());
     test(&multi(1));
 }
 
@@ -187,23 +186,20 @@ fn the_time_of_a_fiber_is_its_own() {
 
 #[test]
 fn a_runtime_says_what_its_fibers_have() {
-    let mut single = Builder::new_current_thread();
-    let mut multi = Builder::new_multi_thread();
-    multi.worker_threads(1);
-    for builder in [&mut single, &mut multi] {
-        let runtime = builder.enable_all().fiber_budget(16).fiber_timeslice(None).build().unwrap();
-        beside(&runtime, fiber::Builder::new(), |turns| {
-            assert!(!turns.go_on_in(|| check(15)));
-            assert!(turns.go_on_in(|| check(1)));
-        });
-        beside(&runtime, fiber::Builder::new().budget(1000), |turns| {
-            assert!(!turns.go_on_in(|| check(999)));
-            assert!(turns.go_on_in(|| check(1)));
-        });
-        beside(&runtime, fiber::Builder::new().timeslice(Duration::MAX), |turns| {
-            assert!(!turns.go_on_in(|| check(1000)));
-        });
-    }
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).enable_all().fiber_budget(16).fiber_timeslice(None);
+    let runtime = builder.build().unwrap();
+    beside(&runtime, fiber::Builder::new(), |turns| {
+        assert!(!turns.go_on_in(|| check(15)));
+        assert!(turns.go_on_in(|| check(1)));
+    });
+    beside(&runtime, fiber::Builder::new().budget(1000), |turns| {
+        assert!(!turns.go_on_in(|| check(999)));
+        assert!(turns.go_on_in(|| check(1)));
+    });
+    beside(&runtime, fiber::Builder::new().timeslice(Duration::MAX), |turns| {
+        assert!(!turns.go_on_in(|| check(1000)));
+    });
 }
 
 #[test]
@@ -275,7 +271,7 @@ fn a_fiber_that_only_checks_can_be_aborted() {
             self.0.store(true, SeqCst);
         }
     }
-    for (runtime, in_scope) in [(current_thread(), false), (multi(1), false), (multi(1), true)] {
+    for (runtime, in_scope) in [(multi(1), false), (multi(1), true)] {
         let ended = Arc::new(AtomicBool::new(false));
         let ends = Ends(ended.clone());
         runtime.block_on(async move {
@@ -300,7 +296,7 @@ fn a_fiber_that_only_checks_can_be_aborted() {
 
 #[test]
 fn a_runtime_ends_although_its_fibers_only_check() {
-    for runtime in [current_thread(), multi(1), multi(3)] {
+    for runtime in [multi(1), multi(3)] {
         let alive = Arc::new(());
         runtime.block_on(async {
             for _ in 0..10 {
@@ -326,7 +322,7 @@ fn a_runtime_ends_although_its_fibers_only_check() {
 fn budgets_of_nothing_are_refused() {
     let refused = |f: fn()| std::panic::catch_unwind(f).unwrap_err();
     refused(|| drop(fiber::Builder::new().budget(0)));
-    refused(|| drop(Builder::new_current_thread().fiber_budget(0).build()));
+    refused(|| drop(Builder::new_multi_thread().fiber_budget(0).build()));
     // The largest number is one that is never used up here.
     each(|runtime| {
         beside(runtime, by_count(u32::MAX), |turns| {

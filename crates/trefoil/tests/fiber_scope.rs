@@ -17,10 +17,6 @@ fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
-
 /// Numbers of workers with which a fiber of a scope shares its owner's thread, and may not.
 fn each(test: impl Fn(&Runtime)) {
     test(&multi(1));
@@ -462,83 +458,6 @@ fn a_scope_in_a_destructor_of_an_aborted_fiber_waits_for_its_fibers() {
         }
         assert_eq!(count.load(SeqCst), 2);
     });
-}
-
-/// Its thread may end before the scope, and with it what the thread's locals have lent.
-#[test]
-fn a_fiber_of_a_current_thread_runtime_opens_no_scope() {
-    let (single, multi) = (single(), multi(1));
-    // It does not matter where the fibers of the scope would be.
-    for elsewhere in [false, true] {
-        let handle = if elsewhere { multi.handle() } else { single.handle() }.clone();
-        let called = Arc::new(AtomicBool::new(false));
-        let its = called.clone();
-        let fiber = single.block_on(async {
-            let opens = move || {
-                let _guard = handle.enter();
-                fiber::scope(|_| its.store(true, SeqCst));
-            };
-            fiber::spawn(opens).await
-        });
-        let payload = fiber.unwrap_err().into_panic();
-        let said = payload.downcast_ref::<&str>().unwrap();
-        for part in ["current-thread runtime", "thread may end", "`worker_threads(1)`"] {
-            assert!(said.contains(part), "{said}");
-        }
-        assert!(!called.load(SeqCst), "it is refused before it begins");
-    }
-    // A fiber of a scope may be there.
-    let handle = single.handle().clone();
-    let waits = std::thread::spawn(move || {
-        let _guard = handle.enter();
-        let mut number = 1;
-        fiber::scope(|scope| drop(scope.spawn(|| number = 2)));
-        number
-    });
-    single.block_on(async {
-        while !waits.is_finished() {
-            task::yield_now().await;
-        }
-    });
-    assert_eq!(waits.join().unwrap(), 2);
-}
-
-/// Where the thread blocks until the scope is left, a scope is safe on any thread.
-#[test]
-fn a_fiber_of_a_current_thread_runtime_that_ends_blocks_in_a_scope() {
-    struct Scopes(Arc<AtomicUsize>, trefoil::runtime::Handle);
-    impl Drop for Scopes {
-        fn drop(&mut self) {
-            let _guard = self.1.enter();
-            fiber::scope(|scope| {
-                scope.spawn(|| {
-                    fiber::yield_now();
-                    self.0.fetch_add(1, SeqCst);
-                });
-                fiber::yield_now();
-            });
-        }
-    }
-    let (single, multi) = (single(), multi(1));
-    let count = Arc::new(AtomicUsize::new(0));
-    for panics in [false, true] {
-        let scopes = Scopes(count.clone(), multi.handle().clone());
-        single.block_on(async {
-            let (began, has_begun) = oneshot::channel();
-            let fiber = fiber::spawn(move || {
-                let _scopes = scopes;
-                if panics {
-                    resume_unwind(Box::new(()));
-                }
-                began.send(()).unwrap();
-                pends();
-            });
-            let _ = has_begun.await;
-            fiber.abort();
-            assert_eq!(fiber.await.unwrap_err().is_panic(), panics);
-        });
-    }
-    assert_eq!(count.load(SeqCst), 2);
 }
 
 /// The abort unwinds the scope, and is caught outside of it: the fiber ends at its next wait.

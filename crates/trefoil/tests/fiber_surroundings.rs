@@ -19,13 +19,8 @@ fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
-fn single() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-/// Each kind of runtime on which a fiber may run. In the first two, all run on one thread.
+/// Runtimes on which all fibers have the same thread, and others.
 fn each(test: impl Fn(&Runtime)) {
-    test(&single());
     test(&multi(1));
     test(&multi(3));
 }
@@ -34,7 +29,7 @@ fn each(test: impl Fn(&Runtime)) {
 fn a_waker_outlives_the_poll_in_which_a_future_was_given_it() {
     // The future's poll waits itself. The thread polls another task meanwhile, during which a third
     // party looks at the waker that the future was given.
-    let runtime = single();
+    let runtime = multi(1);
     runtime.block_on(async {
         let (finish, finished) = oneshot::channel::<()>();
         let (look, looks) = threads::channel::<()>();

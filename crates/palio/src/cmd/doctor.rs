@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
             })
             .collect();
         let budgets = cgroup::quota::description();
-        let all = serde_json::json!({ "machine": machine, "cpu_budgets": budgets, "warnings": warnings, "contenders": contenders });
+        let all = serde_json::json!({ "machine": machine, "cpu_budgets": budgets, "max_map_count": machine::most_mappings(), "warnings": warnings, "contenders": contenders });
         say_json(&all)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -57,6 +57,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         ("CPU governor", or_unknown(&machine.governor)),
         ("control groups", or_unknown(&machine.control_groups)),
         ("CPU budgets", cgroup::quota::description()),
+        ("mappings", mappings(machine::most_mappings())),
         ("database", database(places)?.display().to_string()),
     ];
     say(&aligned(&facts.map(|(name, fact)| (name.to_owned(), fact))))?;
@@ -98,3 +99,19 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// What the rows with many fibers need to know.
+fn mappings(most: Option<u64>) -> String {
+    let Some(most) = most else { return "could not be read".to_owned() };
+    let of_fibers = "rows with many fibers";
+    if most >= MAPPINGS_OF_MANY_FIBERS {
+        return format!("{most} at most, enough for {of_fibers}");
+    }
+    format!(
+        "{most} at most: {of_fibers} may need more where a stack takes two \
+         (`sysctl -w vm.max_map_count={MAPPINGS_OF_MANY_FIBERS}`)"
+    )
+}
+
+/// Two for each of some 500,000 stacks.
+const MAPPINGS_OF_MANY_FIBERS: u64 = 1 << 20;

@@ -99,6 +99,8 @@
 //!
 //! - `go!` is `fiber::spawn`, whose handle may be awaited, and joined from fibers and threads.
 //!   `fiber::a_thread_and_a_fiber_join_fibers`
+//! - Fibers are for multi-thread runtimes: one with `worker_threads(1)` has one thread for them.
+//!   `fiber_locals::a_current_thread_runtime_refuses_fibers_and_names_the_way_out`
 //! - A fiber stays on the thread on which it has begun, so that its thread-locals never change
 //!   under it. `fiber::a_fiber_stays_on_its_thread_whatever_is_on_its_stack`
 //! - `cancel`, which is `unsafe`, is `abort`, which is not: it unwinds the fiber where it waits.

@@ -31,7 +31,8 @@ where
 /// See [`Builder::spawn_fiber`].
 ///
 /// # Errors
-/// The system gives no memory for the stack.
+/// The runtime is a current-thread one, which [has no fibers](crate::fiber#threads)
+/// ([`Unsupported`](std::io::ErrorKind::Unsupported)); or the system gives no memory for the stack.
 ///
 /// # Panics
 /// Outside of a runtime.
@@ -165,7 +166,9 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// Those of [`fiber::Builder::spawn`](crate::fiber::Builder::spawn). Nobody is linked then.
+    /// Those of [`fiber::Builder::spawn`](crate::fiber::Builder::spawn), among them
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported) in a current-thread runtime. Nobody is
+    /// linked then.
     ///
     /// # Panics
     /// Outside of a runtime.

@@ -4,7 +4,7 @@ use super::future::Fiber;
 use super::preempt::{MAX_BUDGET, Slice};
 use super::stack::{DEFAULT_SIZE, Stack};
 use crate::context;
-use crate::scheduler::Handle;
+use crate::scheduler::{Handle, Scheduler};
 use crate::task::{JoinHandle, Origin};
 use std::io;
 use std::time::Duration;
@@ -28,6 +28,19 @@ impl Options {
         let runtime = runtime.unwrap_or(Slice::DEFAULT);
         let (budget, time) = (self.budget, self.timeslice);
         Slice { budget: budget.unwrap_or(runtime.budget), time: time.unwrap_or(runtime.time) }
+    }
+}
+
+/// Why a runtime has no fibers, if it has none.
+///
+/// Whoever drives a current-thread runtime may leave while a fiber waits, and end the thread, whose
+/// locals the fiber may have lent (`fiber/README.md`).
+pub(super) fn check_hosts(runtime: &Handle) -> Result<(), &'static str> {
+    match runtime.scheduler {
+        Scheduler::Multi(_) => Ok(()),
+        Scheduler::Current(_) => Err("a current-thread runtime has no fibers: its thread may end \
+             before they do. One with a single thread for all its tasks and fibers is made by \
+             `Builder::new_multi_thread().worker_threads(1)`"),
     }
 }
 
@@ -108,7 +121,12 @@ impl Builder {
     /// Spawns a fiber into the current runtime. Its stack is made at once.
     ///
     /// # Errors
-    /// The size of the stack is below 16 KiB or above 64 GiB; or the system gives no memory for it.
+    /// - [`Unsupported`](io::ErrorKind::Unsupported): the runtime is a current-thread one, or a
+    ///   `LocalRuntime`, which [have no fibers](super#threads).
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput): the size of the stack is below 16 KiB or
+    ///   above 64 GiB.
+    /// - The system gives no memory for the stack.
+    ///
     /// The closure is dropped.
     ///
     /// # Panics
@@ -132,11 +150,14 @@ impl Builder {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let options = self.options()?;
+        let options = self.options(runtime)?;
         Ok(runtime.spawn_with(Fiber::new(f, options), None, Origin::here(self.origin_name())))
     }
 
-    pub(super) fn options(&self) -> io::Result<Options> {
+    /// For a fiber of that runtime.
+    pub(super) fn options(&self, runtime: &Handle) -> io::Result<Options> {
+        let unsupported = |text| io::Error::new(io::ErrorKind::Unsupported, text);
+        check_hosts(runtime).map_err(unsupported)?;
         let stack = Some(Stack::new(self.stack_size)?);
         let name = self.name.clone().map(String::into_boxed_str);
         Ok(Options { name, stack, budget: self.budget, timeslice: self.timeslice })
@@ -158,13 +179,17 @@ impl Builder {
 /// it waits: see [the module](super).
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside of a runtime, and in a current-thread runtime or a `LocalRuntime`, which
+/// [have no fibers](super#threads).
 #[track_caller]
 pub fn spawn<F, R>(f: F) -> JoinHandle<R>
 where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let fiber = Fiber::new(f, Options::default());
-    Handle::current().spawn_with(fiber, None, Origin::here(None))
+    let runtime = Handle::current();
+    if let Err(text) = check_hosts(&runtime) {
+        panic!("{text}");
+    }
+    runtime.spawn_with(Fiber::new(f, Options::default()), None, Origin::here(None))
 }

@@ -1,9 +1,9 @@
 //! A fiber as the scheduler sees it: a task whose poll runs the fiber until it waits.
 
 use super::builder::Options;
+use super::overflow;
 use super::running::Running;
 use super::stack::{DEFAULT_SIZE, Stack};
-use super::{overflow, stranded};
 use crate::context;
 use crate::task::bind;
 use std::future::Future;
@@ -20,9 +20,9 @@ enum State<F, R: 'static> {
 }
 
 // SAFETY: a fresh fiber is a closure that is `Send`, and options. One that has begun has anything
-// on its stack; but then its task is bound to its thread (`poll`), and whoever polls or drops it on
-// another one touches nothing but the thread's id (`Running`). The output, which is sent to whoever
-// joins, is `Send`.
+// on its stack; but then its task is bound to its thread (`begin`), and whoever polls or drops it
+// on another one touches nothing but the thread's id (`Running`). The output, which is sent to
+// whoever joins, is `Send`.
 unsafe impl<F: Send, R: Send> Send for Fiber<F, R> {}
 
 /// Nothing in it is pinned: what refers to itself is on the stack, or in a box.
@@ -42,20 +42,14 @@ where
         Self(State::Over)
     }
 
-    /// Whether a drop, here and now, would leak the stack.
-    pub(super) fn is_to_leak(&self) -> bool {
-        matches!(&self.0, State::Running(running) if running.is_to_leak())
-    }
-
     /// Makes the thread the fiber's, and the fiber ready to run; false if this thread cannot be.
     ///
     /// # Panics
     /// If there is no memory for a stack.
     fn begin(&mut self) -> bool {
         let host = context::with(|context| context.worker().map(|worker| worker.become_host()));
-        if let Some(Err(_)) = host {
-            return false;
-        }
+        let Some(host) = host else { unreachable!("only workers run tasks of fibers") };
+        let Ok(host) = host else { return false };
         let State::Fresh(f, options) = std::mem::replace(&mut self.0, State::Over) else {
             unreachable!("a fiber begins once")
         };
@@ -65,15 +59,13 @@ where
         let slice = options.slice();
         let stack = options.stack.map_or_else(|| Stack::new(DEFAULT_SIZE), Ok);
         let stack = stack.unwrap_or_else(|error| panic!("{error}"));
-        if let Some(Ok(host)) = host {
-            // SAFETY: this is the first poll of the task, whose own future this is, on a worker of
-            // its scheduler, which has just said that it has this host. Tasks of fibers are spawned
-            // unpinned.
-            unsafe { bind(task, host) };
-        }
+        // SAFETY: this is the first poll of the task, whose own future this is, on a worker of its
+        // scheduler, which has just said that it has this host. Tasks of fibers are spawned
+        // unpinned.
+        unsafe { bind(task, host) };
         overflow::watch();
         // SAFETY: it is the task whose future this is, and which drops it.
-        let running = unsafe { Running::new(stack, f, task, options.name, slice, host.is_some()) };
+        let running = unsafe { Running::new(stack, f, task, options.name, slice) };
         self.0 = State::Running(running);
         true
     }
@@ -86,7 +78,7 @@ where
 {
     type Output = R;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
         if matches!(self.0, State::Fresh(..)) && !self.begin() {
             // The worker has taken note, and sends the task to another thread. It yields instead of
             // being woken, so that it does not rest before it is bound.
@@ -96,10 +88,6 @@ where
         let State::Running(running) = &mut self.0 else {
             unreachable!("a fiber was polled after its end")
         };
-        if !running.is_here() {
-            stranded::wait(running.thread(), cx.waker());
-            return Poll::Pending;
-        }
         let polled = running.resume();
         if polled.is_ready() {
             self.0 = State::Over;

@@ -91,7 +91,12 @@
 //! thread has lost its place to another meanwhile, because it blocked, it goes on to serve its
 //! fibers alone.
 //!
-//! A fiber of a current-thread runtime waits while another thread than its own drives that runtime.
+//! Fibers are for multi-thread runtimes. A current-thread runtime and a `LocalRuntime` refuse them:
+//! their thread is the program's, which may end it while a fiber waits, and what the fiber has lent
+//! to others may be a local of that thread. A multi-thread runtime keeps a thread until its fibers
+//! have ended. One with a single thread for all its tasks and fibers is made by
+//! `Builder::new_multi_thread().worker_threads(1)`; for tests, by
+//! `#[trefoil::test(flavor = "multi_thread", worker_threads = 1)]`.
 //!
 //! # Aborts and panics
 //!
@@ -101,11 +106,7 @@
 //! reaches whoever joins it.
 //!
 //! Fibers of a [`scope()`] may borrow from outside of it. It waits for all of them; if the fiber
-//! that is in it is aborted, they are aborted and have ended before it is unwound. Fibers of
-//! current-thread runtimes open no scopes, because their threads may end while they wait.
-//!
-//! If a current-thread runtime is dropped by another thread than that on which a fiber began,
-//! nobody may unwind that fiber: its stack, and what is on it, are leaked.
+//! that is in it is aborted, they are aborted and have ended before it is unwound.
 //!
 //! # Stacks
 //!
@@ -115,12 +116,12 @@
 mod blocking;
 mod builder;
 mod future;
+mod limits;
 mod overflow;
 mod preempt;
 mod running;
 mod scope;
 mod stack;
-mod stranded;
 mod wait;
 
 pub use crate::__fiber_check as check;
@@ -131,6 +132,5 @@ pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::Inside;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub(crate) use stack::trim_free;
-pub(crate) use stranded::drives;
 pub use wait::{Current, current, sleep, wait, yield_now};
 pub(crate) use wait::{is_inside, wait_inside};

@@ -35,10 +35,8 @@ pub(crate) struct Inside {
     pub(super) name: Option<Box<str>>,
     pub(super) stack_size: usize,
     guard: std::ops::Range<usize>,
+    /// The host, which stays until the fiber has ended (`multi/host.rs`).
     thread: ThreadId,
-    /// Whether that thread is a host, which stays until the fiber has ended (`multi/host.rs`). Any
-    /// other thread drives a current-thread runtime, and may leave while the fiber waits.
-    has_host: bool,
     /// Set as soon as it runs.
     yielder: Cell<*const Yielder<(), ()>>,
     /// The task's own, without a reference. It is not that of a poll: a future that is polled on
@@ -70,7 +68,6 @@ impl<R: 'static> Running<R> {
         task: NonNull<Header>,
         name: Option<Box<str>>,
         slice: Slice,
-        has_host: bool,
     ) -> Self
     where
         F: FnOnce() -> R + 'static,
@@ -81,7 +78,6 @@ impl<R: 'static> Running<R> {
             stack_size: stack.size(),
             guard: stack.guard(),
             thread: context::thread_id(),
-            has_host,
             yielder: Cell::new(ptr::null()),
             // SAFETY: the caller's promise: the stack, which may use it, is this one's.
             waker: unsafe { task::borrowed_waker(task) },
@@ -137,17 +133,8 @@ impl<R: 'static> Running<R> {
     }
 
     /// Whether the calling thread is the fiber's.
-    pub(super) fn is_here(&self) -> bool {
+    fn is_here(&self) -> bool {
         self.inside.thread == context::thread_id()
-    }
-
-    /// Whether this thread may not unwind the stack: see `drop`.
-    pub(super) fn is_to_leak(&self) -> bool {
-        self.coroutine.is_some() && !self.is_here()
-    }
-
-    pub(super) fn thread(&self) -> ThreadId {
-        self.inside.thread
     }
 
     fn release(&mut self) {
@@ -160,7 +147,7 @@ impl<R: 'static> Running<R> {
 impl<R: 'static> Drop for Running<R> {
     /// Unwinds the stack, so that what is on it is dropped.
     fn drop(&mut self) {
-        let leaks = self.is_to_leak();
+        let is_here = self.is_here();
         let Some(mut coroutine) = self.coroutine.take() else { return };
         if self.inside.scopes.get() > 0 {
             // Fibers of a scope on this stack have borrowed, perhaps from a local of the thread,
@@ -170,14 +157,11 @@ impl<R: 'static> Drop for Running<R> {
             drop(AbortOnUnwind("(a fiber was dropped while fibers of its scope are alive)"));
             return;
         }
-        if leaks {
-            // Only its own thread may run the destructors of what is on the stack. That thread
-            // drives the runtime no more: this is a current-thread runtime whose `block_on`s were
-            // on several threads (`fiber/README.md`). What the stack refers to stays as well, and
-            // the task for its waker: threads that were lent a part of the stack may use both.
+        if !is_here {
+            // Only its own thread may run the destructors of what is on the stack, and others may
+            // have borrowed from it. The schedulers drop bound tasks on their hosts alone.
             std::mem::forget(coroutine);
-            std::mem::forget((*self.inside.waker).clone());
-            std::mem::forget(Rc::clone(&self.inside));
+            drop(AbortOnUnwind("(a fiber was dropped by another thread than its own)"));
             return;
         }
         self.inside.is_ending.set(true);
@@ -228,11 +212,6 @@ impl Inside {
     /// `block_on` or `block_in_place` on top of it.
     pub(super) fn is_where_it_was_resumed(&self) -> bool {
         context::with(|context| self.surroundings.get() == Some(context.surroundings()))
-    }
-
-    /// Whether the fiber's thread stays until the fiber has ended.
-    pub(super) fn has_host(&self) -> bool {
-        self.has_host
     }
 
     pub(super) fn is_ending(&self) -> bool {

@@ -26,23 +26,18 @@
 //! - A thread outside of fibers blocks in the scope, and so does one where a fiber cannot leave its
 //!   stack: `Owner` asks where the scope begins, and what forbids it there lasts for the scope.
 //! - A worker's thread, which is the host of the fiber, stays until all its fibers have ended
-//!   (`serve_as_host`). Threads of the user that work in a worker's place are never hosts.
-//! - A thread that drives a current-thread runtime may leave while its fibers wait. Fibers there
-//!   have no scopes: `Owner::enter` refuses.
-//!
-//! A fiber of a scope that is itself leaked, in a current-thread runtime, leaks its `End` as well
-//! (`Scoped::drop`): its scope, on whatever thread, never ends, as little as its borrows.
+//!   (`serve_as_host`). No other thread runs fibers (`fiber/README.md`).
 //!
 //! A fiber's output may have borrowed, too. It is not the output of its task, which anybody may
 //! keep, but in a place that only the fiber and its `ScopedJoinHandle` know, which cannot be kept
 //! beyond `'scope`. It may be forgotten, and then so is the output.
 
-use super::builder::{Builder, Options};
+use super::builder::{Builder, Options, check_hosts};
 use super::future::Fiber;
 use super::running::{Aborted, Inside, inside};
 use super::wait::wait;
+use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
-use crate::primitives::{Mutex, thread};
 use crate::scheduler::{Handle, block_on};
 use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, wake_guarded};
 use std::collections::HashMap;
@@ -81,8 +76,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The future of the task of a fiber of a scope.
 struct Scoped {
     fiber: Fiber<Job, ()>,
-    /// Dropped after the fiber. `None`: the fiber was leaked.
-    end: Option<End>,
+    /// Dropped after the fiber.
+    end: End,
 }
 
 /// Says on drop that a fiber has ended.
@@ -116,9 +111,8 @@ struct Owner {
 /// Calls a closure that may spawn fibers, and returns when all of them have ended. The fibers may
 /// borrow everything that outlives the scope.
 ///
-/// A fiber waits for its scope without its thread. A thread outside of the runtime blocks; there,
-/// the runtime must be one of several threads, or be driven by another thread meanwhile. So does
-/// code in [`block_in_place`](crate::task::block_in_place) and
+/// A fiber waits for its scope without its thread. A thread outside of the runtime blocks, and so
+/// does code in [`block_in_place`](crate::task::block_in_place) and
 /// [`spawn_blocking`](crate::task::spawn_blocking). Where [`wait`](fn@wait) cannot leave the stack
 /// of a fiber, this waits as `wait` does.
 ///
@@ -130,19 +124,11 @@ struct Owner {
 /// If the fiber that has called this is aborted, then so are the fibers of the scope. When all have
 /// ended, it is unwound itself. Until then, its join handle is pending.
 ///
-/// The fibers go into the runtime that is entered where this is called. If that is a current-thread
-/// runtime, they end when somebody drives it. Until then this waits, and if a fiber has called it,
-/// so does the drop of that fiber's runtime. If such a runtime is dropped by another thread than
-/// that on which a fiber of the scope began, that fiber is leaked ([the module](super) says why),
-/// and whoever waits for it waits for ever.
+/// The fibers go into the runtime that is entered where this is called.
 ///
 /// # Panics
-/// In a fiber of a current-thread runtime or a `LocalRuntime`, save where it cannot leave its stack
-/// since it panics or is aborted: the fiber's thread may end while the scope waits, and with it
-/// what the thread's locals have lent. A multi-thread runtime keeps its threads until their fibers
-/// have ended; one with `worker_threads(1)` has one thread for them, too.
-///
-/// In asynchronous code, outside of a runtime, and where [`wait`](fn@wait) panics.
+/// In asynchronous code, outside of a runtime, and where [`wait`](fn@wait) panics. In a
+/// current-thread runtime or a `LocalRuntime`, which [have no fibers](super#threads).
 ///
 /// All of these are before the closure is called. With the closure's own panic, and if a fiber has
 /// panicked that was not joined: when all fibers have ended. If the closure leaves the thread where
@@ -182,6 +168,9 @@ where
     // Where this panics, the wait at the end would, which must not.
     wait(async {});
     let runtime = Handle::current();
+    if let Err(text) = check_hosts(&runtime) {
+        panic!("{text}");
+    }
     let owner = Owner::enter();
     let scope = Scope { fibers: Arc::default(), runtime, _scope: PhantomData, _env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
@@ -197,19 +186,8 @@ where
 }
 
 impl Owner {
-    /// # Panics
-    /// The calling fiber's thread may end while the fiber waits.
-    #[track_caller]
     fn enter() -> Self {
-        // Where it ends or panics, it cannot leave its stack until the scope is left: it blocks.
-        let may_leave = |it: &Inside| !it.has_host() && !it.is_ending() && !thread::panicking();
-        assert!(
-            !inside(|inside| inside.is_some_and(may_leave)),
-            "`fiber::scope` was called in a fiber of a current-thread runtime, whose thread may \
-             end before the scope does: use a multi-thread runtime (one with `worker_threads(1)` \
-             has one thread for its fibers, too)"
-        );
-        let is_where_it_was = |it: &&Inside| it.has_host() && it.is_where_it_was_resumed();
+        let is_where_it_was = |it: &&Inside| it.is_where_it_was_resumed();
         let is_fiber = inside(|inside| match inside.filter(is_where_it_was) {
             Some(inside) => {
                 inside.enter_scope();
@@ -278,7 +256,7 @@ impl<'scope> Scope<'scope, '_> {
         let job: Job = unsafe { mem::transmute(job) };
         let end = End::new(&self.fibers);
         let number = end.number;
-        let future = Scoped { fiber: Fiber::new(job, options), end: Some(end) };
+        let future = Scoped { fiber: Fiber::new(job, options), end };
         let task = self.runtime.spawn_with(future, None, origin);
         self.fibers.was_spawned(number, task.abort_handle());
         ScopedJoinHandle { task, output, fibers: Arc::clone(&self.fibers), _scope: PhantomData }
@@ -300,7 +278,7 @@ impl Builder {
         F: FnOnce() -> R + Send + 'scope,
         R: Send + 'scope,
     {
-        let options = self.options()?;
+        let options = self.options(&scope.runtime)?;
         Ok(scope.spawn_with(f, options, Origin::here(self.origin_name())))
     }
 }
@@ -358,9 +336,7 @@ impl Future for Scoped {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.fiber).poll(cx)));
         polled.unwrap_or_else(|payload| {
-            if let Some(end) = &self.end {
-                end.fibers.0.lock().panicked += 1;
-            }
+            self.end.fibers.0.lock().panicked += 1;
             resume_unwind(payload)
         })
     }
@@ -368,15 +344,10 @@ impl Future for Scoped {
 
 impl Drop for Scoped {
     fn drop(&mut self) {
-        if self.fiber.is_to_leak() {
-            mem::forget(self.end.take());
-        }
         let fiber = mem::replace(&mut self.fiber, Fiber::over());
         // A destructor that panics while the fiber is unwound makes it one that has panicked.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(fiber))) {
-            if let Some(end) = &self.end {
-                end.fibers.0.lock().panicked += 1;
-            }
+            self.end.fibers.0.lock().panicked += 1;
             resume_unwind(payload);
         }
     }

@@ -20,6 +20,7 @@
 //! - All of them, when the monitor of a multi-thread runtime goes to rest, because all its workers
 //!   sleep.
 
+use super::limits;
 use crate::primitives::Mutex;
 #[cfg(target_os = "linux")]
 use crate::primitives::atomic::{AtomicBool, Relaxed};
@@ -254,14 +255,8 @@ unsafe impl corosensei::stack::Stack for Stack {
 }
 
 fn refused(size: usize, error: &io::Error) -> io::Error {
-    let limit = match error.raw_os_error() {
-        Some(libc::ENOMEM) => {
-            " (on Linux, `sysctl vm.max_map_count` and `vm.overcommit_memory` bound how many stacks \
-             there may be, and `ulimit -v` their size)"
-        }
-        _ => "",
-    };
-    let text = format!("no memory for a fiber's stack of {size} bytes: {error}{limit}");
+    let hint = limits::hint(error);
+    let text = format!("no memory for a fiber's stack of {size} bytes: {error}{hint}");
     io::Error::new(error.kind(), text)
 }
 

@@ -26,8 +26,7 @@ use std::time::Duration;
 ///
 /// # Panics
 /// In asynchronous code that is no fiber, where the thread must not block (in a closure of a fork
-/// of that code, only if no other worker has taken the closure); inside of such a closure of a
-/// fiber on a current-thread runtime; and with the future's own panic.
+/// of that code, only if no other worker has taken the closure); and with the future's own panic.
 ///
 /// ```
 /// # let runtime = trefoil::runtime::Runtime::new().unwrap();
@@ -54,15 +53,7 @@ pub(crate) fn wait_inside<F: Future>(future: F) -> F::Output {
                 None => unreachable!("asked just before"),
             })
         }
-        Some(Manner::BlockInPlace) => {
-            if context::with(|context| context.worker().is_none()) {
-                panic!(
-                    "a fiber of a current-thread runtime cannot wait in the closure of a fork or \
-                     of `LocalKey::with`: nobody else would run what it waits for"
-                );
-            }
-            block_in_place(|| block_on::wait(future))
-        }
+        Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
         Some(Manner::BlockThread) => block_on::wait(future),
         Some(Manner::NoFiber) | None => block_on::blocking_outside(future),
     }

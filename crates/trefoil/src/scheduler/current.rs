@@ -261,8 +261,6 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
     loop {
         if let Some(driver) = shared.take_driver() {
             driver.awake_since.set(Instant::now());
-            #[cfg(all(feature = "fiber", unix, not(loom)))]
-            crate::fiber::drives();
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fiber::MAX_BUDGET;
 
-/// What concerns fibers.
+/// What concerns fibers, which multi-thread runtimes have.
 impl Builder {
     /// After how many reductions a fiber compares the clock with its
     /// [time](Self::fiber_timeslice), unless it was spawned with

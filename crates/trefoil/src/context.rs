@@ -68,7 +68,7 @@ pub(crate) use locals::{
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) use surroundings::{Layers, Surroundings};
+pub(crate) use surroundings::{Detached, Layers, Surroundings};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;

@@ -2,7 +2,7 @@
 
 use super::preempt::Slice;
 use super::stack::Stack;
-use crate::context::{self, Layers, Surroundings};
+use crate::context::{self, Detached, Layers, Surroundings};
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread::{self, ThreadId};
 use crate::task::{self, Header, Id};
@@ -43,9 +43,9 @@ pub(crate) struct Inside {
     /// the stack may wait in turn, and go on with this one in a later poll.
     waker: ManuallyDrop<Waker>,
     /// What the thread was doing for the runtime when it was resumed.
-    surroundings: Cell<Option<Surroundings>>,
+    surroundings: Cell<Surroundings>,
     /// What was entered then.
-    layers: Cell<Option<Layers>>,
+    layers: Cell<Layers>,
     /// It is being unwound, and must not be left any more.
     is_ending: Cell<bool>,
     /// In how many scopes it is.
@@ -72,6 +72,8 @@ impl<R: 'static> Running<R> {
     where
         F: FnOnce() -> R + 'static,
     {
+        let (surroundings, layers) =
+            context::with(|context| (context.surroundings(), context.layers()));
         let inside = Rc::new(Inside {
             id: task::id_of(task),
             name,
@@ -81,8 +83,8 @@ impl<R: 'static> Running<R> {
             yielder: Cell::new(ptr::null()),
             // SAFETY: the caller's promise: the stack, which may use it, is this one's.
             waker: unsafe { task::borrowed_waker(task) },
-            surroundings: Cell::new(None),
-            layers: Cell::new(None),
+            surroundings: Cell::new(surroundings),
+            layers: Cell::new(layers),
             is_ending: Cell::new(false),
             scopes: Cell::new(0),
             slice,
@@ -178,8 +180,8 @@ impl Inside {
     /// Runs `f`, which switches to this fiber's stack and comes back.
     fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
         let before = context::with(|context| {
-            self.surroundings.set(Some(context.surroundings()));
-            self.layers.set(Some(context.layers()));
+            self.surroundings.set(context.surroundings());
+            self.layers.set(context.layers());
             self.since.set(None);
             (context.fiber.replace(self), context.reductions.replace(self.slice.budget))
         });
@@ -198,12 +200,14 @@ impl Inside {
     /// fork, another task's poll, a set of local tasks, `block_on`, `block_in_place`, a borrow of a
     /// task-local, or a panic, which `std` counts for each thread.
     pub(super) fn may_wait(&self) -> bool {
-        let is_in_no_fork = || {
-            context::with(|context| context.worker().is_none_or(|worker| worker.may_leave_stack()))
-        };
-        self.is_where_it_was_resumed()
-            && is_in_no_fork()
-            && self.layers.get().is_some_and(Layers::may_detach)
+        context::with(|context| self.may_wait_in(context))
+    }
+
+    #[inline]
+    fn may_wait_in(&self, context: &context::Context) -> bool {
+        self.surroundings.get() == context.surroundings()
+            && context.worker().is_none_or(|worker| worker.may_leave_stack())
+            && self.layers.get().may_detach(context)
             && !self.is_ending.get()
             && !thread::panicking()
     }
@@ -211,7 +215,7 @@ impl Inside {
     /// Whether the calling code is the fiber's own, and no other task's poll, set of local tasks,
     /// `block_on` or `block_in_place` on top of it.
     pub(super) fn is_where_it_was_resumed(&self) -> bool {
-        context::with(|context| self.surroundings.get() == Some(context.surroundings()))
+        context::with(|context| self.surroundings.get() == context.surroundings())
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -292,14 +296,76 @@ impl Inside {
     }
 
     /// Leaves the stack until the fiber is resumed.
+    ///
+    /// Inlined, so that the switch is in the frame of whoever waits: see `README.md`.
+    #[inline(always)]
     fn leave(&self) {
+        let own = self.take_along();
+        self.switch();
+        drop(own);
+    }
+
+    /// What the fiber has entered, and takes along: nothing, most of the time.
+    #[inline(always)]
+    fn take_along(&self) -> Option<Detached> {
+        let layers = self.layers.get();
+        let has_entered = context::with(|context| !layers.are_on_top(context));
+        if has_entered { Some(layers.detach()) } else { None }
+    }
+
+    #[inline(always)]
+    fn switch(&self) {
         let yielder = self.yielder.get();
         // SAFETY: the coroutine has set it when it began, at the root of this very stack, where it
         // stays until the coroutine ends.
         let yielder = unsafe { &*yielder };
-        let _own = self.layers.get().map(Layers::detach);
         yielder.suspend(());
     }
+
+    /// The second half of a yield, in the caller's own frame.
+    #[inline(always)]
+    pub(super) fn leave_yielding(&self) {
+        self.switch();
+        if self.scopes.get() > 0 {
+            self.unwind_if_aborted();
+        }
+    }
+}
+
+/// The first half of a yield.
+pub(super) enum Yield {
+    /// The caller leaves the stack.
+    Leaves(NonNull<Inside>),
+    /// That has been done.
+    Done,
+    /// The caller is in no fiber, or where one cannot leave its stack.
+    No,
+}
+
+/// Makes the calling fiber one that yields, and the task of it one that goes behind all others.
+///
+/// The switch itself is left to the caller: see `README.md`.
+pub(super) fn begin_yield() -> Yield {
+    context::with(|context| {
+        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
+        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Yield::No };
+        if !inside.may_wait_in(context) {
+            return Yield::No;
+        }
+        if inside.scopes.get() > 0 {
+            // It may have been unwound before, and that was caught: nobody wakes it again.
+            inside.unwind_if_aborted();
+        }
+        // The thread is in the poll of the fiber's own task, and in nothing on top of that: this is
+        // what `yield_now` of a task does.
+        context.yielded.set(true);
+        if inside.layers.get().are_on_top(context) {
+            return Yield::Leaves(NonNull::from(inside));
+        }
+        inside.leave();
+        inside.unwind_if_aborted();
+        Yield::Done
+    })
 }
 
 /// Calls `f` with what the calling code's fiber is, if it is in one.

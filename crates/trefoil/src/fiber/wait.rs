@@ -1,7 +1,7 @@
 //! How a fiber waits.
 
 use super::preempt;
-use super::running::{Inside, inside};
+use super::running::{Inside, Yield, begin_yield, inside};
 use crate::context::{self, Entered};
 use crate::primitives::thread;
 use crate::scheduler::block_on;
@@ -89,14 +89,13 @@ impl Inside {
 /// Lets the other tasks that are queued run first: see [`task::yield_now`](crate::task::yield_now).
 ///
 /// Outside of a fiber, this yields the thread to the system.
+#[inline]
 pub fn yield_now() {
-    let yields = inside(|inside| {
-        let inside = inside.filter(|inside| inside.may_wait())?;
-        inside.wait(crate::task::yield_now());
-        Some(())
-    });
-    if yields.is_none() {
-        thread::yield_now();
+    match begin_yield() {
+        // SAFETY: this is the stack of that fiber, which owns it for as long as it has a stack.
+        Yield::Leaves(fiber) => unsafe { fiber.as_ref() }.leave_yielding(),
+        Yield::Done => {}
+        Yield::No => thread::yield_now(),
     }
 }
 

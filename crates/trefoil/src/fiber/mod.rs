@@ -130,6 +130,6 @@ pub use preempt::check;
 pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::Inside;
 pub use scope::{Scope, ScopedJoinHandle, scope};
-pub(crate) use stack::trim_free;
+pub(crate) use stack::{Held, QUIET, limit_sleep, trim_after_end, trim_free, trim_some};
 pub use wait::{Current, current, sleep, wait, yield_now};
 pub(crate) use wait::{is_inside, wait_inside};

@@ -74,6 +74,8 @@ pub(super) struct Hosts(Mutex<Vec<Option<Arc<Host>>>>);
 pub(super) struct Local {
     host: Arc<Host>,
     shared: Arc<Shared>,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    stacks: crate::fiber::Held,
     /// Keeps it on its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
@@ -125,9 +127,28 @@ impl Local {
         hosts[free] = Some(Arc::clone(&host));
         drop(hosts);
         host.parker.adopt();
-        Self { host, shared: Arc::clone(shared), _thread: std::marker::PhantomData }
+        Self {
+            host,
+            shared: Arc::clone(shared),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            stacks: crate::fiber::Held::default(),
+            _thread: std::marker::PhantomData,
+        }
     }
 
+    /// The free stacks of this thread.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn stacks(&self) -> &crate::fiber::Held {
+        &self.stacks
+    }
+
+    /// The thread is about to sleep, perhaps for long.
+    pub(super) fn about_to_sleep(&self) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        self.stacks.give_back();
+    }
+
+    #[inline]
     pub(super) fn index(&self) -> u32 {
         self.host.index
     }
@@ -148,17 +169,20 @@ impl Local {
     }
 
     /// A task that this thread has woken goes behind all that came before it.
+    #[inline]
     pub(super) fn push(&self, task: Runnable) {
         self.empty_inbox();
         self.host.own.queue.borrow_mut().push_back(task);
     }
 
+    #[inline]
     pub(super) fn next(&self) -> Option<Runnable> {
         self.empty_inbox();
         self.host.own.queue.borrow_mut().pop_front()
     }
 
     /// As `next`, every second time at most if `others` wait as well.
+    #[inline]
     pub(super) fn next_in_turn(&self, others: bool) -> Option<Runnable> {
         let is_theirs = self.host.own.had_turn.get() && others;
         let task = if is_theirs { None } else { self.next() };
@@ -175,9 +199,11 @@ impl Local {
 
     /// Waits until something may be queued.
     pub(super) fn park(&self) {
+        self.about_to_sleep();
         self.host.parker.park();
     }
 
+    #[inline]
     fn empty_inbox(&self) {
         if !self.host.inbox.is_empty() {
             self.host.own.queue.borrow_mut().append(&mut self.host.inbox.take());
@@ -192,6 +218,11 @@ impl Drop for Local {
             drop(AbortOnUnwind("(a thread has left before fibers that began on it)"));
         }
         self.shared.hosts.0.lock()[(self.host.index - HOSTS) as usize] = None;
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if self.shared.is_shut_down() {
+            self.stacks.give_back();
+            crate::fiber::trim_after_end();
+        }
     }
 }
 

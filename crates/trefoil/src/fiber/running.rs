@@ -103,8 +103,8 @@ impl<R: 'static> Running<R> {
 
     /// Runs the fiber until it waits or ends.
     ///
-    /// # Panics
-    /// With the fiber's own panic.
+    /// If it has panicked, the thread's context has the payload (`Context::panics`).
+    #[inline(always)]
     pub(super) fn resume(&mut self) -> Poll<R> {
         assert!(
             self.is_here(),
@@ -128,7 +128,10 @@ impl<R: 'static> Running<R> {
                         self.inside.waker.wake_by_ref();
                         Poll::Pending
                     }
-                    Err(payload) => resume_unwind(payload),
+                    Err(payload) => {
+                        context::with(|context| context.panics(payload));
+                        Poll::Pending
+                    }
                 }
             }
         }
@@ -178,6 +181,7 @@ impl<R: 'static> Drop for Running<R> {
 
 impl Inside {
     /// Runs `f`, which switches to this fiber's stack and comes back.
+    #[inline(always)]
     fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
         let before = context::with(|context| {
             self.surroundings.set(context.surroundings());

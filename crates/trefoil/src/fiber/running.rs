@@ -1,8 +1,8 @@
 //! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
 
-use super::preempt::Slice;
+use super::preempt::{self, Slice};
 use super::stack::Stack;
-use crate::context::{self, Detached, Layers, Surroundings};
+use crate::context::{self, Detached, Entered, Layers, Surroundings};
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread::{self, ThreadId};
 use crate::task::{self, Header, Id};
@@ -229,6 +229,9 @@ impl Inside {
     /// Waits for a future: the thread does something else meanwhile.
     ///
     /// The caller has asked whether it [may](Self::may_wait).
+    ///
+    /// Inlined, so that the switch is in the frame of whoever waits: see `README.md`.
+    #[inline(always)]
     pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
@@ -244,8 +247,16 @@ impl Inside {
     }
 
     /// Unwinds a fiber that is in a scope. (Any other is dropped.)
+    #[inline(always)]
     fn unwind_if_aborted(&self) {
-        if self.scopes.get() > 0 && self.is_to_unwind() {
+        if self.scopes.get() > 0 {
+            self.unwind_in_scope_if_aborted();
+        }
+    }
+
+    #[cold]
+    fn unwind_in_scope_if_aborted(&self) {
+        if self.is_to_unwind() {
             resume_unwind(Box::new(Aborted));
         }
     }
@@ -325,21 +336,34 @@ impl Inside {
         let yielder = unsafe { &*yielder };
         yielder.suspend(());
     }
+}
 
-    /// The second half of a yield, in the caller's own frame.
+/// The calling fiber, which may leave its stack here and now. Whoever gets one uses it at once.
+pub(crate) struct Leaving(NonNull<Inside>);
+
+impl Leaving {
+    /// Waits for a future.
     #[inline(always)]
-    pub(super) fn leave_yielding(&self) {
-        self.switch();
-        if self.scopes.get() > 0 {
-            self.unwind_if_aborted();
-        }
+    pub(crate) fn wait<F: Future>(self, future: F) -> F::Output {
+        // SAFETY: `begin_wait` has made it on the stack of this fiber, where the caller is still.
+        // The fiber owns it for as long as it has a stack.
+        unsafe { self.0.as_ref() }.wait(future)
+    }
+
+    /// Does the second half of a yield.
+    #[inline(always)]
+    pub(super) fn yield_now(self) {
+        // SAFETY: as in `wait`; by `begin_yield`.
+        let inside = unsafe { self.0.as_ref() };
+        inside.switch();
+        inside.unwind_if_aborted();
     }
 }
 
 /// The first half of a yield.
 pub(super) enum Yield {
     /// The caller leaves the stack.
-    Leaves(NonNull<Inside>),
+    Leaves(Leaving),
     /// That has been done.
     Done,
     /// The caller is in no fiber, or where one cannot leave its stack.
@@ -356,19 +380,46 @@ pub(super) fn begin_yield() -> Yield {
         if !inside.may_wait_in(context) {
             return Yield::No;
         }
-        if inside.scopes.get() > 0 {
-            // It may have been unwound before, and that was caught: nobody wakes it again.
-            inside.unwind_if_aborted();
-        }
+        // It may have been unwound before, and that was caught: nobody wakes it again.
+        inside.unwind_if_aborted();
         // The thread is in the poll of the fiber's own task, and in nothing on top of that: this is
         // what `yield_now` of a task does.
         context.yielded.set(true);
         if inside.layers.get().are_on_top(context) {
-            return Yield::Leaves(NonNull::from(inside));
+            return Yield::Leaves(Leaving(NonNull::from(inside)));
         }
         inside.leave();
         inside.unwind_if_aborted();
         Yield::Done
+    })
+}
+
+/// How a call that may wait does so.
+pub(crate) enum Wait {
+    /// It leaves the stack.
+    Leaves(Leaving),
+    /// It is inside of a fiber's poll, and cannot leave the stack.
+    InPlace,
+    /// It is not.
+    Outside,
+}
+
+/// Precedes a wait of the calling code, ready or not: a fiber that only makes calls that need not
+/// wait has its time, too.
+#[inline]
+pub(crate) fn begin_wait() -> Wait {
+    context::with(|context| {
+        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
+        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Wait::Outside };
+        if !inside.may_wait_in(context) {
+            // On a fiber's stack, but where the thread may block, whoever asks.
+            let is_entered = context.entered() != Entered::No;
+            return if is_entered { Wait::InPlace } else { Wait::Outside };
+        }
+        if preempt::count(context) {
+            preempt::give_way();
+        }
+        Wait::Leaves(Leaving(NonNull::from(inside)))
     })
 }
 

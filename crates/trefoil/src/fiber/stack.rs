@@ -36,9 +36,9 @@ use std::io;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-pub(crate) use held::Held;
 #[cfg(doc)]
 use held::HELD;
+pub(crate) use held::Held;
 
 /// The size of a stack, unless [`Builder::stack_size`](super::Builder::stack_size) says otherwise.
 pub(super) const DEFAULT_SIZE: usize = 256 * 1024;

@@ -68,7 +68,7 @@ pub(crate) use locals::{
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) use surroundings::{Layers, Surroundings};
+pub(crate) use surroundings::{Detached, Layers, Surroundings};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
@@ -96,6 +96,10 @@ pub(crate) struct Context {
     pub(crate) budget: Cell<Budget>,
     /// The last task whose poll has panicked since somebody cleared this.
     pub(crate) panicked: Cell<Option<NonNull<Header>>>,
+    /// With what payload the fiber that was just polled has panicked. From `Box::into_raw`; whoever
+    /// polls the task takes it at once.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    payload: Cell<*mut Payload>,
     /// What `thread_id` has found.
     thread_id: Cell<Option<ThreadId>>,
     /// The runtimes that were entered.
@@ -145,6 +149,8 @@ impl Context {
             helper: Cell::new(None),
             budget: Cell::new(Budget::UNLIMITED),
             panicked: Cell::new(None),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            payload: Cell::new(std::ptr::null_mut()),
             thread_id: Cell::new(None),
             handles: Stack::new(),
             entered: Cell::new(Entered::No),
@@ -280,6 +286,37 @@ impl TaskScope {
             context.budget.set(self.budget);
             context.yielded.replace(self.yielded)
         })
+    }
+}
+
+/// Of a panic.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+type Payload = Box<dyn std::any::Any + Send>;
+
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl Context {
+    /// The future that is being polled returns `Pending`, and has ended with a panic, which was
+    /// caught on the stack of a fiber. Unwinding this stack as well would cost as much again.
+    pub(crate) fn panics(&self, payload: Payload) {
+        let payload = Box::into_raw(Box::new(payload));
+        let before = self.payload.replace(payload);
+        debug_assert!(before.is_null());
+    }
+
+    /// Whether the future that has just returned `Pending` has ended with a panic.
+    pub(crate) fn has_panicked(&self) -> bool {
+        !self.payload.get().is_null()
+    }
+
+    /// With what panic the future that has just returned `Pending` has ended, if it has.
+    #[inline(always)]
+    pub(crate) fn take_panic(&self) -> Option<Payload> {
+        if self.payload.get().is_null() {
+            return None;
+        }
+        let payload = self.payload.replace(std::ptr::null_mut());
+        // SAFETY: it came from `Box::into_raw`, and the cell has given it up.
+        Some(*unsafe { Box::from_raw(payload) })
     }
 }
 
@@ -423,6 +460,7 @@ impl Context {
 }
 
 /// The thread's id. `std` takes two RMWs to find it; this takes them once.
+#[inline]
 pub(crate) fn thread_id() -> ThreadId {
     with(|context| {
         let id = context.thread_id.get().unwrap_or_else(thread::own_id);

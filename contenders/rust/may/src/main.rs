@@ -10,7 +10,6 @@ mod channel;
 mod compute;
 mod scheduler;
 mod spawn;
-mod spawn_one;
 mod tcp;
 mod tcp_echo;
 
@@ -46,7 +45,7 @@ const ROWS: &[(&str, Prepare)] = &[
     ("uncontended_channel", channel::uncontended_cold),
     ("catch_unwind_panics", compute::catch_unwind_panics),
     ("tcp_echo_latency", tcp_echo::prepare),
-    ("spawn_one", spawn_one::prepare),
+    ("spawn_one", blocking_workloads::spawn_one::<scheduler::Scheduler>),
     ("tcp_ping_pong", tcp::ping_pong),
 ];
 

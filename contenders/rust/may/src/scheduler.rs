@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 
+use blocking_workloads::Lasting;
 use may::coroutine::JoinHandle;
 use may::{config, go};
 use palio_protocol::harness::{Refusal, Request};
@@ -81,4 +82,27 @@ pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
 /// Runs `root` as a coroutine on the workers and waits for it here.
 pub(crate) fn run<T: Send + 'static>(root: impl FnOnce() -> T + Send + 'static) -> T {
     join(go!(root))
+}
+
+/// The scheduler, once it was started.
+pub(crate) struct Scheduler;
+
+impl Lasting for Scheduler {
+    fn start(request: &mut Request, tasks: u64) -> Result<Self, Refusal> {
+        keep_stacks(tasks as usize);
+        start(request)?;
+        Ok(Self)
+    }
+
+    fn run_outside(&self, root: impl FnOnce()) {
+        root();
+    }
+
+    fn run_inside(&self, root: impl FnOnce() + Send + 'static) {
+        run(root);
+    }
+
+    fn spawn_detached(task: fn()) {
+        go!(task);
+    }
 }

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use blocking_workloads::Blocking;
+use blocking_workloads::{Blocking, Lasting};
 use palio_protocol::harness::{Refusal, Request};
 use trefoil::fiber;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::{mpsc, oneshot};
 use trefoil::task::JoinHandle;
 
+use crate::knobs;
+
 pub(crate) fn start(threads: usize) -> Runtime {
     let mut builder = Builder::new_multi_thread();
+    knobs::apply(&mut builder);
     builder.worker_threads(threads).enable_all().build().expect("the runtime starts")
 }
 
@@ -108,5 +111,27 @@ impl Blocking for Fibers {
 
     fn receive_one<T: Send + 'static>(receiver: oneshot::Receiver<T>) -> T {
         receiver.blocking_recv().expect("the sender sends")
+    }
+}
+
+/// A runtime that lives through all samples.
+pub(crate) struct Lasts(Runtime);
+
+impl Lasting for Lasts {
+    fn start(request: &mut Request, _tasks: u64) -> Result<Self, Refusal> {
+        Ok(Self(start(request.threads)))
+    }
+
+    fn run_outside(&self, root: impl FnOnce()) {
+        let _inside = self.0.enter();
+        root();
+    }
+
+    fn run_inside(&self, root: impl FnOnce() + Send + 'static) {
+        Root::Worker.run(&self.0, root);
+    }
+
+    fn spawn_detached(task: fn()) {
+        drop(fiber::spawn(task));
     }
 }

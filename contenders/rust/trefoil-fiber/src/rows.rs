@@ -1,15 +1,13 @@
 //! The rows about spawning, yielding and one bounded channel, in a runtime that lives through all
 //! samples.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Iteration, Refusal, Request, Staged, Work};
+use palio_protocol::harness::{Refusal, Request, Work};
 use palio_protocol::salt;
 use trefoil::fiber;
-use trefoil::runtime::Runtime;
 use trefoil::sync::mpsc;
 use trefoil::task::JoinHandle;
 
@@ -166,69 +164,4 @@ pub(crate) fn fan_in(request: &mut Request) -> Result<Work, Refusal> {
         }
     };
     Ok(Work::new(move || place.run(&runtime, root).into()))
-}
-
-/// What the fibers of this iteration have added up, how many have ended, how many are to end, and
-/// what the last one rings. Statics, since the document's tasks carry nothing.
-static SUM: AtomicU64 = AtomicU64::new(0);
-static ENDED: AtomicU64 = AtomicU64::new(0);
-static TASKS: AtomicU64 = AtomicU64::new(0);
-static RING: OnceLock<std_mpsc::SyncSender<()>> = OnceLock::new();
-
-fn tiny() {
-    SUM.fetch_add(salt::of_process().wrapping_add(1), Ordering::Relaxed);
-    // AcqRel: the last fiber speaks for all that came before it.
-    if ENDED.fetch_add(1, Ordering::AcqRel) + 1 == TASKS.load(Ordering::Relaxed) {
-        let ring = RING.get().expect("it is made before the first spawn");
-        ring.send(()).expect("the outside thread waits");
-    }
-}
-
-struct Spawns {
-    runtime: Runtime,
-    place: Root,
-    tasks: u64,
-    rung: std_mpsc::Receiver<()>,
-}
-
-impl Staged for Spawns {
-    fn prepare(&mut self) {
-        // Relaxed: the spawns publish them.
-        SUM.store(0, Ordering::Relaxed);
-        ENDED.store(0, Ordering::Relaxed);
-        TASKS.store(self.tasks, Ordering::Relaxed);
-    }
-
-    fn run(&mut self) {
-        let tasks = self.tasks;
-        self.place.run(&self.runtime, move || {
-            for _ in 0..tasks {
-                drop(fiber::spawn(tiny));
-            }
-        });
-    }
-
-    fn finish(&mut self) -> Iteration {
-        self.rung.recv().expect("the last fiber rings");
-        // Relaxed: whoever rang has ordered them.
-        let ended = ENDED.load(Ordering::Relaxed);
-        Iteration { answer: SUM.load(Ordering::Relaxed), ops: ended, work: Some(ended) }
-    }
-}
-
-pub(crate) fn spawn_one(request: &mut Request) -> Result<Work, Refusal> {
-    let tasks = at_least_one(request, "tasks")?;
-    let place = match request.param::<String>("from")?.as_str() {
-        "worker" => Root::Worker,
-        "outside" => Root::Outside,
-        other => {
-            let reason = format!("--set from={other} is neither worker nor outside");
-            return Err(Refusal::Misuse(reason));
-        }
-    };
-    let runtime = start(request.threads);
-    let (ring, rung) = std_mpsc::sync_channel(ROOM_OUTSIDE);
-    // A process has one work.
-    RING.set(ring).expect("it is made once");
-    Ok(Work::staged(Spawns { runtime, place, tasks, rung }))
 }

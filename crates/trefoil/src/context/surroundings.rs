@@ -23,6 +23,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Context {
+    #[inline(always)]
     pub(crate) fn surroundings(&self) -> Surroundings {
         Surroundings {
             task: self.task.get(),
@@ -36,6 +37,7 @@ impl Context {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn layers(&self) -> Layers {
         let (handles, scopes) = (self.handles.top(), self.scopes.stack.top());
         Layers { handles, scopes, borrows: self.scopes.borrows.get() }
@@ -61,10 +63,18 @@ pub(crate) struct Detached {
 
 impl Layers {
     /// Whether no task-local was borrowed since. Others could not enter its scopes.
-    pub(crate) fn may_detach(self) -> bool {
-        with(|context| context.scopes.borrows.get() == self.borrows)
+    #[inline(always)]
+    pub(crate) fn may_detach(self, context: &Context) -> bool {
+        context.scopes.borrows.get() == self.borrows
     }
 
+    /// Whether nothing has been entered on top of these, so that there is nothing to detach.
+    #[inline(always)]
+    pub(crate) fn are_on_top(self, context: &Context) -> bool {
+        context.handles.top() == self.handles && context.scopes.stack.top() == self.scopes
+    }
+
+    #[cold]
     pub(crate) fn detach(self) -> Detached {
         with(|context| {
             let scopes = context.scopes.stack.cut(self.scopes);
@@ -78,6 +88,7 @@ impl Layers {
 }
 
 impl Drop for Detached {
+    #[cold]
     fn drop(&mut self) {
         with(|context| {
             if let Some(handles) = &self.handles {

@@ -1,8 +1,8 @@
 //! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
 
-use super::preempt::Slice;
+use super::preempt::{self, Slice};
 use super::stack::Stack;
-use crate::context::{self, Layers, Surroundings};
+use crate::context::{self, Detached, Entered, Layers, Surroundings};
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread::{self, ThreadId};
 use crate::task::{self, Header, Id};
@@ -43,9 +43,9 @@ pub(crate) struct Inside {
     /// the stack may wait in turn, and go on with this one in a later poll.
     waker: ManuallyDrop<Waker>,
     /// What the thread was doing for the runtime when it was resumed.
-    surroundings: Cell<Option<Surroundings>>,
+    surroundings: Cell<Surroundings>,
     /// What was entered then.
-    layers: Cell<Option<Layers>>,
+    layers: Cell<Layers>,
     /// It is being unwound, and must not be left any more.
     is_ending: Cell<bool>,
     /// In how many scopes it is.
@@ -72,6 +72,8 @@ impl<R: 'static> Running<R> {
     where
         F: FnOnce() -> R + 'static,
     {
+        let (surroundings, layers) =
+            context::with(|context| (context.surroundings(), context.layers()));
         let inside = Rc::new(Inside {
             id: task::id_of(task),
             name,
@@ -81,8 +83,8 @@ impl<R: 'static> Running<R> {
             yielder: Cell::new(ptr::null()),
             // SAFETY: the caller's promise: the stack, which may use it, is this one's.
             waker: unsafe { task::borrowed_waker(task) },
-            surroundings: Cell::new(None),
-            layers: Cell::new(None),
+            surroundings: Cell::new(surroundings),
+            layers: Cell::new(layers),
             is_ending: Cell::new(false),
             scopes: Cell::new(0),
             slice,
@@ -101,8 +103,8 @@ impl<R: 'static> Running<R> {
 
     /// Runs the fiber until it waits or ends.
     ///
-    /// # Panics
-    /// With the fiber's own panic.
+    /// If it has panicked, the thread's context has the payload (`Context::panics`).
+    #[inline(always)]
     pub(super) fn resume(&mut self) -> Poll<R> {
         assert!(
             self.is_here(),
@@ -126,7 +128,10 @@ impl<R: 'static> Running<R> {
                         self.inside.waker.wake_by_ref();
                         Poll::Pending
                     }
-                    Err(payload) => resume_unwind(payload),
+                    Err(payload) => {
+                        context::with(|context| context.panics(payload));
+                        Poll::Pending
+                    }
                 }
             }
         }
@@ -176,10 +181,11 @@ impl<R: 'static> Drop for Running<R> {
 
 impl Inside {
     /// Runs `f`, which switches to this fiber's stack and comes back.
+    #[inline(always)]
     fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
         let before = context::with(|context| {
-            self.surroundings.set(Some(context.surroundings()));
-            self.layers.set(Some(context.layers()));
+            self.surroundings.set(context.surroundings());
+            self.layers.set(context.layers());
             self.since.set(None);
             (context.fiber.replace(self), context.reductions.replace(self.slice.budget))
         });
@@ -198,12 +204,14 @@ impl Inside {
     /// fork, another task's poll, a set of local tasks, `block_on`, `block_in_place`, a borrow of a
     /// task-local, or a panic, which `std` counts for each thread.
     pub(super) fn may_wait(&self) -> bool {
-        let is_in_no_fork = || {
-            context::with(|context| context.worker().is_none_or(|worker| worker.may_leave_stack()))
-        };
-        self.is_where_it_was_resumed()
-            && is_in_no_fork()
-            && self.layers.get().is_some_and(Layers::may_detach)
+        context::with(|context| self.may_wait_in(context))
+    }
+
+    #[inline]
+    fn may_wait_in(&self, context: &context::Context) -> bool {
+        self.surroundings.get() == context.surroundings()
+            && context.worker().is_none_or(|worker| worker.may_leave_stack())
+            && self.layers.get().may_detach(context)
             && !self.is_ending.get()
             && !thread::panicking()
     }
@@ -211,7 +219,7 @@ impl Inside {
     /// Whether the calling code is the fiber's own, and no other task's poll, set of local tasks,
     /// `block_on` or `block_in_place` on top of it.
     pub(super) fn is_where_it_was_resumed(&self) -> bool {
-        context::with(|context| self.surroundings.get() == Some(context.surroundings()))
+        context::with(|context| self.surroundings.get() == context.surroundings())
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -221,6 +229,9 @@ impl Inside {
     /// Waits for a future: the thread does something else meanwhile.
     ///
     /// The caller has asked whether it [may](Self::may_wait).
+    ///
+    /// Inlined, so that the switch is in the frame of whoever waits: see `README.md`.
+    #[inline(always)]
     pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
@@ -236,8 +247,16 @@ impl Inside {
     }
 
     /// Unwinds a fiber that is in a scope. (Any other is dropped.)
+    #[inline(always)]
     fn unwind_if_aborted(&self) {
-        if self.scopes.get() > 0 && self.is_to_unwind() {
+        if self.scopes.get() > 0 {
+            self.unwind_in_scope_if_aborted();
+        }
+    }
+
+    #[cold]
+    fn unwind_in_scope_if_aborted(&self) {
+        if self.is_to_unwind() {
             resume_unwind(Box::new(Aborted));
         }
     }
@@ -292,14 +311,116 @@ impl Inside {
     }
 
     /// Leaves the stack until the fiber is resumed.
+    ///
+    /// Inlined, so that the switch is in the frame of whoever waits: see `README.md`.
+    #[inline(always)]
     fn leave(&self) {
+        let own = self.take_along();
+        self.switch();
+        drop(own);
+    }
+
+    /// What the fiber has entered, and takes along: nothing, most of the time.
+    #[inline(always)]
+    fn take_along(&self) -> Option<Detached> {
+        let layers = self.layers.get();
+        let has_entered = context::with(|context| !layers.are_on_top(context));
+        if has_entered { Some(layers.detach()) } else { None }
+    }
+
+    #[inline(always)]
+    fn switch(&self) {
         let yielder = self.yielder.get();
         // SAFETY: the coroutine has set it when it began, at the root of this very stack, where it
         // stays until the coroutine ends.
         let yielder = unsafe { &*yielder };
-        let _own = self.layers.get().map(Layers::detach);
         yielder.suspend(());
     }
+}
+
+/// The calling fiber, which may leave its stack here and now. Whoever gets one uses it at once.
+pub(crate) struct Leaving(NonNull<Inside>);
+
+impl Leaving {
+    /// Waits for a future.
+    #[inline(always)]
+    pub(crate) fn wait<F: Future>(self, future: F) -> F::Output {
+        // SAFETY: `begin_wait` has made it on the stack of this fiber, where the caller is still.
+        // The fiber owns it for as long as it has a stack.
+        unsafe { self.0.as_ref() }.wait(future)
+    }
+
+    /// Does the second half of a yield.
+    #[inline(always)]
+    pub(super) fn yield_now(self) {
+        // SAFETY: as in `wait`; by `begin_yield`.
+        let inside = unsafe { self.0.as_ref() };
+        inside.switch();
+        inside.unwind_if_aborted();
+    }
+}
+
+/// The first half of a yield.
+pub(super) enum Yield {
+    /// The caller leaves the stack.
+    Leaves(Leaving),
+    /// That has been done.
+    Done,
+    /// The caller is in no fiber, or where one cannot leave its stack.
+    No,
+}
+
+/// Makes the calling fiber one that yields, and the task of it one that goes behind all others.
+///
+/// The switch itself is left to the caller: see `README.md`.
+pub(super) fn begin_yield() -> Yield {
+    context::with(|context| {
+        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
+        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Yield::No };
+        if !inside.may_wait_in(context) {
+            return Yield::No;
+        }
+        // It may have been unwound before, and that was caught: nobody wakes it again.
+        inside.unwind_if_aborted();
+        // The thread is in the poll of the fiber's own task, and in nothing on top of that: this is
+        // what `yield_now` of a task does.
+        context.yielded.set(true);
+        if inside.layers.get().are_on_top(context) {
+            return Yield::Leaves(Leaving(NonNull::from(inside)));
+        }
+        inside.leave();
+        inside.unwind_if_aborted();
+        Yield::Done
+    })
+}
+
+/// How a call that may wait does so.
+pub(crate) enum Wait {
+    /// It leaves the stack.
+    Leaves(Leaving),
+    /// It is inside of a fiber's poll, and cannot leave the stack.
+    InPlace,
+    /// It is not.
+    Outside,
+}
+
+/// Precedes a wait of the calling code, ready or not: a fiber that only makes calls that need not
+/// wait has its time, too.
+#[inline]
+pub(crate) fn begin_wait() -> Wait {
+    context::with(|context| {
+        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
+        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Wait::Outside };
+        if !inside.may_wait_in(context) {
+            // On a fiber's stack, but where the thread may block, whoever asks.
+            let is_entered = context.entered() != Entered::No;
+            return if is_entered { Wait::InPlace } else { Wait::Outside };
+        }
+        if preempt::count(context) {
+            preempt::give_way();
+        }
+        Wait::Leaves(Leaving(NonNull::from(inside)))
+    })
 }
 
 /// Calls `f` with what the calling code's fiber is, if it is in one.

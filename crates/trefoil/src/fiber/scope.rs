@@ -36,6 +36,7 @@ use super::builder::{Builder, Options, check_hosts};
 use super::future::Fiber;
 use super::running::{Aborted, Inside, inside};
 use super::wait::wait;
+use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::scheduler::{Handle, block_on};
@@ -335,10 +336,15 @@ impl Future for Scoped {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.fiber).poll(cx)));
-        polled.unwrap_or_else(|payload| {
+        let polled = polled.unwrap_or_else(|payload| {
+            // It could not begin.
+            context::with(|context| context.panics(payload));
+            Poll::Pending
+        });
+        if context::with(context::Context::has_panicked) {
             self.end.fibers.0.lock().panicked += 1;
-            resume_unwind(payload)
-        })
+        }
+        polled
     }
 }
 

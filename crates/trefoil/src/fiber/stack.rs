@@ -10,24 +10,36 @@
 //!
 //! # Free stacks
 //!
-//! A stack that has become free is kept by the process, up to [`KEPT`]; what exceeds that is
-//! unmapped. The one that came last goes first, so those at the bottom of the pile are the ones
-//! that are not needed. They give the pages that they have touched back to the system, except for
-//! the first two, which most fibers touch:
+//! A thread that runs fibers holds up to [`HELD`] free stacks (`held.rs`), until it sleeps or ends.
+//! All others are in the process's [`Pool`], up to [`KEPT`]; what exceeds that is unmapped. The
+//! stack that came last goes first, with the memory that its fiber has touched, so that a program
+//! with as many fibers now as a moment ago asks the system for nothing. Those at the bottom of the
+//! pile are the ones that are not needed:
 //!
-//! - After every [`TURN`] stacks that came back, those that were not taken since the turn before.
-//!   So this costs a fiber no more than a count, and a fiber in `TURN` a few system calls.
-//! - All of them, when the monitor of a multi-thread runtime goes to rest, because all its workers
-//!   sleep.
+//! - A *turn* of the pool ends after as many stacks were taken as there were free ones at its
+//!   beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn are surplus.
+//!   Each stack that comes back from then on has one surplus stack give back the pages that it has
+//!   touched, except for the first two, which most fibers touch; or, if there are [`TRIMMED`] such
+//!   stacks already, has it unmapped. So this costs a fiber one call of the system at most.
+//! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and
+//!   these give back their pages. That is on the monitor's thread, or, in a runtime of one worker,
+//!   on that worker's, so many at a time ([`AT_A_TIME`]).
+//! - When a runtime ends, all stacks but [`TRIMMED`] give back their pages.
+
+mod held;
 
 use super::limits;
 use crate::primitives::Mutex;
-#[cfg(target_os = "linux")]
-use crate::primitives::atomic::{AtomicBool, Relaxed};
+use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
 use corosensei::stack::StackPointer;
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
+use std::time::Duration;
+
+#[cfg(doc)]
+use held::HELD;
+pub(crate) use held::Held;
 
 /// The size of a stack, unless [`Builder::stack_size`](super::Builder::stack_size) says otherwise.
 pub(super) const DEFAULT_SIZE: usize = 256 * 1024;
@@ -38,11 +50,18 @@ pub(super) const MIN_SIZE: usize = 16 * 1024;
 /// The largest size: an address is 47 bits, and there should be room for more than one stack.
 pub(super) const MAX_SIZE: usize = 1 << 36;
 
-/// How many free stacks of the default size the process keeps.
-const KEPT: usize = 256;
+/// How many free stacks of the default size the process keeps: 4 GiB of addresses, and half of the
+/// mappings that a process may have where each stack is two.
+const KEPT: usize = 16 * 1024;
 
-/// After so many stacks that came back, those that nobody has taken meanwhile give memory back.
-const TURN: u32 = 64;
+/// How many of them are kept for long although nobody takes them.
+const TRIMMED: usize = 256;
+
+/// How many stacks are taken from the pool during a turn, at least.
+const TURN: usize = 64;
+
+/// How many stacks a worker has give back their memory before it looks for tasks again.
+const AT_A_TIME: usize = 256;
 
 /// How many pages a stack keeps then.
 const PAGES_KEPT: usize = 2;
@@ -67,82 +86,183 @@ unsafe impl Send for Stack {}
 static FREE: Pool = Pool::new();
 
 #[derive(Debug)]
-struct Pool(Mutex<Pile>);
+struct Pool {
+    pile: Mutex<Pile>,
+    /// Whether there is something to do when the process rests, for those who have no lock.
+    is_to_rest: AtomicBool,
+}
 
 #[derive(Debug)]
 struct Pile {
     /// Those that have given their memory back, which are beneath `whole`.
-    trimmed: VecDeque<Stack>,
+    trimmed: Vec<Stack>,
     /// The others; the back is the top of the pile.
     whole: VecDeque<Stack>,
-    /// How many stacks have come back since the last turn.
-    came: u32,
-    /// The fewest of `whole` that there were since then.
+    /// How many stacks were taken in this turn, and how many are to be.
+    taken: usize,
+    turn: usize,
+    /// The fewest of `whole` that there were in this turn.
     fewest: usize,
+    /// How many of `whole` are not needed, at the bottom.
+    surplus: usize,
 }
 
 impl Pool {
     const fn new() -> Self {
-        Self(Mutex::new(Pile {
-            trimmed: VecDeque::new(),
+        let pile = Pile {
+            trimmed: Vec::new(),
             whole: VecDeque::new(),
-            came: 0,
+            taken: 0,
+            turn: TURN,
             fewest: 0,
-        }))
+            surplus: 0,
+        };
+        Self { pile: Mutex::new(pile), is_to_rest: AtomicBool::new(false) }
     }
 
     fn take(&self) -> Option<Stack> {
-        let mut pile = self.0.lock();
+        let mut pile = self.pile.lock();
         let taken = pile.whole.pop_back();
-        pile.fewest = pile.fewest.min(pile.whole.len());
-        taken.or_else(|| pile.trimmed.pop_back())
+        pile.count_taken(1);
+        let taken = taken.or_else(|| pile.trimmed.pop());
+        self.publish(&pile);
+        taken
+    }
+
+    /// So many fibers have begun on stacks that a thread held.
+    fn count_taken_elsewhere(&self, taken: usize) {
+        self.pile.lock().count_taken(taken);
     }
 
     /// Keeps a stack, or unmaps it.
     fn put(&self, stack: Stack) {
-        let mut pile = self.0.lock();
-        if pile.trimmed.len() + pile.whole.len() >= KEPT {
+        let mut pile = self.pile.lock();
+        if pile.len() >= KEPT {
             // The system's call is not made under the lock.
             drop(pile);
             drop(stack);
             return;
         }
         pile.whole.push_back(stack);
-        pile.came += 1;
-        if pile.came >= TURN {
-            let unused = pile.fewest;
-            pile.came = 0;
-            pile.fewest = pile.whole.len() - unused;
-            let unused: Vec<_> = pile.whole.drain(..unused).collect();
-            drop(pile);
-            self.trim(unused);
-        }
-    }
-
-    fn trim_all(&self) {
-        let mut pile = self.0.lock();
-        pile.fewest = 0;
-        let whole: Vec<_> = pile.whole.drain(..).collect();
+        let surplus = pile.take_surplus();
+        let is_to_unmap = pile.trimmed.len() >= TRIMMED;
+        self.publish(&pile);
         drop(pile);
-        self.trim(whole);
+        let Some(surplus) = surplus else { return };
+        if is_to_unmap {
+            drop(surplus);
+            return;
+        }
+        surplus.trim();
+        let mut pile = self.pile.lock();
+        pile.trimmed.push(surplus);
+        self.publish(&pile);
     }
 
-    /// These are in the pool no more, and come back to it, if there is room still.
-    fn trim(&self, stacks: Vec<Stack>) {
+    /// Keeps stacks that a thread has held.
+    fn put_all(&self, stacks: &mut Vec<Stack>) {
+        let mut pile = self.pile.lock();
+        let room = KEPT.saturating_sub(pile.len()).min(stacks.len());
+        pile.whole.extend(stacks.drain(..room));
+        self.publish(&pile);
+        drop(pile);
+        stacks.clear();
+    }
+
+    /// Up to so many stacks give their memory back, those at the bottom first, until `left` are
+    /// whole.
+    fn trim(&self, most: usize, left: usize) {
+        let mut pile = self.pile.lock();
+        let number = pile.whole.len().saturating_sub(left).min(most);
+        let mut stacks = pile.take_bottom(number);
+        drop(pile);
         stacks.iter().for_each(Stack::trim);
-        let mut stacks = stacks.into_iter();
-        let mut pile = self.0.lock();
-        let room = KEPT.saturating_sub(pile.trimmed.len() + pile.whole.len());
-        pile.trimmed.extend(stacks.by_ref().take(room));
+        let mut pile = self.pile.lock();
+        let room = KEPT.saturating_sub(pile.len()).min(stacks.len());
+        pile.trimmed.extend(stacks.drain(..room));
+        self.publish(&pile);
         drop(pile);
         // What is left is unmapped here, outside of the lock.
         drop(stacks);
     }
+
+    /// Nobody has run for a while: up to so many stacks are unmapped or give their memory back.
+    fn rest(&self, most: usize) {
+        let mut pile = self.pile.lock();
+        let excess = pile.len().saturating_sub(TRIMMED).min(most);
+        // From the bottom.
+        let trimmed = pile.trimmed.len().min(excess);
+        let mut unmapped: Vec<_> = pile.trimmed.drain(..trimmed).collect();
+        unmapped.extend(pile.take_bottom(excess - trimmed));
+        drop(pile);
+        drop(unmapped);
+        self.trim(most - excess, 0);
+    }
+
+    /// The caller holds the lock of this pile.
+    fn publish(&self, pile: &Pile) {
+        // Relaxed: a hint for those who sleep. It is written under the lock.
+        self.is_to_rest.store(!pile.whole.is_empty() || pile.trimmed.len() > TRIMMED, Relaxed);
+    }
 }
 
-/// Nobody runs: the free stacks of the process give their memory back.
+impl Pile {
+    fn len(&self) -> usize {
+        self.trimmed.len() + self.whole.len()
+    }
+
+    fn count_taken(&mut self, taken: usize) {
+        let whole = self.whole.len();
+        self.fewest = self.fewest.min(whole);
+        self.surplus = self.surplus.min(whole);
+        self.taken += taken;
+        if self.taken >= self.turn {
+            self.surplus = self.fewest;
+            self.fewest = whole;
+            self.taken = 0;
+            self.turn = whole.max(TURN);
+        }
+    }
+
+    fn take_surplus(&mut self) -> Option<Stack> {
+        if self.surplus == 0 {
+            return None;
+        }
+        self.take_bottom(1).pop()
+    }
+
+    /// Takes so many of `whole` that are not needed any more.
+    fn take_bottom(&mut self, number: usize) -> Vec<Stack> {
+        self.fewest = self.fewest.saturating_sub(number);
+        self.surplus = self.surplus.saturating_sub(number);
+        self.whole.drain(..number).collect()
+    }
+}
+
+/// Nobody runs, and this thread has nothing else to do: the free stacks of the process give their
+/// memory back.
 pub(crate) fn trim_free() {
-    FREE.trim_all();
+    FREE.rest(usize::MAX);
+}
+
+/// The same on a worker that has slept for this long.
+pub(crate) const QUIET: Duration = Duration::from_millis(100);
+
+/// How long the worker may sleep, if it is the only one, since nobody else has the free stacks give
+/// back their memory.
+pub(crate) fn limit_sleep() -> Option<Duration> {
+    // Relaxed: a hint. What this worker has given back itself, it sees.
+    FREE.is_to_rest.load(Relaxed).then_some(QUIET)
+}
+
+/// That worker has slept for `QUIET`.
+pub(crate) fn trim_some() {
+    FREE.rest(AT_A_TIME);
+}
+
+/// A runtime has ended.
+pub(crate) fn trim_after_end() {
+    FREE.trim(usize::MAX, TRIMMED);
 }
 
 impl Stack {
@@ -158,7 +278,7 @@ impl Stack {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         if size == DEFAULT_SIZE
-            && let Some(stack) = FREE.take()
+            && let Some(stack) = held::take().or_else(|| FREE.take())
         {
             return Ok(stack);
         }
@@ -216,8 +336,10 @@ impl Stack {
 
     /// Keeps the stack for a later fiber, or unmaps it.
     pub(super) fn release(self) {
-        if self.size() == DEFAULT_SIZE {
-            FREE.put(self);
+        if self.size() == DEFAULT_SIZE
+            && let Some(stack) = held::put(self)
+        {
+            FREE.put(stack);
         }
     }
 
@@ -261,9 +383,17 @@ fn refused(size: usize, error: &io::Error) -> io::Error {
 }
 
 fn page_size() -> usize {
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: whoever does not see it asks the system, which always says the same.
+    let known = KNOWN.load(Relaxed);
+    if known != 0 {
+        return known;
+    }
     // SAFETY: it has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).expect("the system knows its page size")
+    let size = usize::try_from(size).expect("the system knows its page size");
+    KNOWN.store(size, Relaxed);
+    size
 }
 
 #[cfg(test)]
@@ -298,46 +428,110 @@ mod tests {
         pages.iter().filter(|&page| page & 1 != 0).count()
     }
 
+    fn kept(pool: &Pool) -> (usize, usize) {
+        let pile = pool.pile.lock();
+        (pile.trimmed.len(), pile.whole.len())
+    }
+
+    /// One fiber after the other, each on the stack of the one before.
+    fn begin_and_end(pool: &Pool, count: usize) {
+        for _ in 0..count {
+            let stack = pool.take().unwrap();
+            pool.put(stack);
+        }
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn stacks_that_nobody_takes_give_their_memory_back() {
         let pool = Pool::new();
         touched(4).into_iter().for_each(|stack| pool.put(stack));
-        // One fiber after the other, each on the stack of the one before.
-        let begin_and_end = |count: u32| {
-            for _ in 0..count {
-                let stack = pool.take().unwrap();
-                assert_eq!(resident(&stack), DEFAULT_SIZE / page_size());
-                pool.put(stack);
-            }
-        };
-        begin_and_end(TURN - 5);
-        assert_eq!(pool.0.lock().trimmed.len(), 0);
-        begin_and_end(1 + TURN);
-        let pile = pool.0.lock();
-        assert_eq!((pile.trimmed.len(), pile.whole.len()), (3, 1));
-        for stack in &pile.trimmed {
+        begin_and_end(&pool, TURN);
+        assert_eq!(kept(&pool), (0, 4), "the first turn has begun before they came");
+        begin_and_end(&pool, TURN - 1);
+        assert_eq!(kept(&pool), (0, 4));
+        begin_and_end(&pool, 3);
+        assert_eq!(kept(&pool), (3, 1));
+        for stack in &pool.pile.lock().trimmed {
             assert_eq!(resident(stack), PAGES_KEPT);
         }
-        drop(pile);
-        pool.trim_all();
+        let stack = pool.take().unwrap();
+        assert_eq!(resident(&stack), DEFAULT_SIZE / page_size());
+        pool.put(stack);
+        pool.rest(usize::MAX);
         let all: Vec<_> = (0..4).map(|_| pool.take().unwrap()).collect();
         assert!(all.iter().all(|stack| resident(stack) == PAGES_KEPT));
         assert!(pool.take().is_none());
     }
 
+    /// As many at once as a moment ago: nobody asks the system for anything.
     #[test]
-    fn a_pool_is_bounded() {
+    fn stacks_that_are_taken_again_stay_whole() {
+        const MANY: usize = 10 * TURN;
+        let pool = Pool::new();
+        let mut stacks: Vec<_> = (0..MANY).map(|_| Stack::map(DEFAULT_SIZE).unwrap()).collect();
+        for _ in 0..5 {
+            stacks.drain(..).for_each(|stack| pool.put(stack));
+            assert_eq!(kept(&pool), (0, MANY));
+            stacks.extend((0..MANY).map(|_| pool.take().unwrap()));
+        }
+    }
+
+    #[test]
+    fn stacks_that_a_thread_holds_count_for_the_turns_of_the_pool() {
+        let pool = Pool::new();
+        for _ in 0..4 {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        pool.count_taken_elsewhere(TURN);
+        pool.count_taken_elsewhere(TURN);
+        begin_and_end(&pool, 5);
+        assert_eq!(kept(&pool), (3, 1), "one is taken by the loop");
+    }
+
+    #[test]
+    fn surplus_goes_one_by_one_and_little_of_it_stays() {
+        let pool = Pool::new();
+        let number = TRIMMED + 2 * TURN;
+        for _ in 0..number {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        // To the end of the turn that has begun before they came, and of the first whole one.
+        begin_and_end(&pool, TURN + number - 1);
+        assert_eq!(kept(&pool).1, number - 1, "the last of these has paid for one");
+        begin_and_end(&pool, 10);
+        assert_eq!(kept(&pool), (11, number - 11));
+        begin_and_end(&pool, 3 * number);
+        assert_eq!(kept(&pool), (TRIMMED, 1));
+    }
+
+    #[test]
+    fn a_pool_is_bounded_and_at_rest_keeps_little() {
+        let pool = Pool::new();
+        let number = TRIMMED + 10;
+        for _ in 0..number {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        pool.trim(4, TRIMMED);
+        assert_eq!(kept(&pool), (4, number - 4));
+        pool.trim(usize::MAX, TRIMMED);
+        assert_eq!(kept(&pool), (10, TRIMMED));
+        pool.rest(4);
+        assert_eq!(kept(&pool), (6, TRIMMED));
+        pool.rest(8);
+        assert_eq!(kept(&pool), (2, TRIMMED - 2), "six are unmapped, and two are trimmed");
+        assert!(pool.is_to_rest.load(Relaxed));
+        pool.rest(usize::MAX);
+        assert_eq!(kept(&pool), (TRIMMED, 0));
+        assert!(!pool.is_to_rest.load(Relaxed));
+    }
+
+    #[test]
+    fn more_than_so_many_are_unmapped() {
         let pool = Pool::new();
         for _ in 0..KEPT + 10 {
             pool.put(Stack::map(DEFAULT_SIZE).unwrap());
         }
-        let kept = || {
-            let pile = pool.0.lock();
-            pile.trimmed.len() + pile.whole.len()
-        };
-        assert_eq!(kept(), KEPT);
-        pool.trim_all();
-        assert_eq!(kept(), KEPT);
+        assert_eq!(kept(&pool), (0, KEPT));
     }
 }

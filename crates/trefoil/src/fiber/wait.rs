@@ -1,8 +1,6 @@
 //! How a fiber waits.
 
-use super::preempt;
-use super::running::{Inside, inside};
-use crate::context::{self, Entered};
+use super::running::{Inside, Yield, begin_yield, inside};
 use crate::primitives::thread;
 use crate::scheduler::block_on;
 use crate::task::{Id, block_in_place};
@@ -36,34 +34,26 @@ use std::time::Duration;
 /// sender.send(7).unwrap();
 /// assert_eq!(fiber.join().unwrap(), Ok(7));
 /// ```
+#[inline]
 #[track_caller]
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     block_on::blocking(future.into_future())
 }
 
-/// As [`wait`], on a thread that is inside of a fiber's poll.
+/// As [`wait`], on a thread that is inside of a fiber's poll, where the fiber's stack cannot be left.
+#[cold]
 #[track_caller]
-pub(crate) fn wait_inside<F: Future>(future: F) -> F::Output {
+pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
     match inside(|inside| inside.map(Inside::manner)) {
-        Some(Manner::Leave) => {
-            // Ready or not: a fiber that only makes calls that need not wait has its time, too.
-            preempt::check();
-            inside(|inside| match inside {
-                Some(inside) => inside.wait(future),
-                None => unreachable!("asked just before"),
-            })
-        }
         Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
         Some(Manner::BlockThread) => block_on::wait(future),
         Some(Manner::NoFiber) | None => block_on::blocking_outside(future),
     }
 }
 
-/// How code on a fiber's stack may wait.
+/// How code on a fiber's stack waits where it cannot leave that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// The stack is left for another.
-    Leave,
     /// The code is in a fork, or has borrowed a task-local.
     BlockInPlace,
     /// The fiber ends, or panics.
@@ -74,9 +64,7 @@ pub(super) enum Manner {
 
 impl Inside {
     fn manner(&self) -> Manner {
-        if self.may_wait() {
-            Manner::Leave
-        } else if self.is_ending() || thread::panicking() {
+        if self.is_ending() || thread::panicking() {
             Manner::BlockThread
         } else if self.is_where_it_was_resumed() {
             Manner::BlockInPlace
@@ -89,14 +77,12 @@ impl Inside {
 /// Lets the other tasks that are queued run first: see [`task::yield_now`](crate::task::yield_now).
 ///
 /// Outside of a fiber, this yields the thread to the system.
+#[inline]
 pub fn yield_now() {
-    let yields = inside(|inside| {
-        let inside = inside.filter(|inside| inside.may_wait())?;
-        inside.wait(crate::task::yield_now());
-        Some(())
-    });
-    if yields.is_none() {
-        thread::yield_now();
+    match begin_yield() {
+        Yield::Leaves(fiber) => fiber.yield_now(),
+        Yield::Done => {}
+        Yield::No => thread::yield_now(),
     }
 }
 
@@ -142,9 +128,4 @@ pub fn current() -> Option<Current> {
         let Inside { id, name, stack_size, .. } = inside;
         Some(Current { id: *id, name: name.clone(), stack_size: *stack_size })
     })
-}
-
-/// Whether code on a fiber's stack calls this.
-pub(crate) fn is_inside() -> bool {
-    context::with(|context| !context.fiber.get().is_null() && context.entered() != Entered::No)
 }

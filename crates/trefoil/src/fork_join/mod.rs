@@ -167,6 +167,7 @@ impl<'a> Fork<'a> {
 }
 
 /// Whether the calling thread has no forks outstanding.
+#[inline(always)]
 pub(crate) fn is_joined() -> bool {
     // SAFETY: the result is dropped at the end of this statement.
     unsafe { Fork::current() }.is_none_or(|fork| fork.owner.is_empty())

@@ -32,11 +32,14 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 ///
 /// # Panics
 /// In asynchronous code, and with the future's own panics.
+#[inline]
 #[track_caller]
 pub(crate) fn blocking<F: Future>(future: F) -> F::Output {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
-    if crate::fiber::is_inside() {
-        return crate::fiber::wait_inside(future);
+    match crate::fiber::begin_wait() {
+        crate::fiber::Wait::Leaves(fiber) => return fiber.wait(future),
+        crate::fiber::Wait::InPlace => return crate::fiber::wait_in_place(future),
+        crate::fiber::Wait::Outside => {}
     }
     blocking_outside(future)
 }

@@ -138,7 +138,10 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
             polled
         }));
         let end = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Pending) => match end_of_fiber(task) {
+                Some(panicked) => panicked,
+                None => return Poll::Pending,
+            },
             Ok(Poll::Ready(output)) => Stage::Output(output),
             Err(panic) => {
                 context::with(|context| context.panicked.set(Some(task)));
@@ -152,6 +155,18 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<(
         }
         Poll::Ready(())
     })
+}
+
+/// The end of the task whose future has just returned `Pending`, if it was that of a fiber which
+/// has panicked.
+#[inline(always)]
+fn end_of_fiber<F: Future>(_task: NonNull<Header>) -> Option<Stage<F>> {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    if let Some(payload) = context::with(context::Context::take_panic) {
+        context::with(|context| context.panicked.set(Some(_task)));
+        return Some(Stage::Panicked(payload));
+    }
+    None
 }
 
 /// Drops a future while its panic unwinds, so that its destructor can tell: a lock that it holds is

@@ -1,5 +1,6 @@
-//! The rows of the suite `smarm` in blocking code, once, over the trait [`Blocking`]: for tasks
-//! that have stacks of their own, and leave their thread to others where they wait.
+//! The rows of the suite `smarm` in blocking code, once, over the trait [`Blocking`], and the row
+//! `spawn_one` over [`Lasting`]: for tasks that have stacks of their own, and leave their thread to
+//! others where they wait.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -7,6 +8,9 @@ use std::time::Duration;
 use palio_protocol::harness::Prepare;
 
 mod rows;
+mod spawn_one;
+
+pub use spawn_one::{Lasting, spawn_one};
 
 /// A runtime whose tasks block where others await. Its verbs are those of a task, but for
 /// [`run_cold`](Self::run_cold).

@@ -4,9 +4,23 @@
 #[doc(hidden)]
 pub use palio_protocol;
 
+/// The allocator of the track.
 #[cfg(feature = "mimalloc")]
+pub type Inner = mimalloc::MiMalloc;
+/// The allocator of the track.
+#[cfg(not(feature = "mimalloc"))]
+pub type Inner = std::alloc::System;
+
+/// The allocator of the track, for a contender that wraps it (feature `wrapped`).
+#[cfg(feature = "mimalloc")]
+pub const INNER: Inner = mimalloc::MiMalloc;
+/// The allocator of the track, for a contender that wraps it (feature `wrapped`).
+#[cfg(not(feature = "mimalloc"))]
+pub const INNER: Inner = std::alloc::System;
+
+#[cfg(all(feature = "mimalloc", not(feature = "wrapped")))]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Inner = INNER;
 
 /// The flags of the build, and the allocator with the version that the linked library says of
 /// itself.
@@ -17,7 +31,7 @@ pub fn flags(built: &str) -> &'static str {
 
 #[cfg(feature = "mimalloc")]
 fn allocator() -> String {
-    format!("mimalloc-{}", mimalloc_version(ALLOCATOR.version()))
+    format!("mimalloc-{}", mimalloc_version(INNER.version()))
 }
 
 #[cfg(not(feature = "mimalloc"))]

@@ -9,7 +9,9 @@
 //! list of tasks of its own:
 //!
 //! - While the thread is a worker, bound tasks have the turns of pinned ones, and events that come
-//!   for them unpark the worker.
+//!   for them unpark the worker. One that the thread itself has woken goes first, as from the LIFO
+//!   slot: the host has a slot, because thieves and the monitor take tasks out of the worker's. The
+//!   two count as one, in which there is one task at most.
 //! - A thread that has lost its state in a long poll serves its bound tasks alone
 //!   (`serve_as_host`), beside the worker's new thread, until there are none. So bound tasks wait
 //!   for no thread but theirs.
@@ -54,6 +56,8 @@ pub(super) struct Host {
 
 #[derive(Default)]
 struct Own {
+    /// The task that the thread has woken last: see `WorkerThread::schedule_bound`.
+    slot: Cell<Option<Runnable>>,
     queue: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
     /// The last turn was one of this queue's.
@@ -74,6 +78,8 @@ pub(super) struct Hosts(Mutex<Vec<Option<Arc<Host>>>>);
 pub(super) struct Local {
     host: Arc<Host>,
     shared: Arc<Shared>,
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    stacks: crate::fiber::Held,
     /// Keeps it on its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
@@ -125,9 +131,28 @@ impl Local {
         hosts[free] = Some(Arc::clone(&host));
         drop(hosts);
         host.parker.adopt();
-        Self { host, shared: Arc::clone(shared), _thread: std::marker::PhantomData }
+        Self {
+            host,
+            shared: Arc::clone(shared),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            stacks: crate::fiber::Held::default(),
+            _thread: std::marker::PhantomData,
+        }
     }
 
+    /// The free stacks of this thread.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn stacks(&self) -> &crate::fiber::Held {
+        &self.stacks
+    }
+
+    /// The thread is about to sleep, perhaps for long.
+    pub(super) fn about_to_sleep(&self) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        self.stacks.give_back();
+    }
+
+    #[inline]
     pub(super) fn index(&self) -> u32 {
         self.host.index
     }
@@ -138,7 +163,37 @@ impl Local {
 
     /// Whether nothing is queued. Tasks may be at rest all the same.
     pub(super) fn is_idle(&self) -> bool {
-        self.host.own.queue.borrow().len() == 0 && self.host.inbox.is_empty()
+        self.host.own.queue.borrow().len() == 0 && self.host.inbox.is_empty() && !self.has_slot()
+    }
+
+    /// Whether there is a task in the slot.
+    #[inline]
+    pub(super) fn has_slot(&self) -> bool {
+        let task = self.take_slot();
+        let has = task.is_some();
+        self.host.own.slot.set(task);
+        has
+    }
+
+    #[inline]
+    pub(super) fn take_slot(&self) -> Option<Runnable> {
+        self.host.own.slot.take()
+    }
+
+    /// Puts a task into the slot. What was there goes behind all others.
+    #[inline]
+    pub(super) fn fill_slot(&self, task: Runnable) {
+        if let Some(before) = self.host.own.slot.replace(Some(task)) {
+            self.push(before);
+        }
+    }
+
+    /// A task that is bound to no thread goes first.
+    #[inline]
+    pub(super) fn queue_slot(&self) {
+        if let Some(task) = self.take_slot() {
+            self.push(task);
+        }
     }
 
     /// Whether there are bound tasks. One that has yielded since it began is queued, and perhaps on
@@ -148,17 +203,21 @@ impl Local {
     }
 
     /// A task that this thread has woken goes behind all that came before it.
+    #[inline]
     pub(super) fn push(&self, task: Runnable) {
         self.empty_inbox();
         self.host.own.queue.borrow_mut().push_back(task);
     }
 
+    #[inline]
     pub(super) fn next(&self) -> Option<Runnable> {
         self.empty_inbox();
-        self.host.own.queue.borrow_mut().pop_front()
+        let next = self.host.own.queue.borrow_mut().pop_front();
+        next.or_else(|| self.take_slot())
     }
 
     /// As `next`, every second time at most if `others` wait as well.
+    #[inline]
     pub(super) fn next_in_turn(&self, others: bool) -> Option<Runnable> {
         let is_theirs = self.host.own.had_turn.get() && others;
         let task = if is_theirs { None } else { self.next() };
@@ -175,9 +234,11 @@ impl Local {
 
     /// Waits until something may be queued.
     pub(super) fn park(&self) {
+        self.about_to_sleep();
         self.host.parker.park();
     }
 
+    #[inline]
     fn empty_inbox(&self) {
         if !self.host.inbox.is_empty() {
             self.host.own.queue.borrow_mut().append(&mut self.host.inbox.take());
@@ -192,6 +253,11 @@ impl Drop for Local {
             drop(AbortOnUnwind("(a thread has left before fibers that began on it)"));
         }
         self.shared.hosts.0.lock()[(self.host.index - HOSTS) as usize] = None;
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if self.shared.is_shut_down() {
+            self.stacks.give_back();
+            crate::fiber::trim_after_end();
+        }
     }
 }
 

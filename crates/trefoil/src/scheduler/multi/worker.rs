@@ -402,20 +402,22 @@ impl WorkerThread {
         }
         if turns.is_for_ring() {
             if let Some(task) = self.pop_ring(state) {
-                turns.ring_went_first(!remote.lifo.is_empty());
+                turns.ring_went_first(self.is_slot_full(state));
                 return Some(task);
             }
             turns.ring_is_empty();
         }
-        // SAFETY: the state is this thread's.
-        match unsafe { remote.lifo.take_own() } {
+        match self.take_slot(state) {
             Some(task) => match turns.slot(remote.ring.len()) {
                 Slot::Runs => {
                     self.notify_pending(state);
                     return Some(task);
                 }
                 Slot::Queues => {
-                    self.push_quietly(state, task);
+                    match task.pinned_to() {
+                        Some(host) => self.push_bound(host, task),
+                        None => self.push_quietly(state, task),
+                    }
                     if let Some(task) = self.look_at_injector(state) {
                         return Some(task);
                     }
@@ -612,11 +614,11 @@ impl Home for WorkerThread {
     /// wait for what that thread does next.
     #[inline]
     fn wake_joiner(&self, joiner: Waker) {
-        let was_empty = self.state().is_some_and(|state| self.remote(state).lifo.is_empty());
+        let was_empty = self.state().is_some_and(|state| !self.is_slot_full(state));
         task::wake_guarded(joiner);
         if was_empty
             && let Some(state) = self.state()
-            && !self.remote(state).lifo.is_empty()
+            && self.is_slot_full(state)
         {
             state.turns.joiner_woken();
         }

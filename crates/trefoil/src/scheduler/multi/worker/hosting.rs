@@ -38,6 +38,7 @@ impl WorkerThread {
         not(all(feature = "fiber", unix, not(loom))),
         expect(dead_code, reason = "only fibers are bound to threads")
     )]
+    #[inline(always)]
     pub(crate) fn may_leave_stack(&self) -> bool {
         self.scopes.get() == 0
             && !self.in_job.get()
@@ -47,13 +48,40 @@ impl WorkerThread {
             && fork_join::is_joined()
     }
 
+    /// The free stacks of this thread, if it runs fibers.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[inline]
+    pub(crate) fn held_stacks(&self) -> Option<&crate::fiber::Held> {
+        self.host.get().map(Local::stacks)
+    }
+
+    /// The thread is about to sleep as a worker. Returns how long it may do so, at most, since
+    /// nobody else would have the free stacks of fibers give back their memory.
+    pub(super) fn limit_sleep_for_stacks(&self) -> Option<Duration> {
+        self.host.get()?.about_to_sleep();
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if self.shared.workers() == 1 {
+            return crate::fiber::limit_sleep();
+        }
+        None
+    }
+
+    /// The worker has slept for so long, under such a limit.
+    pub(super) fn slept_for_stacks(&self, _slept: Duration) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if _slept >= crate::fiber::QUIET {
+            crate::fiber::trim_some();
+        }
+    }
+
     /// The host that this thread is, if its index is that.
+    #[inline]
     pub(super) fn host_of(&self, index: u32) -> Option<&Local> {
         self.host.get().filter(|host| host.index() == index)
     }
 
     /// Queues a bound task that this thread has woken.
-    #[cold]
+    #[inline]
     pub(super) fn push_bound(&self, host: u32, task: Runnable) {
         match self.host_of(host) {
             Some(host) => host.push(task),

@@ -41,12 +41,17 @@ impl WorkerThread {
         if asleep == Asleep::LookAgain {
             shared.look_again(state.index);
         }
-        let limit = shared.monitor.limit_sleep(shared);
-        let timeout = self.own_timers(state).until_next().into_iter().chain(limit).min();
+        let limits = [shared.monitor.limit_sleep(shared), self.limit_sleep_for_stacks()];
+        let limited = limits[1].map(|_| Instant::now());
+        let timers = self.own_timers(state).until_next();
+        let timeout = limits.into_iter().chain([timers]).flatten().min();
         let wakes = self.sleep(state, timeout);
         state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
         if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
+        }
+        if let Some(since) = limited {
+            self.slept_for_stacks(since.elapsed());
         }
         self.about_to_call(&shared.common.hooks.thread_unpark);
         shared.common.hooks.thread_unpark();

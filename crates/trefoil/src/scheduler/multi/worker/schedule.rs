@@ -41,7 +41,7 @@ impl WorkerThread {
     ) -> Result<(), Runnable> {
         if let Some(worker) = task.pinned_to() {
             if worker >= HOSTS {
-                self.push_bound(worker, task);
+                self.schedule_bound(state, worker, task);
                 return Ok(());
             }
             if worker != state.index {
@@ -63,7 +63,39 @@ impl WorkerThread {
         if let Some(before) = unsafe { self.remote(state).lifo.replace(task) } {
             self.push(state, before);
         }
+        if let Some(host) = self.host.get() {
+            host.queue_slot();
+        }
         Ok(())
+    }
+
+    /// Queues a task that is bound to a thread. If that is this one, it goes into the host's slot,
+    /// and has the turns of the LIFO slot, which is empty meanwhile.
+    fn schedule_bound(&self, state: &WorkerState, host: u32, task: Runnable) {
+        match self.host_of(host) {
+            Some(host) if !state.batch.get() && !state.forked.get() => {
+                // SAFETY: the state is this thread's.
+                if let Some(before) = unsafe { self.remote(state).lifo.take_own() } {
+                    self.push(state, before);
+                }
+                host.fill_slot(task);
+            }
+            _ => self.push_bound(host, task),
+        }
+    }
+
+    /// Takes the task out of the slot, be it bound to this thread or not.
+    #[inline(always)]
+    pub(super) fn take_slot(&self, state: &WorkerState) -> Option<Runnable> {
+        // SAFETY: the state is this thread's.
+        let task = unsafe { self.remote(state).lifo.take_own() };
+        task.or_else(|| self.host.get()?.take_slot())
+    }
+
+    /// Whether there is a task in the slot.
+    #[inline(always)]
+    pub(super) fn is_slot_full(&self, state: &WorkerState) -> bool {
+        !self.remote(state).lifo.is_empty() || self.host.get().is_some_and(Local::has_slot)
     }
 
     /// A task that only this worker may run, behind all that came before it: those in the

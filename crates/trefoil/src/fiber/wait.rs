@@ -40,7 +40,7 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     block_on::blocking(future.into_future())
 }
 
-/// As [`wait`], on a thread that is inside of a fiber's poll, where the fiber's stack cannot be left.
+/// As [`wait`], on a thread that is inside of a fiber's poll, where its stack cannot be left.
 #[cold]
 #[track_caller]
 pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {

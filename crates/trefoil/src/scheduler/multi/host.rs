@@ -56,8 +56,6 @@ pub(super) struct Host {
 
 #[derive(Default)]
 struct Own {
-    /// The task that the thread has woken last: see `WorkerThread::schedule_bound`.
-    slot: Cell<Option<Runnable>>,
     queue: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
     /// The last turn was one of this queue's.
@@ -78,6 +76,8 @@ pub(super) struct Hosts(Mutex<Vec<Option<Arc<Host>>>>);
 pub(super) struct Local {
     host: Arc<Host>,
     shared: Arc<Shared>,
+    /// The task that the thread has woken last: see `WorkerThread::schedule_bound`.
+    slot: Cell<Option<Runnable>>,
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     stacks: crate::fiber::Held,
     /// Keeps it on its thread.
@@ -134,6 +134,7 @@ impl Local {
         Self {
             host,
             shared: Arc::clone(shared),
+            slot: Cell::new(None),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             stacks: crate::fiber::Held::default(),
             _thread: std::marker::PhantomData,
@@ -171,28 +172,20 @@ impl Local {
     pub(super) fn has_slot(&self) -> bool {
         let task = self.take_slot();
         let has = task.is_some();
-        self.host.own.slot.set(task);
+        self.slot.set(task);
         has
     }
 
     #[inline]
     pub(super) fn take_slot(&self) -> Option<Runnable> {
-        self.host.own.slot.take()
+        self.slot.take()
     }
 
     /// Puts a task into the slot. What was there goes behind all others.
     #[inline]
     pub(super) fn fill_slot(&self, task: Runnable) {
-        if let Some(before) = self.host.own.slot.replace(Some(task)) {
+        if let Some(before) = self.slot.replace(Some(task)) {
             self.push(before);
-        }
-    }
-
-    /// A task that is bound to no thread goes first.
-    #[inline]
-    pub(super) fn queue_slot(&self) {
-        if let Some(task) = self.take_slot() {
-            self.push(task);
         }
     }
 

@@ -121,6 +121,9 @@ pub(crate) struct WorkerThread {
     in_root: Cell<bool>,
     /// This thread as one to which tasks are bound, once there was such a task.
     host: OnceCell<Local>,
+    /// Whether the host's slot was filled since it was last looked at, so that a thread without one
+    /// pays for nothing else.
+    fills_host_slot: Cell<bool>,
     /// It was asked to be one, and is the user's: the task that has asked goes to another.
     refused: Cell<bool>,
     /// Where it says whose poll it is in, if the runtime reports stalls.
@@ -249,6 +252,7 @@ impl WorkerThread {
             root: Cell::new(ptr::null()),
             in_root: Cell::new(false),
             host: OnceCell::new(),
+            fills_host_slot: Cell::new(false),
             refused: Cell::new(false),
             watched: shared.common.stalls.as_ref().map(Stalls::watch),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
@@ -414,10 +418,7 @@ impl WorkerThread {
                     return Some(task);
                 }
                 Slot::Queues => {
-                    match task.pinned_to() {
-                        Some(host) => self.push_bound(host, task),
-                        None => self.push_quietly(state, task),
-                    }
+                    self.queue_from_slot(state, task);
                     if let Some(task) = self.look_at_injector(state) {
                         return Some(task);
                     }

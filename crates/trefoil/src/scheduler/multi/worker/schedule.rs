@@ -63,8 +63,10 @@ impl WorkerThread {
         if let Some(before) = unsafe { self.remote(state).lifo.replace(task) } {
             self.push(state, before);
         }
-        if let Some(host) = self.host.get() {
-            host.queue_slot();
+        if self.fills_host_slot.get()
+            && let Some(before) = self.take_host_slot()
+        {
+            self.queue_from_slot(state, before);
         }
         Ok(())
     }
@@ -78,6 +80,7 @@ impl WorkerThread {
                 if let Some(before) = unsafe { self.remote(state).lifo.take_own() } {
                     self.push(state, before);
                 }
+                self.fills_host_slot.set(true);
                 host.fill_slot(task);
             }
             _ => self.push_bound(host, task),
@@ -87,15 +90,35 @@ impl WorkerThread {
     /// Takes the task out of the slot, be it bound to this thread or not.
     #[inline(always)]
     pub(super) fn take_slot(&self, state: &WorkerState) -> Option<Runnable> {
+        if self.fills_host_slot.get()
+            && let Some(task) = self.take_host_slot()
+        {
+            return Some(task);
+        }
         // SAFETY: the state is this thread's.
-        let task = unsafe { self.remote(state).lifo.take_own() };
-        task.or_else(|| self.host.get()?.take_slot())
+        unsafe { self.remote(state).lifo.take_own() }
+    }
+
+    #[inline(never)]
+    fn take_host_slot(&self) -> Option<Runnable> {
+        self.fills_host_slot.set(false);
+        self.host.get()?.take_slot()
+    }
+
+    /// What was in the slot goes to the back of its queue.
+    #[cold]
+    pub(super) fn queue_from_slot(&self, state: &WorkerState, task: Runnable) {
+        match task.pinned_to() {
+            Some(host) => self.push_bound(host, task),
+            None => self.push_quietly(state, task),
+        }
     }
 
     /// Whether there is a task in the slot.
     #[inline(always)]
     pub(super) fn is_slot_full(&self, state: &WorkerState) -> bool {
-        !self.remote(state).lifo.is_empty() || self.host.get().is_some_and(Local::has_slot)
+        let is_hosts = || self.host.get().is_some_and(Local::has_slot);
+        !self.remote(state).lifo.is_empty() || self.fills_host_slot.get() && is_hosts()
     }
 
     /// A task that only this worker may run, behind all that came before it: those in the

@@ -118,22 +118,59 @@ fn unpack(public: u64) -> (usize, usize) {
     ((public >> 32) as usize, public as u32 as usize)
 }
 
+impl Own {
+    fn new() -> CachePadded<Self> {
+        CachePadded(Self { head: Cell::new(END), split: Cell::new(0) })
+    }
+}
+
+impl Asides {
+    fn new(id: u32, is_solo: bool) -> CachePadded<Self> {
+        let (parker, helper) = (Parker::new(), AtomicU32::new(0));
+        CachePadded(Self { id, is_solo, parker, helper })
+    }
+}
+
 impl Deque {
     /// An empty deque. If there are no thieves (`is_solo`), nothing is ever published.
+    #[cfg(loom)]
     pub(crate) fn new(id: u32, is_solo: bool) -> Self {
         Self {
-            own: CachePadded(Own { head: Cell::new(END), split: Cell::new(0) }),
-            // A solo deque pretends to have a public job, so that its owner never publishes one.
-            public: CachePadded(AtomicU64::new(pack(0, usize::from(is_solo)))),
-            asides: CachePadded(Asides {
-                id,
-                is_solo,
-                parker: Parker::new(),
-                helper: AtomicU32::new(0),
-            }),
+            own: Own::new(),
+            public: Self::nothing_public(is_solo),
+            asides: Asides::new(id, is_solo),
             jobs: std::array::from_fn(|_| UnsafeCell::new(None)),
             latches: std::array::from_fn(|_| Latch::new()),
         }
+    }
+
+    /// The same, in a box. Nearly all of its 24 KiB are zeros, which the allocator may have already,
+    /// and of which only those are touched that are used.
+    #[cfg(not(loom))]
+    #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one argument holds for all of them")]
+    pub(crate) fn boxed(id: u32, is_solo: bool) -> Box<Self> {
+        let mut deque = Box::<Self>::new_zeroed();
+        let at = deque.as_mut_ptr();
+        // SAFETY: `at` points to the box, which nobody else has. The first three fields are written
+        // here. The others are arrays of cells of `Option<NonNull>`, of which all zeros are `None`
+        // by the documentation of `Option`, and of latches, which are atomic integers. A zeroed box
+        // has both.
+        unsafe {
+            (&raw mut (*at).own).write(Own::new());
+            (&raw mut (*at).public).write(Self::nothing_public(is_solo));
+            (&raw mut (*at).asides).write(Asides::new(id, is_solo));
+            deque.assume_init()
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn boxed(id: u32, is_solo: bool) -> Box<Self> {
+        Box::new(Self::new(id, is_solo))
+    }
+
+    /// A solo deque pretends to have a public job, so that its owner never publishes one.
+    fn nothing_public(is_solo: bool) -> CachePadded<AtomicU64> {
+        CachePadded(AtomicU64::new(pack(0, usize::from(is_solo))))
     }
 
     pub(crate) fn id(&self) -> u32 {

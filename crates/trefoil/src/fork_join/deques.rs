@@ -55,7 +55,7 @@ impl Deques {
             // Relaxed: it is only written while this lock is held.
             let index = self.len.load(Relaxed);
             let entry = self.table.get(index)?;
-            let deque = Box::new(Deque::new(index as u32, self.is_solo));
+            let deque = Deque::boxed(index as u32, self.is_solo);
             // Release: pairs with the Acquire in `get`; publishes the deque.
             entry.store(Box::into_raw(deque), Release);
             // Release: pairs with the Acquire in `len`; publishes the entry.

@@ -60,6 +60,7 @@ impl Progress {
 }
 
 impl Latch {
+    #[cfg(loom)]
     pub(super) fn new() -> Self {
         Self(AtomicU32::new(0))
     }

@@ -144,8 +144,8 @@ impl Deque {
         }
     }
 
-    /// The same, in a box. Nearly all of its 24 KiB are zeros, which the allocator may have already,
-    /// and of which only those are touched that are used.
+    /// The same, in a box. Nearly all of its 24 KiB are zeros, which the allocator may have
+    /// already, and of which only those are touched that are used.
     #[cfg(not(loom))]
     #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one argument holds for all of them")]
     pub(crate) fn boxed(id: u32, is_solo: bool) -> Box<Self> {

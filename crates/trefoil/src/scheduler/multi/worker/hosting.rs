@@ -117,6 +117,11 @@ impl WorkerThread {
             if is_aborted {
                 self.cancel_injected();
             }
+            // What came to the slot while this was a worker waits behind what came before it, or
+            // tasks that keep the queue full would never let it run.
+            if let Some(task) = host.take_slot() {
+                host.push(task);
+            }
             match host.next() {
                 Some(task) if is_aborted => self.end(task),
                 Some(task) => self.run(task),

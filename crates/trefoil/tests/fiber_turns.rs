@@ -133,23 +133,24 @@ fn a_fiber_that_was_to_go_first_has_its_turn_where_its_thread_is_no_worker_any_m
             is_over.store(true, Relaxed);
         });
         begun.blocking_recv().unwrap();
-        let most = 10_000;
         let ready = |_| {
             let is_over = waits_for.clone();
-            fiber::spawn(move || {
-                (0..most).any(|_| {
+            let (begins, begun) = oneshot::channel();
+            let fiber = fiber::spawn(move || {
+                begins.send(()).unwrap();
+                (0..10_000).any(|_| {
                     fiber::yield_now();
                     is_over.load(Relaxed)
                 })
-            })
+            });
+            begun.blocking_recv().unwrap();
+            fiber
         };
         let ready: Vec<_> = (0..2).map(ready).collect();
-        // They have begun here.
-        fiber::yield_now();
-        sender.send(()).unwrap();
         let (there, here) = std::sync::mpsc::channel();
         spawn(async move { there.send(()).unwrap() });
-        // Whoever runs that is the worker.
+        sender.send(()).unwrap();
+        // Whoever runs that task is the worker.
         block_in_place(|| here.recv().unwrap());
         woken.join().unwrap();
         ready.into_iter().all(|fiber| fiber.join().unwrap())

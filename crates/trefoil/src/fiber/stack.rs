@@ -129,9 +129,11 @@ impl Pool {
         taken
     }
 
-    /// So many fibers have begun on stacks that a thread held.
-    fn count_taken_elsewhere(&self, taken: usize) {
-        self.pile.lock().count_taken(taken);
+    /// So many fibers have begun on stacks that a thread held. Returns how many stacks are surplus.
+    fn count_taken_elsewhere(&self, taken: usize) -> usize {
+        let mut pile = self.pile.lock();
+        pile.count_taken(taken);
+        pile.surplus
     }
 
     /// Keeps a stack, or unmaps it.
@@ -144,11 +146,22 @@ impl Pool {
             return;
         }
         pile.whole.push_back(stack);
-        let surplus = pile.take_surplus();
+        self.publish(&pile);
+        let has_surplus = pile.surplus > 0;
+        drop(pile);
+        if has_surplus {
+            self.trim_surplus();
+        }
+    }
+
+    /// A stack that is not needed, if there is one, gives back its memory or is unmapped.
+    fn trim_surplus(&self) {
+        let mut pile = self.pile.lock();
+        let Some(surplus) = pile.take_surplus() else { return };
         let is_to_unmap = pile.trimmed.len() >= TRIMMED;
         self.publish(&pile);
+        // The system's calls are not made under the lock.
         drop(pile);
-        let Some(surplus) = surplus else { return };
         if is_to_unmap {
             drop(surplus);
             return;

@@ -96,13 +96,13 @@ impl<R: 'static> Running<R> {
                 let inside = unsafe { context.fiber.get().as_ref() };
                 inside.expect("a fiber was resumed without its context").yielder.set(yielder);
             });
-            catch_unwind(AssertUnwindSafe(f)).or_else(|payload| {
-                if is_inside_of_ending() {
+            catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+                if !payload.is::<Aborted>() && is_inside_of_ending() {
                     // The coroutine, which unwinds this stack, tells its own unwinding from a panic
                     // of the fiber, which may have caught that and gone on.
                     resume_unwind(payload);
                 }
-                Err(payload)
+                payload
             })
         });
         Self { coroutine: Some(coroutine), inside }

@@ -25,38 +25,82 @@ fn touch() {
     black_box([1_u8; TOUCHED]);
 }
 
-/// The workers have nothing to do, however many there are: the free stacks give their memory back
+/// What goes on in the runtime when the stacks are free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Beside {
+    Nothing,
+    /// Another thread has become the worker before the fibers end.
+    NewWorker,
+    /// The workers are woken more often than they would be quiet.
+    Heartbeat,
+    /// The workers do not sleep, and fibers come and go one by one.
+    Fibers,
+}
+
+/// However many workers there are, and whatever they do: the free stacks give their memory back
 /// within a time that only a watchdog bounds.
 #[test]
 fn the_stacks_of_fibers_that_were_alive_at_once_give_their_memory_back() {
-    for workers in [1, 2] {
-        let runtime = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
-        let _guard = runtime.enter();
-        let before = resident();
-        let peak = fiber::spawn(|| {
-            let (begun, released) = (Arc::new(Barrier::new(FIBERS + 1)), Semaphore::new(0));
-            let released = Arc::new(released);
-            let fibers: Vec<_> = (0..FIBERS)
-                .map(|_| {
-                    let (begun, released) = (begun.clone(), released.clone());
-                    fiber::spawn(move || {
-                        touch();
-                        fiber::wait(begun.wait());
-                        fiber::wait(released.acquire()).unwrap().forget();
-                    })
+    for beside in [Beside::Nothing, Beside::NewWorker, Beside::Heartbeat, Beside::Fibers] {
+        give_their_memory_back(1, beside);
+        give_their_memory_back(2, beside);
+    }
+}
+
+fn give_their_memory_back(workers: usize, beside: Beside) {
+    let runtime =
+        Builder::new_multi_thread().worker_threads(workers).enable_time().build().unwrap();
+    let _guard = runtime.enter();
+    let before = resident();
+    let peak = fiber::spawn(move || {
+        let (begun, released) = (Arc::new(Barrier::new(FIBERS + 1)), Semaphore::new(0));
+        let released = Arc::new(released);
+        let fibers: Vec<_> = (0..FIBERS)
+            .map(|_| {
+                let (begun, released) = (begun.clone(), released.clone());
+                fiber::spawn(move || {
+                    touch();
+                    fiber::wait(begun.wait());
+                    fiber::wait(released.acquire()).unwrap().forget();
                 })
-                .collect();
-            fiber::wait(begun.wait());
-            let peak = resident();
-            released.add_permits(FIBERS);
-            fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
-            peak
+            })
+            .collect();
+        fiber::wait(begun.wait());
+        let peak = resident();
+        if beside == Beside::NewWorker {
+            let (there, here) = std::sync::mpsc::channel();
+            trefoil::spawn(async move { there.send(()).unwrap() });
+            trefoil::task::block_in_place(|| here.recv().unwrap());
+        }
+        released.add_permits(FIBERS);
+        fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+        peak
+    });
+    let peak = peak.join().unwrap();
+    assert!(peak - before > FIBERS * TOUCHED / 2, "{before} {peak}");
+    if beside == Beside::Heartbeat {
+        trefoil::spawn(async {
+            loop {
+                trefoil::time::sleep(Duration::from_millis(10)).await;
+            }
         });
-        let peak = peak.join().unwrap();
-        assert!(peak - before > FIBERS * TOUCHED / 2, "{before} {peak}");
-        let since = Instant::now();
-        while resident() > peak - FIBERS * TOUCHED / 2 {
-            assert!(since.elapsed() < Duration::from_secs(60), "{} {peak}", resident());
+    }
+    if beside == Beside::Fibers {
+        for _ in 0..workers {
+            trefoil::spawn(async {
+                loop {
+                    trefoil::task::yield_now().await;
+                }
+            });
+        }
+    }
+    let since = Instant::now();
+    while resident() > peak - FIBERS * TOUCHED / 2 {
+        let now = resident();
+        assert!(since.elapsed() < Duration::from_secs(60), "{workers} {beside:?}: {now} {peak}");
+        if beside == Beside::Fibers {
+            (0..100).for_each(|_| fiber::spawn(|| ()).join().unwrap());
+        } else {
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -414,3 +414,31 @@ fn exhausts_its_mappings() {
     assert_eq!(alive.load(SeqCst), 0);
     eprintln!("refused as it should be: {error}");
 }
+
+/// Whoever joins it learns why it has ended, and a scope that nobody has waited for it.
+#[test]
+fn a_panic_after_an_abort_that_was_caught_is_told() {
+    let runtime = multi(1);
+    let _guard = runtime.enter();
+    let panics = |begins: oneshot::Sender<()>| {
+        begins.send(()).unwrap();
+        catch_unwind(|| fiber::wait(std::future::pending::<()>())).unwrap_err();
+        resume_unwind(Box::new("after the abort"));
+    };
+    let (begins, begun) = oneshot::channel();
+    let fiber = fiber::spawn(move || panics(begins));
+    begun.blocking_recv().unwrap();
+    fiber.abort();
+    let payload = fiber.join().unwrap_err().into_panic();
+    assert_eq!(payload.downcast_ref(), Some(&"after the abort"));
+
+    let scope = catch_unwind(|| {
+        fiber::scope(|scope| {
+            let (begins, begun) = oneshot::channel();
+            let fiber = scope.spawn(move || panics(begins));
+            begun.blocking_recv().unwrap();
+            fiber.abort();
+        });
+    });
+    assert!(scope.is_err(), "a fiber of the scope has panicked");
+}

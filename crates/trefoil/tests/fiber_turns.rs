@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::{mpsc, oneshot};
-use trefoil::task::{JoinHandle, yield_now};
+use trefoil::task::{JoinHandle, block_in_place, yield_now};
 use trefoil::{fiber, spawn};
 
 fn one_worker() -> Runtime {
@@ -114,4 +114,46 @@ fn fibers_that_keep_each_other_awake_leave_the_others_their_turns() {
     // Every fourth turn is one of bound fibers, and so may be three of the others in four.
     let bound = 4 * (OTHERS as u64 + 1);
     assert!(most <= bound, "{most} turns of fibers between two polls of a task, and not {bound}");
+}
+
+/// A thread that was just about to run a fiber first, when another became the worker in its place,
+/// runs it, even beside fibers that are always ready.
+#[test]
+fn a_fiber_that_was_to_go_first_has_its_turn_where_its_thread_is_no_worker_any_more() {
+    let runtime = one_worker();
+    let _guard = runtime.enter();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let waits_for = is_over.clone();
+    let root = fiber::spawn(move || {
+        let (sender, receiver) = oneshot::channel();
+        let (begins, begun) = oneshot::channel();
+        let woken = fiber::spawn(move || {
+            begins.send(()).unwrap();
+            receiver.blocking_recv().unwrap();
+            is_over.store(true, Relaxed);
+        });
+        begun.blocking_recv().unwrap();
+        let ready = |_| {
+            let is_over = waits_for.clone();
+            let (begins, begun) = oneshot::channel();
+            let fiber = fiber::spawn(move || {
+                begins.send(()).unwrap();
+                (0..10_000).any(|_| {
+                    fiber::yield_now();
+                    is_over.load(Relaxed)
+                })
+            });
+            begun.blocking_recv().unwrap();
+            fiber
+        };
+        let ready: Vec<_> = (0..2).map(ready).collect();
+        let (there, here) = std::sync::mpsc::channel();
+        spawn(async move { there.send(()).unwrap() });
+        sender.send(()).unwrap();
+        // Whoever runs that task is the worker.
+        block_in_place(|| here.recv().unwrap());
+        woken.join().unwrap();
+        ready.into_iter().all(|fiber| fiber.join().unwrap())
+    });
+    assert!(root.join().unwrap(), "fibers that are always ready came first");
 }

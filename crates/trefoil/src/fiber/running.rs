@@ -96,7 +96,14 @@ impl<R: 'static> Running<R> {
                 let inside = unsafe { context.fiber.get().as_ref() };
                 inside.expect("a fiber was resumed without its context").yielder.set(yielder);
             });
-            catch_unwind(AssertUnwindSafe(f))
+            catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+                if !payload.is::<Aborted>() && is_inside_of_ending() {
+                    // The coroutine, which unwinds this stack, tells its own unwinding from a panic
+                    // of the fiber, which may have caught that and gone on.
+                    resume_unwind(payload);
+                }
+                payload
+            })
         });
         Self { coroutine: Some(coroutine), inside }
     }
@@ -429,6 +436,12 @@ pub(super) fn inside<T>(f: impl FnOnce(Option<&Inside>) -> T) -> T {
     // SAFETY: it is set for as long as the fiber runs, and the fiber owns it. The reference ends
     // with `f`, which is called on the fiber's stack.
     f(unsafe { inside.as_ref() })
+}
+
+/// Whether the calling code is on the stack of a fiber that is being unwound.
+#[cold]
+fn is_inside_of_ending() -> bool {
+    inside(|inside| inside.is_some_and(Inside::is_ending))
 }
 
 /// In a handler of a signal: says which fiber's stack has overflown, if an address is in the guard

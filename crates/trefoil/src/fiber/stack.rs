@@ -23,7 +23,8 @@
 //!   stacks already, has it unmapped. So this costs a fiber one call of the system at most.
 //! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and
 //!   these give back their pages. That is on the monitor's thread, or, in a runtime of one worker,
-//!   on that worker's, so many at a time ([`AT_A_TIME`]).
+//!   on that worker's, when no stack has come or gone for a while, so many at a time
+//!   ([`AT_A_TIME`]).
 //! - When a runtime ends, all stacks but [`TRIMMED`] give back their pages.
 
 mod held;
@@ -32,10 +33,11 @@ use super::limits;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
 use corosensei::stack::StackPointer;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(doc)]
 use held::HELD;
@@ -90,6 +92,8 @@ struct Pool {
     pile: Mutex<Pile>,
     /// Whether there is something to do when the process rests, for those who have no lock.
     is_to_rest: AtomicBool,
+    /// Changes whenever stacks come or go, other than at rest. Wraps around.
+    uses: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -117,7 +121,11 @@ impl Pool {
             fewest: 0,
             surplus: 0,
         };
-        Self { pile: Mutex::new(pile), is_to_rest: AtomicBool::new(false) }
+        Self {
+            pile: Mutex::new(pile),
+            is_to_rest: AtomicBool::new(false),
+            uses: AtomicUsize::new(0),
+        }
     }
 
     fn take(&self) -> Option<Stack> {
@@ -125,13 +133,16 @@ impl Pool {
         let taken = pile.whole.pop_back();
         pile.count_taken(1);
         let taken = taken.or_else(|| pile.trimmed.pop());
+        self.count_use(&pile);
         self.publish(&pile);
         taken
     }
 
-    /// So many fibers have begun on stacks that a thread held.
-    fn count_taken_elsewhere(&self, taken: usize) {
-        self.pile.lock().count_taken(taken);
+    /// So many fibers have begun on stacks that a thread held. Returns how many stacks are surplus.
+    fn count_taken_elsewhere(&self, taken: usize) -> usize {
+        let mut pile = self.pile.lock();
+        pile.count_taken(taken);
+        pile.surplus
     }
 
     /// Keeps a stack, or unmaps it.
@@ -144,11 +155,23 @@ impl Pool {
             return;
         }
         pile.whole.push_back(stack);
-        let surplus = pile.take_surplus();
+        self.count_use(&pile);
+        self.publish(&pile);
+        let has_surplus = pile.surplus > 0;
+        drop(pile);
+        if has_surplus {
+            self.trim_surplus();
+        }
+    }
+
+    /// A stack that is not needed, if there is one, gives back its memory or is unmapped.
+    fn trim_surplus(&self) {
+        let mut pile = self.pile.lock();
+        let Some(surplus) = pile.take_surplus() else { return };
         let is_to_unmap = pile.trimmed.len() >= TRIMMED;
         self.publish(&pile);
+        // The system's calls are not made under the lock.
         drop(pile);
-        let Some(surplus) = surplus else { return };
         if is_to_unmap {
             drop(surplus);
             return;
@@ -164,9 +187,13 @@ impl Pool {
         let mut pile = self.pile.lock();
         let room = KEPT.saturating_sub(pile.len()).min(stacks.len());
         pile.whole.extend(stacks.drain(..room));
+        self.count_use(&pile);
         self.publish(&pile);
+        let surplus = pile.surplus.min(room);
         drop(pile);
         stacks.clear();
+        // As if they had come back one by one.
+        (0..surplus).for_each(|_| self.trim_surplus());
     }
 
     /// Up to so many stacks give their memory back, those at the bottom first, until `left` are
@@ -197,6 +224,12 @@ impl Pool {
         drop(pile);
         drop(unmapped);
         self.trim(most - excess, 0);
+    }
+
+    /// The caller holds the lock of this pile.
+    fn count_use(&self, _pile: &Pile) {
+        // Relaxed: a hint for those who sleep. It is written under the lock.
+        self.uses.store(self.uses.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// The caller holds the lock of this pile.
@@ -245,19 +278,37 @@ pub(crate) fn trim_free() {
     FREE.rest(usize::MAX);
 }
 
-/// The same on a worker that has slept for this long.
-pub(crate) const QUIET: Duration = Duration::from_millis(100);
+/// The same on the only worker of a runtime, when no stack came or went for this long, whatever it
+/// did besides.
+const QUIET: Duration = Duration::from_millis(100);
 
-/// How long the worker may sleep, if it is the only one, since nobody else has the free stacks give
-/// back their memory.
-pub(crate) fn limit_sleep() -> Option<Duration> {
-    // Relaxed: a hint. What this worker has given back itself, it sees.
-    FREE.is_to_rest.load(Relaxed).then_some(QUIET)
-}
+/// Since when such a worker has seen no stack come or go.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet(Cell<Option<(usize, Instant)>>);
 
-/// That worker has slept for `QUIET`.
-pub(crate) fn trim_some() {
-    FREE.rest(AT_A_TIME);
+impl Quiet {
+    /// How long the worker may sleep, since nobody else has the free stacks give back their memory.
+    pub(crate) fn limit_sleep(&self) -> Option<Duration> {
+        // Relaxed: hints. What this worker has given back itself, it sees.
+        if !FREE.is_to_rest.load(Relaxed) {
+            self.0.set(None);
+            return None;
+        }
+        let (uses, now) = (FREE.uses.load(Relaxed), Instant::now());
+        let since = self.0.get().filter(|seen| seen.0 == uses).map_or(now, |seen| seen.1);
+        self.0.set(Some((uses, since)));
+        Some(QUIET.saturating_sub(now - since))
+    }
+
+    /// The worker has slept under such a limit.
+    pub(crate) fn has_slept(&self) {
+        let Some((uses, since)) = self.0.get() else { return };
+        if uses == FREE.uses.load(Relaxed) && since.elapsed() >= QUIET {
+            // The next part has its time as well, so that this worker is awake in between.
+            self.0.set(None);
+            FREE.rest(AT_A_TIME);
+        }
+    }
 }
 
 /// A runtime has ended.

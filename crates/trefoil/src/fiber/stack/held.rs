@@ -13,6 +13,8 @@ pub(crate) struct Held {
     stacks: RefCell<Vec<Stack>>,
     /// How many were taken since the pool was told.
     taken: Cell<usize>,
+    /// How many more stacks that come back here have one of the pool give back its memory.
+    owed: Cell<usize>,
 }
 
 /// The stack that this thread has released last, if it holds some.
@@ -22,7 +24,7 @@ pub(super) fn take() -> Option<Stack> {
         let taken = held.taken.get() + 1;
         held.taken.set(taken % TURN);
         if taken == TURN {
-            FREE.count_taken_elsewhere(TURN);
+            held.owed.set(FREE.count_taken_elsewhere(TURN).min(TURN));
         }
         Some(stack)
     })
@@ -36,6 +38,12 @@ pub(super) fn put(stack: Stack) -> Option<Stack> {
         let mut stacks = held.stacks.borrow_mut();
         if stacks.len() < HELD {
             stacks.extend(stack.take());
+        }
+        drop(stacks);
+        // The pool itself does so where a stack comes back to it.
+        if stack.is_none() && held.owed.get() > 0 {
+            held.owed.set(held.owed.get() - 1);
+            FREE.trim_surplus();
         }
     });
     stack

@@ -121,9 +121,10 @@ pub(crate) struct WorkerThread {
     in_root: Cell<bool>,
     /// This thread as one to which tasks are bound, once there was such a task.
     host: OnceCell<Local>,
-    /// Whether the host's slot was filled since it was last looked at, so that a thread without one
-    /// pays for nothing else.
+    /// The host's slot was filled since the last look. A thread without one pays nothing else.
     fills_host_slot: Cell<bool>,
+    /// What it knows of the free stacks of fibers, if it is the only worker.
+    quiet: hosting::Quiet,
     /// It was asked to be one, and is the user's: the task that has asked goes to another.
     refused: Cell<bool>,
     /// Where it says whose poll it is in, if the runtime reports stalls.
@@ -253,6 +254,7 @@ impl WorkerThread {
             in_root: Cell::new(false),
             host: OnceCell::new(),
             fills_host_slot: Cell::new(false),
+            quiet: hosting::Quiet::default(),
             refused: Cell::new(false),
             watched: shared.common.stalls.as_ref().map(Stalls::watch),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),

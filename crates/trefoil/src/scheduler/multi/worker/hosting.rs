@@ -8,6 +8,12 @@ use crate::scheduler::multi::host::Local;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoHost;
 
+/// Of the free stacks of fibers, if there are fibers.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(super) type Quiet = crate::fiber::Quiet;
+#[cfg(not(all(feature = "fiber", unix, not(loom))))]
+pub(super) type Quiet = ();
+
 impl WorkerThread {
     /// Makes this thread a host, if it is none yet. Returns its index.
     ///
@@ -58,20 +64,24 @@ impl WorkerThread {
     /// The thread is about to sleep as a worker. Returns how long it may do so, at most, since
     /// nobody else would have the free stacks of fibers give back their memory.
     pub(super) fn limit_sleep_for_stacks(&self) -> Option<Duration> {
-        self.host.get()?.about_to_sleep();
+        if let Some(host) = self.host.get() {
+            host.about_to_sleep();
+        }
+        // No matter whether fibers have run on this thread: those that have may have ended on one
+        // that was the worker before.
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         if self.shared.workers() == 1 {
-            return crate::fiber::limit_sleep();
+            return self.quiet.limit_sleep();
         }
         None
     }
 
-    /// The worker has slept for so long, under such a limit.
-    pub(super) fn slept_for_stacks(&self, _slept: Duration) {
+    /// The worker has slept, under such a limit.
+    pub(super) fn slept_for_stacks(&self) {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
-        if _slept >= crate::fiber::QUIET {
-            crate::fiber::trim_some();
-        }
+        self.quiet.has_slept();
+        #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+        let () = self.quiet;
     }
 
     /// The host that this thread is, if its index is that.
@@ -116,6 +126,11 @@ impl WorkerThread {
             fence(SeqCst);
             if is_aborted {
                 self.cancel_injected();
+            }
+            // What came to the slot while this was a worker waits behind what came before it, or
+            // tasks that keep the queue full would never let it run.
+            if let Some(task) = host.take_slot() {
+                host.push(task);
             }
             match host.next() {
                 Some(task) if is_aborted => self.end(task),

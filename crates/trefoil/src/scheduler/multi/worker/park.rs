@@ -42,7 +42,7 @@ impl WorkerThread {
             shared.look_again(state.index);
         }
         let limits = [shared.monitor.limit_sleep(shared), self.limit_sleep_for_stacks()];
-        let limited = limits[1].map(|_| Instant::now());
+        let is_limited = limits[1].is_some();
         let timers = self.own_timers(state).until_next();
         let timeout = limits.into_iter().chain([timers]).flatten().min();
         let wakes = self.sleep(state, timeout);
@@ -50,8 +50,8 @@ impl WorkerThread {
         if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
         }
-        if let Some(since) = limited {
-            self.slept_for_stacks(since.elapsed());
+        if is_limited {
+            self.slept_for_stacks();
         }
         self.about_to_call(&shared.common.hooks.thread_unpark);
         shared.common.hooks.thread_unpark();

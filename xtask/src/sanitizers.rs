@@ -124,6 +124,12 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             options: None,
         },
         Special {
+            file: "fiber_free_stacks",
+            test: "the_stacks_of_fibers_that_were_alive_at_once_give_their_memory_back",
+            reason: "the sanitizer keeps memory of its own for each fiber that there was",
+            options: None,
+        },
+        Special {
             file: "fiber_memory",
             test: "a_fiber_that_waits_takes_two_pages_and_512_bytes_at_most",
             reason: "what is around the sanitizer's variables takes more",

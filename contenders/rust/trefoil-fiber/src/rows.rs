@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::harness::{Iterations, Refusal, Request, Work};
 use palio_protocol::salt;
 use trefoil::fiber;
 use trefoil::sync::mpsc;
@@ -163,5 +163,12 @@ pub(crate) fn fan_in(request: &mut Request) -> Result<Work, Refusal> {
             receive_all(receiver, senders)
         }
     };
-    Ok(Work::new(move || place.run(&runtime, root).into()))
+    // As in the document: one root for all iterations of a sample.
+    Ok(Work::batched(move |batch| {
+        place.run(&runtime, move || {
+            let mut done = Iterations::default();
+            (0..batch).for_each(|_| done.add(root().into()));
+            done
+        })
+    }))
 }

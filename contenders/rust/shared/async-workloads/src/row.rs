@@ -110,26 +110,10 @@ impl Root {
         F: Future<Output = T> + Send + 'static,
         T: Into<Iteration> + Send + 'static,
     {
-        self.in_one(R::start(threads), root)
-    }
-
-    /// The same on a runtime that runs already.
-    pub(crate) fn in_one<R, F, T>(
-        self,
-        runtime: R,
-        root: impl Fn() -> F + Clone + Send + 'static,
-    ) -> Work
-    where
-        R: AsyncRuntime,
-        F: Future<Output = T> + Send + 'static,
-        T: Into<Iteration> + Send + 'static,
-    {
-        // What the root holds is dropped before the runtime stops.
-        let held = (root, runtime);
+        let runtime = R::start(threads);
         Work::batched(move |batch| {
-            let (root, runtime) = &held;
             let root = root.clone();
-            self.run(runtime, async move {
+            self.run(&runtime, async move {
                 let mut done = Iterations::default();
                 for _ in 0..batch {
                     done.add(root().await.into());

@@ -23,34 +23,17 @@ async fn root<R: AsyncRuntime, P: Semaphores>(semaphore: Arc<P::Semaphore>, task
     Tally { answer: acquired, work: acquired }
 }
 
-/// As the document does: each iteration has a root future of its own.
 pub(crate) fn prepare<R: AsyncRuntime, P: Semaphores>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
-    let (place, tasks, semaphore) = asked::<R, P>(request)?;
-    let root = move || root::<R, P>(Arc::clone(&semaphore), tasks);
-    Ok(place.steady::<R, _, _>(request.threads, root))
-}
-
-/// With one root future for all iterations of a sample.
-pub(crate) fn prepare_in_one<R: AsyncRuntime, P: Semaphores>(
-    request: &mut Request,
-) -> Result<Work, Refusal> {
-    let (place, tasks, semaphore) = asked::<R, P>(request)?;
-    let root = move || root::<R, P>(Arc::clone(&semaphore), tasks);
-    Ok(place.steady_in_one::<R, _, _>(request.threads, root))
-}
-
-/// Where the root future runs, how many tasks it spawns, and the semaphore.
-fn asked<R: AsyncRuntime, P: Semaphores>(
-    request: &mut Request,
-) -> Result<(Root, usize, Arc<P::Semaphore>), Refusal> {
     let place = Root::of::<R>(request)?;
-    let (tasks, permits) = (request.param("tasks")?, request.param("permits")?);
+    let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
     if permits == 0 {
         return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));
     }
-    Ok((place, tasks, Arc::new(P::semaphore(permits))))
+    let semaphore = Arc::new(P::semaphore(permits));
+    Ok(place
+        .steady::<R, _, _>(request.threads, move || root::<R, P>(Arc::clone(&semaphore), tasks)))
 }
 
 #[cfg(test)]

@@ -3,9 +3,6 @@
 //! Where those rows differ only in whose primitive it is, both are one source text with a type
 //! parameter. The rows about `mpsc` are texts of their own here, because the channel of the
 //! document is a sink of futures, and these are not.
-//!
-//! In the rows with a root future, that future does all iterations of a sample. The rows of the
-//! document enter the runtime for each, which costs some of them more than the primitive.
 
 mod mpsc;
 mod request_reply;
@@ -34,8 +31,8 @@ pub fn native_rows_on_channels<R: AsyncRuntime, C: Channels, O: Oneshots>() -> [
 #[must_use]
 pub fn native_rows_on_semaphores<R: AsyncRuntime, P: Semaphores>() -> [Row; 2] {
     [
-        ("native_sync/semaphore_uncontended", sync_semaphore::prepare_in_one::<R, P>),
-        ("native_sync/semaphore_contention", sync_semaphore::prepare_in_one::<R, P>),
+        ("native_sync/semaphore_uncontended", sync_semaphore::prepare::<R, P>),
+        ("native_sync/semaphore_contention", sync_semaphore::prepare::<R, P>),
     ]
 }
 

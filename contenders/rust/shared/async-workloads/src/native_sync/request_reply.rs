@@ -30,20 +30,32 @@ async fn client<C: Channels, O: Oneshots>(sender: C::Sender<Question<O>>, reques
     tally
 }
 
-/// Starts a runtime with a server that lives from the first iteration to the last.
-fn start<R: AsyncRuntime, C: Channels, O: Oneshots>(threads: usize) -> (R, C::Sender<Question<O>>) {
-    let runtime = R::start(threads);
-    let (sender, questions) = C::bounded(ROOM);
-    R::spawn_detached_from_outside(&runtime.handle(), server::<C, O>(questions));
-    (runtime, sender)
+/// A runtime with a server that lives from the first iteration to the last.
+struct Service<R, C: Channels, O: Oneshots> {
+    // Fields are dropped in this order: the server has nobody left to serve when the runtime stops.
+    sender: C::Sender<Question<O>>,
+    runtime: R,
+}
+
+impl<R: AsyncRuntime, C: Channels, O: Oneshots> Service<R, C, O> {
+    fn start(threads: usize) -> Self {
+        let runtime = R::start(threads);
+        let (sender, questions) = C::bounded(ROOM);
+        R::spawn_detached_from_outside(&runtime.handle(), server::<C, O>(questions));
+        Self { sender, runtime }
+    }
+
+    fn iterate(&self, place: Root, requests: u64) -> Tally {
+        place.run(&self.runtime, client::<C, O>(self.sender.clone(), requests))
+    }
 }
 
 pub(super) fn prepare<R: AsyncRuntime, C: Channels, O: Oneshots>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
     let (place, requests) = (Root::of::<R>(request)?, request.param("requests")?);
-    let (runtime, sender) = start::<R, C, O>(request.threads);
-    Ok(place.in_one(runtime, move || client::<C, O>(sender.clone(), requests)))
+    let service = Service::<R, C, O>::start(request.threads);
+    Ok(Work::new(move || service.iterate(place, requests).into()))
 }
 
 #[cfg(test)]
@@ -54,11 +66,9 @@ mod tests {
 
     #[test]
     fn every_request_is_answered() {
-        let (runtime, sender) = start::<TestRuntime, TokioSync, TokioSync>(2);
+        let service = Service::<TestRuntime, TokioSync, TokioSync>::start(2);
         for place in [Root::Worker, Root::Outside, Root::Worker] {
-            let client = client::<TokioSync, TokioSync>(sender.clone(), 100);
-            assert_eq!(place.run(&runtime, client), Tally { answer: 5050, work: 100 });
+            assert_eq!(service.iterate(place, 100), Tally { answer: 5050, work: 100 });
         }
-        drop(sender);
     }
 }

@@ -118,10 +118,10 @@ pub(crate) fn faults(tree: &Tree) -> Vec<Fault> {
                         if place.block { "within a line" } else { "between lines of its own" };
                     Some(format!("what {:?} stands for belongs {shape}", place.order))
                 }
-                Ok(Order::Headline { bundle, .. }) if !names.contains(&bundle) => {
-                    Some(format!("there is no bundle {FOLDER}{bundle}{BUNDLE}"))
-                }
-                Ok(_) => None,
+                Ok(order) => order
+                    .bundle()
+                    .filter(|&bundle| !names.iter().any(|name| name == bundle))
+                    .map(|bundle| format!("there is no bundle {FOLDER}{bundle}{BUNDLE}")),
             };
             faults.extend(reason.map(|reason| Fault::at(&file.name, place.line, reason)));
         }
@@ -265,6 +265,11 @@ impl Bundles for Palio<'_> {
         self.heard.borrow_mut().insert(key, heard.clone());
         Ok(heard)
     }
+
+    fn replication(&self, bundle: &str, suite: &str) -> Result<String, String> {
+        let file = format!("{FOLDER}{bundle}{BUNDLE}");
+        self.palio(&["replicate", suite, "--bundle", &file, "--format", "markdown"])
+    }
 }
 
 #[cfg(test)]
@@ -349,6 +354,10 @@ mod tests {
         fn headlines(&self, _: &str, _: &[String]) -> Result<Value, String> {
             let own = json!({ "contender": "own", "geometric_mean": 0.5, "first": 7, "text": "two\nlines\n" });
             Ok(json!({ "headlines": [own] }))
+        }
+
+        fn replication(&self, _: &str, _: &str) -> Result<String, String> {
+            Err("no document".to_owned())
         }
     }
 

@@ -13,6 +13,8 @@ pub(crate) enum Order {
     Headlines { contender: String, without: Vec<String> },
     /// A contender in one bundle.
     Headline { bundle: String, contender: String, without: Vec<String>, what: What },
+    /// A bundle beside the numbers that a suite's document publishes.
+    Replication { bundle: String, suite: String },
 }
 
 /// What of a headline.
@@ -42,9 +44,9 @@ const FIELDS: [(&str, What); 8] = [
     ("left-out", What::LeftOut),
 ];
 
-const SYNTAX: &str = "known are `quote SOURCE`, `reports`, `headlines CONTENDER [without A,B]` and \
-                      `BUNDLE headline CONTENDER [without A,B] [FIELD]`, where FIELD is table, geomean, rows, first, \
-                      tied, not-decided, behind or left-out";
+const SYNTAX: &str = "known are `quote SOURCE`, `reports`, `headlines CONTENDER [without A,B]`, \
+                      `BUNDLE replication SUITE` and `BUNDLE headline CONTENDER [without A,B] [FIELD]`, where FIELD \
+                      is table, geomean, rows, first, tied, not-decided, behind or left-out";
 
 impl Order {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -60,6 +62,9 @@ impl Order {
             }
             ["headlines", contender, "without", without] => {
                 Ok(Self::Headlines { contender: contender.to_owned(), without: names(without) })
+            }
+            [bundle, "replication", suite] => {
+                Ok(Self::Replication { bundle: bundle.to_owned(), suite: suite.to_owned() })
             }
             [bundle, "headline", contender, ref rest @ ..] => {
                 let (without, rest) = match rest {
@@ -78,11 +83,19 @@ impl Order {
         }
     }
 
+    /// The bundle that it names.
+    pub(crate) fn bundle(&self) -> Option<&str> {
+        match self {
+            Self::Quote | Self::Reports | Self::Headlines { .. } => None,
+            Self::Headline { bundle, .. } | Self::Replication { bundle, .. } => Some(bundle),
+        }
+    }
+
     /// Whether its text has lines of its own; `None` if both will do.
     pub(crate) fn is_block(&self) -> Option<bool> {
         match self {
             Self::Quote => None,
-            Self::Reports | Self::Headlines { .. } => Some(true),
+            Self::Reports | Self::Headlines { .. } | Self::Replication { .. } => Some(true),
             Self::Headline { what, .. } => Some(matches!(what, What::Text | What::Table)),
         }
     }
@@ -94,6 +107,8 @@ pub(crate) trait Bundles {
     fn names(&self) -> Vec<String>;
     /// The headlines of a bundle of that name, with these contenders left out.
     fn headlines(&self, bundle: &str, without: &[String]) -> Result<Value, String>;
+    /// What `palio replicate SUITE --format markdown` prints of a bundle of that name.
+    fn replication(&self, bundle: &str, suite: &str) -> Result<String, String>;
 }
 
 /// The text for a place in `document`; `None` if it keeps what it has.
@@ -102,16 +117,20 @@ pub(crate) fn text(
     document: &str,
     bundles: &impl Bundles,
 ) -> Result<Option<String>, String> {
+    if let Some(bundle) = order.bundle().filter(|&name| !bundles.names().iter().any(|b| b == name))
+    {
+        return Err(format!("there is no bundle docs/results/{bundle}.json.gz"));
+    }
     match order {
         Order::Quote => Ok(None),
         Order::Reports => reports(document, bundles).map(Some),
         Order::Headlines { contender, without } => {
             headlines(contender, without, document, bundles).map(Some)
         }
+        Order::Replication { bundle, suite } => {
+            Ok(Some(replication(&bundles.replication(bundle, suite)?)))
+        }
         Order::Headline { bundle, contender, without, what } => {
-            if !bundles.names().contains(bundle) {
-                return Err(format!("there is no bundle docs/results/{bundle}.json.gz"));
-            }
             let all = bundles.headlines(bundle, without)?;
             let headline = find(&all, contender)
                 .ok_or_else(|| format!("{contender} is not in the bundle {bundle}"))?;
@@ -165,6 +184,20 @@ fn table(headline: &Value) -> String {
         ));
     }
     lines.join("\n")
+}
+
+/// The tables of a replication, each heading one level lower: the title of all and how to read them
+/// are said once, by the document they stand in.
+fn replication(printed: &str) -> String {
+    let tables = printed.find("\n### ").map_or(printed, |start| &printed[start + 1..]);
+    let mut lines = tables.trim().lines();
+    let document = lines.next().unwrap_or_default().trim_start_matches("### ");
+    let mut text = format!("Published: {document}.");
+    for line in lines {
+        text.push('\n');
+        text.push_str(&line.replacen("### ", "#### ", usize::from(line.starts_with("### "))));
+    }
+    text
 }
 
 fn reports(document: &str, bundles: &impl Bundles) -> Result<String, String> {
@@ -345,6 +378,14 @@ mod tests {
             });
             Ok(json!({ "run": run, "contenders": contenders, "headlines": headlines }))
         }
+
+        fn replication(&self, bundle: &str, suite: &str) -> Result<String, String> {
+            match suite {
+                "yaay" => Err(format!("the run {bundle} has no row of the suite yaay")),
+                _ => Ok("## Beside\n\nHow to read.\n\n### nio, on a Z80\n\n| a |\n\n### Rows\n\n| b |\n\n"
+                    .into()),
+            }
+        }
     }
 
     fn said(order: &str) -> Result<Option<String>, String> {
@@ -370,6 +411,12 @@ mod tests {
         let table = said("nio headline own table").unwrap().unwrap();
         assert!(table.ends_with("\n| a\\|b · 2 threads | 1.50 | go | not decided |"), "{table}");
         assert_eq!(said("quote https://example.org, 2024"), Ok(None));
+    }
+
+    #[test]
+    fn a_replication_stands_below_a_heading_of_its_document() {
+        let text = said("nio replication nio").unwrap().unwrap();
+        assert_eq!(text, "Published: nio, on a Z80.\n\n| a |\n\n#### Rows\n\n| b |");
     }
 
     #[test]
@@ -422,6 +469,9 @@ mod tests {
             ("nio footline own", "unknown marker"),
             ("quote", "names its source"),
             ("gone headline own", "no bundle docs/results/gone.json.gz"),
+            ("gone replication nio", "no bundle docs/results/gone.json.gz"),
+            ("nio replication", "unknown marker"),
+            ("smarm replication yaay", "smarm has no row of the suite yaay"),
             ("nio headline nobody", "nobody is not in the bundle nio"),
             ("nio headline own without nobody", "nobody is not in the run"),
             ("headlines nobody", "nobody is in no bundle"),

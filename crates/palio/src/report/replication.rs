@@ -117,7 +117,12 @@ impl Replication {
 pub fn of(report: &Report, document: &Document) -> Replication {
     let table = |table: &Table| ReplicatedTable {
         title: table.title.clone(),
-        rows: table.rows.iter().map(|row| replicated(report, document, table, row)).collect(),
+        rows: table
+            .rows
+            .iter()
+            .zip(races_of(report, table))
+            .map(|(row, race)| replicated(report, document, table, row, race))
+            .collect(),
     };
     Replication {
         document: document.name.clone(),
@@ -126,8 +131,45 @@ pub fn of(report: &Report, document: &Document) -> Replication {
     }
 }
 
-fn replicated(report: &Report, document: &Document, table: &Table, row: &Row) -> ReplicatedRow {
-    let race = race_of(report, row);
+/// The race of each row of a table. Where one race is the nearest that the run has for several
+/// rows, it stands beside the row whose threads are nearest: it is one measurement, and its
+/// direction counts once.
+fn races_of<'a>(report: &'a Report, table: &Table) -> Vec<Result<&'a Race, String>> {
+    let rows = &table.rows;
+    let found: Vec<Result<&Race, String>> = rows.iter().map(|row| race_of(report, row)).collect();
+    let distance = |row: &Row, race: &Race| row.threads.map(|there| there.abs_diff(race.threads));
+    let taken = |row: &Row, race: &Race| {
+        let same = rows
+            .iter()
+            .zip(&found)
+            .filter(|(_, other)| other.as_ref().is_ok_and(|&other| std::ptr::eq(other, race)));
+        let nearest = same.map(|(row, _)| row).min_by_key(|row| distance(row, race))?;
+        // Rows that differ in something else than their threads share a race by intent.
+        (distance(nearest, race) < distance(row, race)).then(|| {
+            let threads = row.threads.map(|there| there.to_string()).unwrap_or_default();
+            format!(
+                "the race on {} stands beside {}; --threads={threads} races it",
+                race.threads_text(),
+                nearest.name
+            )
+        })
+    };
+    rows.iter()
+        .zip(&found)
+        .map(|(row, race)| match race {
+            Ok(race) => taken(row, race).map_or(Ok(*race), Err),
+            Err(reason) => Err(reason.clone()),
+        })
+        .collect()
+}
+
+fn replicated(
+    report: &Report,
+    document: &Document,
+    table: &Table,
+    row: &Row,
+    race: Result<&Race, String>,
+) -> ReplicatedRow {
     let systems = document.systems_of(table, row);
     // Without a number there is no system to look for.
     let measured =

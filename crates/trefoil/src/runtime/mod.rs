@@ -255,12 +255,7 @@ impl Runtime {
                  threads: call `shutdown_background`, or drop it inside of `spawn_blocking`"
             );
         }
-        if let Scheduler::Multi(shared) = &self.handle.scheduler
-            && !shared.wait_over(left())
-        {
-            return;
-        }
-        self.handle.common().blocking.wait_over(left());
+        self.handle.common().blocking.wait_over(&self.handle, left());
     }
 }
 

@@ -41,6 +41,9 @@ mod loom_tests;
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests;
 
+/// How often the thread that waits for the end asks for threads that the system had not.
+const RETRY_EVERY: Duration = super::multi::PERIOD;
+
 /// What a thread runs as a worker. The argument says whether the thread is new, which means that
 /// `on_thread_start` still has to be called.
 pub(crate) type Run = Box<dyn FnOnce(bool) + Send>;
@@ -68,7 +71,7 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     /// Idle threads wait here for something to do.
     work: Condvar,
-    /// The thread that shuts the pool down waits here for threads to end.
+    /// The thread that shuts the pool down waits here until all is over.
     gone: Condvar,
 }
 
@@ -89,6 +92,11 @@ struct State {
     /// The number of closures that wait or run.
     outstanding: usize,
     is_shut_down: bool,
+    /// The number of threads that wait on `gone`. To notify a condition costs a call of the system,
+    /// also if nobody waits.
+    waits: usize,
+    /// The scheduler may still have tasks.
+    has_tasks: bool,
 }
 
 /// What has to be done for the queue after the lock is released.
@@ -108,6 +116,11 @@ impl State {
     /// Whether no thread will look at what waits.
     fn is_deserted(&self) -> bool {
         self.threads == self.workers
+    }
+
+    /// Whether the runtime's end has nothing left to wait for.
+    fn is_over(&self) -> bool {
+        self.threads == 0 && !self.has_tasks
     }
 
     fn lacks_thread(&self) -> bool {
@@ -262,8 +275,11 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
-                    // A thread that waits for the threads to end may have counted this one.
-                    self.gone.notify_all();
+                    // A thread that waits for the threads to end may have counted this one. (It
+                    // looks when it has the lock.)
+                    if state.waits > 0 && state.is_over() {
+                        self.gone.notify_all();
+                    }
                     // A thread may have come to rest meanwhile, and has not been woken for what
                     // came after that.
                     if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
@@ -292,6 +308,7 @@ impl Pool {
     /// The system cannot start a thread. The body was dropped.
     pub(crate) fn start(self: &Arc<Self>, handle: Handle, run: Run) -> std::io::Result<()> {
         let mut state = self.state.lock();
+        state.has_tasks = true;
         state.threads += 1;
         state.workers += 1;
         drop(state);
@@ -306,8 +323,7 @@ impl Pool {
             let mut state = self.state.lock();
             state.threads -= 1;
             state.workers -= 1;
-            drop(state);
-            self.gone.notify_all();
+            self.unlock_and_notify(state);
         }
         started
     }
@@ -431,6 +447,9 @@ impl Pool {
         // The hook ran without the lock. Meanwhile a closure may have been queued that relies on
         // this thread.
         let need = state.need_one(&self.config);
+        if need == Need::Nothing {
+            return self.unlock_and_notify(state);
+        }
         drop(state);
         if self.meet(handle, need).is_err() {
             // No other thread can be started, so this one runs it, although its stop hook has run.
@@ -438,10 +457,26 @@ impl Pool {
             if state.is_deserted() && state.has_work() {
                 state.threads += 1;
                 drop(state);
-                return self.serve(handle);
+                self.serve(handle);
             }
         }
-        self.gone.notify_all();
+    }
+
+    /// Has the thread that waits for the end look, if that has come.
+    fn unlock_and_notify(&self, state: MutexGuard<'_, State>) {
+        let is_awaited = state.waits > 0 && state.is_over();
+        // Whoever is woken needs the lock.
+        drop(state);
+        if is_awaited {
+            self.gone.notify_all();
+        }
+    }
+
+    /// The scheduler has none left, and gets no more.
+    pub(crate) fn tasks_are_gone(&self) {
+        let mut state = self.state.lock();
+        state.has_tasks = false;
+        self.unlock_and_notify(state);
     }
 
     /// Waits for work. Returns whether the wait has timed out.
@@ -475,8 +510,11 @@ impl Pool {
         let mut state = self.state.lock();
         state.is_shut_down = true;
         let need = state.need_one(&self.config);
+        let is_any_idle = state.idle > 0;
         drop(state);
-        self.work.notify_all();
+        if is_any_idle {
+            self.work.notify_all();
+        }
         if self.meet(handle, need).is_ok() {
             return;
         }
@@ -491,21 +529,31 @@ impl Pool {
         queued.drain(|task| task.cancel(&Nowhere));
     }
 
-    /// Waits until all threads have ended, for at most the given time.
-    pub(crate) fn wait_over(&self, timeout: Option<Duration>) {
+    /// Waits until the scheduler has no tasks and all threads have ended, for at most the given
+    /// time.
+    pub(crate) fn wait_over(self: &Arc<Self>, handle: &Handle, timeout: Option<Duration>) {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.state.lock();
-        while state.threads > 0 {
-            state = match deadline {
+        while !state.is_over() {
+            let mut left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return;
+            }
+            if state.has_tasks {
+                left = Some(left.map_or(RETRY_EVERY, |left| left.min(RETRY_EVERY)));
+            }
+            state.waits += 1;
+            state = match left {
                 None => self.gone.wait(state),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return;
-                    }
-                    self.gone.wait_timeout(state, left).0
-                }
+                Some(left) => self.gone.wait_timeout(state, left).0,
             };
+            state.waits -= 1;
+            if state.has_tasks {
+                // A worker may still lack a thread, and the monitor has left.
+                drop(state);
+                self.retry(handle);
+                state = self.state.lock();
+            }
         }
     }
 

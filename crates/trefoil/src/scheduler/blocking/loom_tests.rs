@@ -56,13 +56,32 @@ fn loom_blocking_end_races_with_a_closure() {
         let count = Arc::new(());
         let (handle, its) = (runtime.handle().clone(), Arc::clone(&count));
         let spawning = thread::spawn(move || handle.spawn_blocking(move || drop(its)));
-        let pool = pool(&runtime);
+        let (pool, its_handle) = (pool(&runtime), runtime.handle().clone());
         drop(runtime);
         // The closure runs, is cancelled, or is refused. In each case it is dropped.
         let join = spawning.join().unwrap();
         let _ = loom::future::block_on(join);
         assert_eq!(Arc::strong_count(&count), 1);
-        pool.wait_over(None);
+        pool.wait_over(&its_handle, None);
         assert_eq!(pool.threads(), 0);
+    });
+}
+
+/// The end waits for whatever comes last: the scheduler's tasks or a thread. Who is not woken
+/// waits for ever.
+#[test]
+fn loom_blocking_end_waits_for_tasks_and_threads() {
+    model(2, || {
+        let runtime = runtime(1);
+        let (pool, its_handle) = (pool(&runtime), runtime.handle().clone());
+        // As in a multi-thread runtime.
+        pool.state.lock().has_tasks = true;
+        drop(runtime.spawn_blocking(|| ()));
+        let its_pool = Arc::clone(&pool);
+        let scheduler = thread::spawn(move || its_pool.tasks_are_gone());
+        drop(runtime);
+        assert!(pool.state.lock().is_over());
+        scheduler.join().unwrap();
+        pool.wait_over(&its_handle, None);
     });
 }

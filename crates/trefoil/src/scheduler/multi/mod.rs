@@ -9,6 +9,7 @@ mod monitor;
 mod shutdown;
 mod worker;
 
+pub(super) use monitor::PERIOD;
 pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;
@@ -21,7 +22,7 @@ use crate::primitives::atomic::{
     AcqRel, Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, SeqCst, fence, fence_after_rmw,
 };
 use crate::primitives::parker::Parker;
-use crate::primitives::{CachePadded, Condvar, Mutex};
+use crate::primitives::{CachePadded, Mutex};
 use crate::queue::{Inbox, Injector, Ring};
 use crate::scheduler::Handle;
 use crate::task::{CompletedTask, Depot, HOSTS, Home, OwnedTasks, Runnable, Schedule};
@@ -33,7 +34,6 @@ use lifo::LifoSlot;
 use loan::Loan;
 use monitor::Monitor;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
 use worker::WorkerState;
 
 /// The default of `Builder::search_rounds`.
@@ -66,9 +66,6 @@ pub(crate) struct Shared {
     /// The states of the workers that have left.
     #[expect(clippy::vec_box, reason = "they come in boxes")]
     retired: Mutex<Vec<Box<WorkerState>>>,
-    /// Set when all tasks are gone.
-    over: Mutex<bool>,
-    over_changed: Condvar,
 }
 
 /// The part of a worker that other threads may access. The rest is in its `WorkerState`.
@@ -140,8 +137,6 @@ impl Shared {
             shutdown: CachePadded(AtomicBool::new(false)),
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
-            over: Mutex::new(false),
-            over_changed: Condvar::new(),
         });
         for index in 0..workers {
             let state = shared.new_state(index);
@@ -409,29 +404,6 @@ impl Shared {
         self.monitor.shut_down();
     }
 
-    /// Waits until all tasks are dropped. False if the time ended first.
-    pub(crate) fn wait_over(self: &Arc<Self>, timeout: Option<Duration>) -> bool {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let its_handle = handle(self);
-        let mut over = self.over.lock();
-        while !*over {
-            let left = deadline.map_or(monitor::PERIOD, |deadline| {
-                deadline.saturating_duration_since(Instant::now()).min(monitor::PERIOD)
-            });
-            if left.is_zero() {
-                return false;
-            }
-            over = self.over_changed.wait_timeout(over, left).0;
-            if !*over {
-                // A worker may still lack a thread, and the monitor has left.
-                drop(over);
-                self.common.blocking.retry(&its_handle);
-                over = self.over.lock();
-            }
-        }
-        true
-    }
-
     /// Called by each thread that leaves, with its state if it has one. The last one cancels the
     /// tasks that are left.
     fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
@@ -450,8 +422,7 @@ impl Shared {
         // this may be the last one.
         if self.threads.fetch_sub(1, AcqRel) == 1 {
             shutdown::cancel_tasks(self);
-            *self.over.lock() = true;
-            self.over_changed.notify_all();
+            self.common.blocking.tasks_are_gone();
         }
     }
 

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time between two looks.
-pub(super) const PERIOD: Duration = Duration::from_millis(2);
+pub(in crate::scheduler) const PERIOD: Duration = Duration::from_millis(2);
 
 /// How long a timer has to be overdue before the monitor fires it: a worker that is not in a long
 /// poll has fired it by then.

@@ -7,9 +7,9 @@
 macro_rules! connection {
     ($Connection:ident, short_reads: $short_reads:expr) => {
         use crate::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
+        use crate::net::calls;
         use crate::reactor::{Direction, Event};
         use bytes::BufMut;
-        use socket2::SockRef;
         use std::io::{IoSlice, IoSliceMut, Read as _, Write as _};
         use std::mem::MaybeUninit;
 
@@ -151,7 +151,7 @@ macro_rules! connection {
             }
 
             fn receive(&self, place: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-                self.io.try_io(|| SockRef::from(&*self.io).recv(place))
+                self.io.try_io(|| calls::receive(&*self.io, place))
             }
 
             pub(super) fn poll_read_here(
@@ -184,7 +184,7 @@ macro_rules! connection {
                 cx: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                let write = || (&*self.io).write(buf);
+                let write = || calls::send(&*self.io, buf);
                 self.io.registration().poll_io(cx, Direction::Write, write)
             }
 
@@ -193,7 +193,7 @@ macro_rules! connection {
                 cx: &mut Context<'_>,
                 bufs: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                let write = || (&*self.io).write_vectored(bufs);
+                let write = || calls::send_vectored(&*self.io, bufs);
                 self.io.registration().poll_io(cx, Direction::Write, write)
             }
 

@@ -51,6 +51,7 @@
 //! parent no harm.
 
 mod addr;
+mod calls;
 mod connection;
 mod datagrams;
 mod halves;

@@ -43,6 +43,7 @@
 use super::{Interest, Ready, Wakes};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicU64};
+use crate::task::task_of;
 use std::task::Waker;
 
 const READY: u64 = 0xff;
@@ -213,18 +214,25 @@ impl Slot {
             return Some(event);
         }
         let mut waiters = self.waiters.lock();
-        if !waiters.side(direction).as_ref().is_some_and(|old| old.will_wake(waker)) {
-            // The clone and the drop are foreign code, and so not under the lock.
-            drop(waiters);
-            let new = waker.clone();
-            waiters = self.waiters.lock();
-            let old = waiters.side(direction).replace(new);
-            let event = self.event(mask);
-            drop(waiters);
-            drop(old);
-            return event;
+        match waiters.side(direction) {
+            Some(old) if old.will_wake(waker) => return self.event(mask),
+            // Almost always: the event that has brought the task here took its waker along. To
+            // clone the waker of a task of ours is one operation of ours, which the lock allows.
+            place @ None if task_of(waker).is_some() => {
+                *place = Some(waker.clone());
+                return self.event(mask);
+            }
+            _ => {}
         }
-        self.event(mask)
+        // Other clones and drops are foreign code, and so not under the lock.
+        drop(waiters);
+        let new = waker.clone();
+        waiters = self.waiters.lock();
+        let old = waiters.side(direction).replace(new);
+        let event = self.event(mask);
+        drop(waiters);
+        drop(old);
+        event
     }
 
     /// As [`event`](Self::event). If there is none, leaves the waker on the list, in the place that

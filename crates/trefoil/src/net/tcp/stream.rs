@@ -3,6 +3,7 @@ use crate::net::addr::{Attempts, resolve};
 use crate::net::connection::connection;
 use crate::net::{ToSocketAddrs, must_not_block};
 use crate::reactor::Source;
+use socket2::SockRef;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;

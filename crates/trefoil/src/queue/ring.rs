@@ -276,6 +276,16 @@ impl<T> Ring<T> {
     /// The caller is the owner.
     #[inline]
     pub(crate) unsafe fn pop(&self) -> Option<T> {
+        // SAFETY: the caller's promise.
+        unsafe { self.pop_and_look() }.map(|(value, _)| value)
+    }
+
+    /// Pops, and says whether there were more values.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline(always)]
+    pub(crate) unsafe fn pop_and_look(&self) -> Option<(T, bool)> {
         // Acquire: as in `fill`.
         let mut head = self.head.load(Acquire);
         // Relaxed: our own.
@@ -296,12 +306,13 @@ impl<T> Ring<T> {
                 head = now;
                 continue;
             }
-            return Some(self.own.with(|own| {
+            let value = self.own.with(|own| {
                 // SAFETY: the owner's alone.
                 let own = unsafe { &*own };
                 // SAFETY: the exchange took this slot for us.
                 unsafe { take(own.slot(real)) }
-            }));
+            });
+            return Some((value, after != tail));
         }
     }
 

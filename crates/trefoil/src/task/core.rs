@@ -253,11 +253,17 @@ impl Runnable {
 #[inline]
 pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
     if home_of(task) == NO_HOME {
-        let (tasks, home) = worker.home_of(pinned(task));
-        // SAFETY: the caller holds the right to the future, so the task is live. It is on no list,
-        // and stays live until `finish`, which takes it off.
-        unsafe { tasks.insert(task, home) };
+        settle_first(task, worker);
     }
+}
+
+/// Once for each task that rests. A call of its own, so that other polls are the shorter.
+#[inline(never)]
+fn settle_first(task: NonNull<Header>, worker: &impl Home) {
+    let (tasks, home) = worker.home_of(pinned(task));
+    // SAFETY: the caller of `settle` holds the right to the future, so the task is live. It is on
+    // no list, and stays live until `finish`, which takes it off.
+    unsafe { tasks.insert(task, home) };
 }
 
 /// Binds the task that this thread is polling for the first time to a host, which alone runs it

@@ -161,8 +161,9 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        let counters = Arc::clone(&self.remotes[index].counters);
-        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
+        let remote: &Remote = &self.remotes[index];
+        let counters = Arc::clone(&remote.counters);
+        Box::new(WorkerState::new(index as u32, remote, counters, !self.knobs.has_lifo_slot))
     }
 
     pub(crate) fn common(&self) -> &Common {

@@ -338,8 +338,24 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
     }
     worker.count_end();
     match header.state.complete(elsewhere) {
-        Complete::Released => return,
-        Complete::Keep => {}
+        Complete::Released => {}
+        outcome => finish_kept(task, worker, home, elsewhere, outcome),
+    }
+}
+
+/// What is left to do for a task that is complete, and whose reference was not given up.
+#[inline(never)]
+fn finish_kept(
+    task: NonNull<Header>,
+    worker: &impl Home,
+    home: u32,
+    elsewhere: bool,
+    outcome: Complete,
+) {
+    // SAFETY: the runtime's reference keeps the task live until it is given up below.
+    let header = unsafe { header(task) };
+    match outcome {
+        Complete::Released | Complete::Keep => {}
         Complete::WakeJoiner => {
             // SAFETY: live as above.
             let trailer = unsafe { trailer(task) };

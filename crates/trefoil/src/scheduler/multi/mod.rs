@@ -214,10 +214,7 @@ impl Shared {
                 return Err(task);
             }
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
-                Some(worker) => {
-                    worker.count_spawn();
-                    worker.schedule(task)
-                }
+                Some(worker) => worker.schedule(task),
                 None => {
                     self.common.tasks_elsewhere.spawned.add_shared(1);
                     self.inject(task)

@@ -311,14 +311,6 @@ impl WorkerThread {
         Some(&self.remote(self.state()?).counters)
     }
 
-    #[inline]
-    pub(super) fn count_spawn(&self) {
-        match self.state() {
-            Some(state) => state.counters.tasks.spawned.add(1),
-            None => self.shared.common.tasks_elsewhere.spawned.add_shared(1),
-        }
-    }
-
     /// Ends this worker's search, if it counts as a searcher. Foreign code between two
     /// polls (hooks, wakers) may take long, or wait for a task: as long as it runs, this
     /// is no search that others may rely on.
@@ -432,8 +424,12 @@ impl WorkerThread {
             return Some(task);
         }
         match self.take_slot(state) {
+            Some(task) if turns.slot() == Slot::Runs => {
+                self.notify_pending(state);
+                return Some(task);
+            }
             Some(task) => {
-                if let Some(task) = self.next_of_slot(state, task) {
+                if let Some(task) = self.next_after_streak(state, task) {
                     return Some(task);
                 }
             }
@@ -456,18 +452,12 @@ impl WorkerThread {
         task
     }
 
-    /// There is a task in the slot. Returns it if it may go first, or what else does.
-    fn next_of_slot(&self, state: &WorkerState, task: Runnable) -> Option<Runnable> {
-        match state.turns.slot(self.remote(state).ring.len()) {
-            Slot::Runs => {
-                self.notify_pending(state);
-                Some(task)
-            }
-            Slot::Queues => {
-                self.queue_from_slot(state, task);
-                self.look_at_injector(state)
-            }
-        }
+    /// The task that was in the slot has had its turns.
+    #[inline(never)]
+    fn next_after_streak(&self, state: &WorkerState, task: Runnable) -> Option<Runnable> {
+        state.turns.slot_queues(self.remote(state).ring.len());
+        self.queue_from_slot(state, task);
+        self.look_at_injector(state)
     }
 
     /// Whether there may be tasks that only this worker may run.

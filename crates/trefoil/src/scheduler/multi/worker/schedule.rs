@@ -23,12 +23,14 @@ impl WorkerThread {
         self.schedule_here(state, task)
     }
 
-    /// Queues a task that this thread has spawned.
+    /// Queues a task that this thread has spawned, and counts it.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
         let Some(state) = self.state_after_fork() else {
+            self.shared.common.tasks_elsewhere.spawned.add_shared(1);
             return self.schedule_without_state(task);
         };
+        state.counters.tasks.spawned.add(1);
         self.schedule_here(state, task)
     }
 

@@ -270,20 +270,24 @@ impl Turns {
         self.rest.set(0);
     }
 
-    /// The slot's turn, and it holds a task; so much is in the ring.
-    #[inline]
-    pub(super) fn slot(&self, queued: usize) -> Slot {
+    /// The slot's turn, and it holds a task. With `Queues`, call `slot_queues`.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Slot {
         self.waited.set(0);
         let streak = self.streak.get();
         if streak < LIFO_STREAK {
             self.streak.set(streak + 1);
             return Slot::Runs;
         }
+        Slot::Queues
+    }
+
+    /// The slot has had its turns; so much is in the ring.
+    pub(super) fn slot_queues(&self, queued: usize) {
         // Tasks that keep each other awake, or spawn their successors, may
         // never leave the slot empty: all others run first, once.
         self.streak.set(0);
         self.rest.set(queued.min(LIFO_WAIT.into()) as u8);
-        Slot::Queues
     }
 
     /// The slot is empty.
@@ -325,10 +329,13 @@ mod tests {
                     turns.ring_went_first(true);
                     (ring_waits, slot_waits) = (0, slot_waits + 1);
                 } else {
-                    match turns.slot(queued) {
+                    match turns.slot() {
                         Slot::Runs => (ring_waits, slot_waits) = (ring_waits + 1, 0),
                         // The ring is popped. What comes to the slot is new.
-                        Slot::Queues => (ring_waits, slot_waits) = (0, 0),
+                        Slot::Queues => {
+                            turns.slot_queues(queued);
+                            (ring_waits, slot_waits) = (0, 0);
+                        }
                     }
                 }
                 assert!(ring_waits <= u32::from(LIFO_STREAK), "{ring_waits}");

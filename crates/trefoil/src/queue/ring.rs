@@ -296,15 +296,17 @@ impl<T> Ring<T> {
                 return None;
             }
             let after = real.wrapping_add(1);
-            let next = if steal == real { pack(after, after) } else { pack(steal, after) };
             if self.solo {
                 // Relaxed: nobody else looks.
-                self.head.store(next, Relaxed);
-            } else if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                self.head.store(pack(after, after), Relaxed);
+            } else {
+                let next = if steal == real { pack(after, after) } else { pack(steal, after) };
                 // Acquire and Release: the slot was ours all along, but keep
                 // the chain between thieves and owner unbroken.
-                head = now;
-                continue;
+                if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                    head = now;
+                    continue;
+                }
             }
             let value = self.own.with(|own| {
                 // SAFETY: the owner's alone.

@@ -163,7 +163,8 @@ impl Shared {
     fn new_state(&self, index: usize) -> Box<WorkerState> {
         let remote: &Remote = &self.remotes[index];
         let counters = Arc::clone(&remote.counters);
-        Box::new(WorkerState::new(index as u32, remote, counters, !self.knobs.has_lifo_slot))
+        let (lacks_slot, is_alone) = (!self.knobs.has_lifo_slot, self.workers() == 1);
+        Box::new(WorkerState::new(index as u32, remote, counters, lacks_slot, is_alone))
     }
 
     pub(crate) fn common(&self) -> &Common {

@@ -87,6 +87,8 @@ pub(super) struct WorkerState {
     forked: Cell<bool>,
     /// The runtime has no such slots.
     lacks_slot: bool,
+    /// The runtime has no other worker, which could sleep.
+    is_alone: bool,
     /// What only this worker may run.
     pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
@@ -141,6 +143,7 @@ impl WorkerState {
         remote: *const Remote,
         counters: Arc<CachePadded<WorkerCounters>>,
         lacks_slot: bool,
+        is_alone: bool,
     ) -> Self {
         Self {
             index,
@@ -158,6 +161,7 @@ impl WorkerState {
             batch: Cell::new(false),
             forked: Cell::new(lacks_slot),
             lacks_slot,
+            is_alone,
             pinned: RefCell::default(),
             tasks: OwnedTasks::default(),
         }

@@ -134,7 +134,7 @@ impl WorkerThread {
     /// To the back of the ring, in the middle of a poll that may be long.
     #[inline]
     pub(super) fn push(&self, state: &WorkerState, task: Runnable) {
-        if self.shared.workers() == 1 {
+        if state.is_alone {
             return self.push_quietly(state, task);
         }
         // SAFETY: the state makes this thread the ring's owner.
@@ -151,7 +151,7 @@ impl WorkerThread {
         if let Err(task) = unsafe { self.remote(state).ring.push(task) } {
             return self.overflow(state, task);
         }
-        state.owes_notify.set(true);
+        state.owes_notify.set(!state.is_alone);
     }
 
     /// The ring is as large as it gets, so the task is queued in the injector. The

@@ -96,7 +96,8 @@ impl Idle {
         // SeqCst: the waker's half of the store-buffering pattern with
         // `sleep` and `stop_searching`; see the README.
         let counts = self.counts.load(SeqCst);
-        sleeping(counts) != 0 && searching(counts) == 0
+        // That is: `sleeping` is not 0, and `searching` is.
+        counts != 0 && searching(counts) == 0
     }
 
     #[cold]

@@ -276,6 +276,16 @@ impl<T> Ring<T> {
     /// The caller is the owner.
     #[inline]
     pub(crate) unsafe fn pop(&self) -> Option<T> {
+        // SAFETY: the caller's promise.
+        unsafe { self.pop_and_look() }.map(|(value, _)| value)
+    }
+
+    /// Pops, and says whether there were more values.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline(always)]
+    pub(crate) unsafe fn pop_and_look(&self) -> Option<(T, bool)> {
         // Acquire: as in `fill`.
         let mut head = self.head.load(Acquire);
         // Relaxed: our own.
@@ -286,22 +296,25 @@ impl<T> Ring<T> {
                 return None;
             }
             let after = real.wrapping_add(1);
-            let next = if steal == real { pack(after, after) } else { pack(steal, after) };
             if self.solo {
                 // Relaxed: nobody else looks.
-                self.head.store(next, Relaxed);
-            } else if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                self.head.store(pack(after, after), Relaxed);
+            } else {
+                let next = if steal == real { pack(after, after) } else { pack(steal, after) };
                 // Acquire and Release: the slot was ours all along, but keep
                 // the chain between thieves and owner unbroken.
-                head = now;
-                continue;
+                if let Err(now) = self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                    head = now;
+                    continue;
+                }
             }
-            return Some(self.own.with(|own| {
+            let value = self.own.with(|own| {
                 // SAFETY: the owner's alone.
                 let own = unsafe { &*own };
                 // SAFETY: the exchange took this slot for us.
                 unsafe { take(own.slot(real)) }
-            }));
+            });
+            return Some((value, after != tail));
         }
     }
 

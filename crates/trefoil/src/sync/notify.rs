@@ -184,6 +184,15 @@ impl Notify {
 
     /// Wakes all tasks that wait. Stores no permit.
     pub fn notify_waiters(&self) {
+        // While nobody waits, the number is all there is to change, and those who are about to wait
+        // need not be kept from the lock.
+        let mut seen = self.word.load(SeqCst);
+        while seen & STATE != WAITING {
+            match self.word.compare_exchange(seen, seen.wrapping_add(CALL), SeqCst, SeqCst) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
         let mut waiters = self.waiters.lock();
         // A future that was created before this call and begins to wait after it finds the number
         // changed.
@@ -352,8 +361,9 @@ impl Wait {
                 self.phase = Phase::Done;
                 return Poll::Ready(());
             }
-            // While the lock is held, only permits change the word. Either a permit is seen here,
-            // or the thread that gives it sees `WAITING` and waits for the lock.
+            // While the lock is held, only permits and calls of `notify_waiters` change the word.
+            // Either they are seen here, or the thread that gives the permit or calls sees
+            // `WAITING` and waits for the lock.
             let next = match seen & STATE {
                 WAITING => break,
                 PERMIT => EMPTY,

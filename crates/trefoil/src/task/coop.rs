@@ -116,6 +116,19 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     })
 }
 
+/// Spends a unit for progress that is certain. False if none is left: ask [`poll_proceed`].
+#[inline(always)]
+pub(crate) fn spend() -> bool {
+    context::with(|context| match context.budget.get() {
+        Budget(None) => true,
+        Budget(Some(0 | SPENT_AND_COUNTED)) => false,
+        Budget(Some(left)) => {
+            context.budget.set(Budget(Some(left - 1)));
+            true
+        }
+    })
+}
+
 /// The task has to yield, for the first time in this poll.
 #[cold]
 fn count_forced_yield() {

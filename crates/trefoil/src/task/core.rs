@@ -253,11 +253,17 @@ impl Runnable {
 #[inline]
 pub(crate) fn settle(task: NonNull<Header>, worker: &impl Home) {
     if home_of(task) == NO_HOME {
-        let (tasks, home) = worker.home_of(pinned(task));
-        // SAFETY: the caller holds the right to the future, so the task is live. It is on no list,
-        // and stays live until `finish`, which takes it off.
-        unsafe { tasks.insert(task, home) };
+        settle_first(task, worker);
     }
+}
+
+/// Once for each task that rests. A call of its own, so that other polls are the shorter.
+#[inline(never)]
+fn settle_first(task: NonNull<Header>, worker: &impl Home) {
+    let (tasks, home) = worker.home_of(pinned(task));
+    // SAFETY: the caller of `settle` holds the right to the future, so the task is live. It is on
+    // no list, and stays live until `finish`, which takes it off.
+    unsafe { tasks.insert(task, home) };
 }
 
 /// Binds the task that this thread is polling for the first time to a host, which alone runs it
@@ -332,8 +338,24 @@ fn finish(task: NonNull<Header>, worker: &impl Home) {
     }
     worker.count_end();
     match header.state.complete(elsewhere) {
-        Complete::Released => return,
-        Complete::Keep => {}
+        Complete::Released => {}
+        outcome => finish_kept(task, worker, home, elsewhere, outcome),
+    }
+}
+
+/// What is left to do for a task that is complete, and whose reference was not given up.
+#[inline(never)]
+fn finish_kept(
+    task: NonNull<Header>,
+    worker: &impl Home,
+    home: u32,
+    elsewhere: bool,
+    outcome: Complete,
+) {
+    // SAFETY: the runtime's reference keeps the task live until it is given up below.
+    let header = unsafe { header(task) };
+    match outcome {
+        Complete::Released | Complete::Keep => {}
         Complete::WakeJoiner => {
             // SAFETY: live as above.
             let trailer = unsafe { trailer(task) };

@@ -37,6 +37,12 @@ pub(crate) struct Vtable {
     /// Brings a task that was just marked `SCHEDULED` to a queue.
     pub(super) schedule: unsafe fn(NonNull<Header>),
     /// From the header to the trailer, in bytes.
+    /// Drops the output, if the join handle has not taken it, and frees the task.
+    ///
+    /// # Safety
+    /// As for `dealloc`, and the task is complete, and its output was the join handle's, which has
+    /// given up the last reference.
+    pub(super) end_joined: unsafe fn(NonNull<Header>),
     pub(super) trailer_offset: usize,
 }
 

@@ -90,11 +90,25 @@ impl<T> JoinHandle<T> {
     }
 
     /// Ready if the output is stored. Otherwise `waker` is woken when it is.
+    #[inline(always)]
     pub(super) fn poll_complete(&self, waker: &Waker) -> Poll<()> {
-        let state = &self.task.header().state;
-        if state.is_complete() {
+        if self.task.header().state.is_complete() {
             return Poll::Ready(());
         }
+        self.poll_incomplete(waker)
+    }
+
+    /// As `poll_complete`, for a unit of the budget.
+    #[inline(never)]
+    fn poll_slow(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let budget = ready!(coop::poll_proceed(cx));
+        ready!(self.poll_complete(cx.waker()));
+        budget.made_progress();
+        Poll::Ready(())
+    }
+
+    fn poll_incomplete(&self, waker: &Waker) -> Poll<()> {
+        let state = &self.task.header().state;
         if state.has_join_waker() && state.unset_join_waker() == Err(Completed) {
             return Poll::Ready(());
         }
@@ -142,11 +156,9 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let budget = ready!(coop::poll_proceed(cx));
-        if self.poll_complete(cx.waker()).is_pending() {
-            return Poll::Pending;
+        if !self.task.header().state.is_complete() || !coop::spend() {
+            ready!(self.poll_slow(cx));
         }
-        budget.made_progress();
         let mut output = MaybeUninit::<Self::Output>::uninit();
         let task = self.task.as_ptr();
         // SAFETY: 1: the task is live and was made with this `T`. 2: it is complete, and its only
@@ -158,7 +170,23 @@ impl<T> Future for JoinHandle<T> {
 }
 
 impl<T> Drop for JoinHandle<T> {
+    #[inline]
     fn drop(&mut self) {
+        let header = self.task.header();
+        if header.state.is_join_last() {
+            // SAFETY: the task is complete, and this is the last reference to it. `self` is being
+            // dropped, and does not use it again.
+            unsafe { (header.vtable.end_joined)(self.task.as_ptr()) };
+            return;
+        }
+        self.detach();
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// The handle is dropped, and others have references to the task.
+    #[inline(never)]
+    fn detach(&mut self) {
         let task = self.task.as_ptr();
         let header = self.task.header();
         let waker = match header.state.drop_join() {

@@ -87,6 +87,7 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
         take_output: take_output::<F>,
         drop_output: drop_output::<F>,
         dealloc: dealloc::<F, Trailer>,
+        end_joined: end_joined::<F, Trailer>,
         schedule: schedule::<S>,
         trailer_offset: offset_of!(TaskCell<F>, trailer),
     }
@@ -103,6 +104,7 @@ const fn noted_vtable<F: Future, S: Schedule>() -> Vtable {
         poll: notes::poll,
         cancel: notes::cancel,
         dealloc: dealloc::<F, NotedTrailer>,
+        end_joined: end_joined::<F, NotedTrailer>,
         schedule: schedule_noted::<S>,
         ..plain
     }
@@ -276,6 +278,29 @@ unsafe fn dealloc<F: Future, T>(task: NonNull<Header>) {
     let cell = Release(task.cast::<TaskCell<F, T>>());
     // SAFETY: the last reference is gone, and this is the one place that drops a cell.
     unsafe { cell.0.drop_in_place() };
+}
+
+/// # Safety
+/// 1. As for [`dealloc`].
+/// 2. The task is complete, and its output was the join handle's.
+unsafe fn end_joined<F: Future, T>(task: NonNull<Header>) {
+    // SAFETY: 1: the caller alone knows the task.
+    let cell = unsafe { cell::<F>(task) };
+    let is_taken = cell.stage.with(|stage| {
+        // SAFETY: 2: nobody else accesses the stage.
+        matches!(unsafe { &*stage }, Stage::Taken)
+    });
+    if !is_taken {
+        // The output's destructor may ask for the id of its task.
+        let scope = context::enter_task(task);
+        // SAFETY: 1 and 2.
+        unsafe { drop_output::<F>(task) };
+        scope.leave();
+        // SAFETY: 1: it is the caller's. (Not the last any more, if a destructor could make more.)
+        return drop(unsafe { TaskRef::from_raw(task) });
+    }
+    // SAFETY: 1.
+    unsafe { dealloc::<F, T>(task) };
 }
 
 /// # Safety

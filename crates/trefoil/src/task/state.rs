@@ -9,7 +9,7 @@ use crate::primitives::atomic::{AcqRel, Acquire, AtomicUsize, Relaxed, fence};
 use std::fmt;
 
 /// The exclusive right to the future is held: by the worker that polls it, or by the queue entry of
-/// a task that yielded.
+/// a task that yielded or is new.
 const RUNNING: usize = 1;
 /// A wake-up is owed. Whoever sets it while `RUNNING` is clear owes a queue
 /// entry; while `RUNNING` is set, the holder of the right owes it.
@@ -30,8 +30,9 @@ const SHIELDED: usize = 1 << 7;
 const REF_ONE: usize = 1 << 8;
 const REF_MASK: usize = !(REF_ONE - 1);
 
-/// One reference for the runtime and one for the join handle; queued.
-const INITIAL: usize = SCHEDULED | JOIN_INTEREST | (2 * REF_ONE);
+/// One reference for the runtime and one for the join handle; queued, and the right to the future
+/// is the entry's, as if the task had yielded.
+const INITIAL: usize = RUNNING | JOIN_INTEREST | (2 * REF_ONE);
 
 pub(crate) struct State {
     word: AtomicUsize,
@@ -139,7 +140,7 @@ impl State {
     /// From a queue entry to a poll.
     ///
     /// A task that yielded is still `RUNNING` while it waits in its queue, so a yield costs no
-    /// transition.
+    /// transition. A new task is, too, and so costs none here.
     #[inline]
     pub(crate) fn start(&self) -> Start {
         // Relaxed: the entry came through a queue, whose own ordering makes the last holder's
@@ -371,6 +372,15 @@ impl State {
     pub(crate) fn has_join_waker(&self) -> bool {
         // Relaxed: the caller itself has written the flag.
         self.word.load(Relaxed) & JOIN_WAKER != 0
+    }
+
+    /// Whether the task is complete, and the reference of the join handle, which asks, is the last.
+    #[inline(always)]
+    pub(crate) fn is_join_last(&self) -> bool {
+        // Acquire: pairs with `complete`, and with the Release of all others that gave up a
+        // reference. Nobody can add one, as in `unref`.
+        let seen = self.word.load(Acquire);
+        seen & (COMPLETE | REF_MASK) == COMPLETE | REF_ONE
     }
 
     /// Says that the join handle is dropped.

@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 ///
 /// # Cancellation safety
 /// Yes: there is nothing to lose.
+#[inline]
 pub async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {
@@ -40,13 +41,24 @@ pub(crate) fn wake_in_turn(waker: &Waker) {
 /// If the waker is that of the task that is being polled, a note to the worker is enough, and the
 /// task's state does not change. The worker keeps any other waker (of a combinator, of `block_on`)
 /// until its queue has been served once.
+#[inline]
 pub(crate) fn wake_later(waker: &Waker) {
-    context::with(|context| {
+    let is_noted = context::with(|context| {
         let current = context.task.get();
-        if current.is_some() && current == task_of(waker) {
+        let is_own = current.is_some() && current == task_of(waker);
+        if is_own {
             context.yielded.set(true);
-        } else if !context.defer(waker) {
-            waker.wake_by_ref();
         }
+        is_own
     });
+    if !is_noted {
+        wake_deferred(waker);
+    }
+}
+
+#[inline(never)]
+fn wake_deferred(waker: &Waker) {
+    if !context::with(|context| context.defer(waker)) {
+        waker.wake_by_ref();
+    }
 }

@@ -238,7 +238,8 @@ mod loom_tests {
         loom::model(|| {
             let handoff = Arc::new(Handoff::new());
             let is_used = Arc::new(AtomicBool::new(false));
-            let state = Box::into_raw(Box::new(WorkerState::new(0, Arc::default(), false)));
+            let state = WorkerState::new(0, std::ptr::null(), Arc::default(), false, true);
+            let state = Box::into_raw(Box::new(state));
             let use_it = |is_used: &AtomicBool| {
                 // Relaxed: loom shows a second owner without any ordering.
                 assert!(!is_used.swap(true, Relaxed), "two owners");

@@ -156,8 +156,10 @@ impl Shared {
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
-        let counters = Arc::clone(&self.remotes[index].counters);
-        Box::new(WorkerState::new(index as u32, counters, !self.knobs.has_lifo_slot))
+        let remote: &Remote = &self.remotes[index];
+        let counters = Arc::clone(&remote.counters);
+        let (lacks_slot, is_alone) = (!self.knobs.has_lifo_slot, self.workers() == 1);
+        Box::new(WorkerState::new(index as u32, remote, counters, lacks_slot, is_alone))
     }
 
     pub(crate) fn common(&self) -> &Common {
@@ -208,10 +210,7 @@ impl Shared {
                 return Err(task);
             }
             match context.worker().filter(|worker| worker.is_of(Arc::as_ptr(self))) {
-                Some(worker) => {
-                    worker.count_spawn();
-                    worker.schedule(task)
-                }
+                Some(worker) => worker.schedule(task),
                 None => {
                     self.common.tasks_elsewhere.spawned.add_shared(1);
                     self.inject(task)

@@ -61,6 +61,8 @@ pub(super) const NOBODY: u32 = u32::MAX - 1;
 /// other worker could serve.
 pub(super) struct WorkerState {
     index: u32,
+    /// Its `Remote`, as its index in `Shared::remotes` would find it.
+    remote: *const Remote,
     /// The same as in its `Remote`, with one indirection less.
     counters: Arc<CachePadded<WorkerCounters>>,
     turns: Turns,
@@ -85,6 +87,8 @@ pub(super) struct WorkerState {
     forked: Cell<bool>,
     /// The runtime has no such slots.
     lacks_slot: bool,
+    /// The runtime has no other worker, which could sleep.
+    is_alone: bool,
     /// What only this worker may run.
     pinned: RefCell<Fifo<Runnable>>,
     tasks: OwnedTasks,
@@ -136,11 +140,14 @@ pub(crate) struct WorkerThread {
 impl WorkerState {
     pub(super) fn new(
         index: u32,
+        remote: *const Remote,
         counters: Arc<CachePadded<WorkerCounters>>,
         lacks_slot: bool,
+        is_alone: bool,
     ) -> Self {
         Self {
             index,
+            remote,
             counters,
             turns: Turns::new(),
             yields: Cell::new(0),
@@ -154,6 +161,7 @@ impl WorkerState {
             batch: Cell::new(false),
             forked: Cell::new(lacks_slot),
             lacks_slot,
+            is_alone,
             pinned: RefCell::default(),
             tasks: OwnedTasks::default(),
         }
@@ -172,6 +180,7 @@ impl WorkerState {
         self.blocked.get()
     }
 
+    #[inline(always)]
     fn has_pinned(&self) -> bool {
         self.pinned.borrow().len() > 0
     }
@@ -190,7 +199,7 @@ impl std::fmt::Debug for WorkerState {
 
 // SAFETY: a state is owned by one thread at a time, and what moves with it (the
 // tasks of its list and queues, wakers) may be used by any thread: `spawn` asks
-// for `Send`.
+// for `Send`. Its `Remote` is there for all threads.
 unsafe impl Send for WorkerState {}
 
 /// What a thread does as the worker that has this state, until it has it no
@@ -205,7 +214,9 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     let entered = context::mark_entered(Entered::Yes);
     let its_handle = context::enter_handle(handle(&shared));
     shared.common.pin_worker(state.index);
-    shared.remotes[state.index as usize].parker.adopt();
+    let remote: &Remote = &shared.remotes[state.index as usize];
+    assert!(ptr::eq(remote, state.remote), "the state of another scheduler's worker");
+    remote.parker.adopt();
     state.counters.note_thread();
     let seeds = shared.common.seeds.as_ref();
     let random = seeds.map(|seeds| context::seed_random(seeds.of_worker(state.index)));
@@ -288,7 +299,10 @@ impl WorkerThread {
 
     #[inline(always)]
     fn remote(&self, state: &WorkerState) -> &Remote {
-        &self.shared.remotes[state.index as usize]
+        debug_assert!(ptr::eq(&raw const *self.shared.remotes[state.index as usize], state.remote));
+        // SAFETY: the state is one of `self.shared`, whose `new_state` has made it with a pointer
+        // to one of its `remotes`. These stay where they are for as long as `self` has its count.
+        unsafe { &*state.remote }
     }
 
     /// Which worker this thread is, while it has that worker's state or can have it back.
@@ -299,14 +313,6 @@ impl WorkerThread {
     pub(crate) fn counters(&self) -> Option<&WorkerCounters> {
         // Not the state's: it may go before the reference does.
         Some(&self.remote(self.state()?).counters)
-    }
-
-    #[inline]
-    pub(super) fn count_spawn(&self) {
-        match self.state() {
-            Some(state) => state.counters.tasks.spawned.add(1),
-            None => self.shared.common.tasks_elsewhere.spawned.add_shared(1),
-        }
     }
 
     /// Ends this worker's search, if it counts as a searcher. Foreign code between two
@@ -356,15 +362,8 @@ impl WorkerThread {
     fn turn(&self, is_taken: impl FnOnce() -> bool) -> bool {
         let Some(state) = self.state() else { return false };
         state.turns.advance();
-        if state.turns.is_for_maintenance(self.shared.knobs.event_interval) {
-            self.maintain(state);
-        }
-        if state.turns.is_for_timers() {
-            if self.shared.is_shut_down() {
-                return false;
-            }
-            self.shared.monitor.ensure_for_busy(&self.shared);
-            state.turns.fired(self.fire_timers(state));
+        if state.turns.is_for_more_than_a_poll() && !self.begin_turn(state) {
+            return false;
         }
         if let Some(task) = self.next(state) {
             self.about_to_poll(state);
@@ -391,12 +390,29 @@ impl WorkerThread {
         true
     }
 
+    /// What some turns begin with. False when the worker has to leave.
+    #[inline(never)]
+    fn begin_turn(&self, state: &WorkerState) -> bool {
+        if state.turns.is_for_maintenance() {
+            state.turns.maintained(self.shared.knobs.event_interval);
+            self.maintain(state);
+        }
+        if state.turns.is_for_timers() {
+            if self.shared.is_shut_down() {
+                return false;
+            }
+            self.shared.monitor.ensure_for_busy(&self.shared);
+            state.turns.fired(self.fire_timers(state));
+        }
+        true
+    }
+
     /// The next task of this worker's own queues, in the order of `turns.rs`.
-    #[inline]
+    #[inline(always)]
     fn next(&self, state: &WorkerState) -> Option<Runnable> {
-        let remote = self.remote(state);
         let turns = &state.turns;
         if turns.is_for_pinned()
+            && self.may_have_pinned(state)
             && let Some(task) = self.next_pinned(state)
         {
             return Some(task);
@@ -406,33 +422,55 @@ impl WorkerThread {
         {
             return Some(task);
         }
-        if turns.is_for_ring() {
-            if let Some(task) = self.pop_ring(state) {
-                turns.ring_went_first(self.is_slot_full(state));
-                return Some(task);
-            }
-            turns.ring_is_empty();
+        if turns.is_for_ring()
+            && let Some(task) = self.next_before_slot(state)
+        {
+            return Some(task);
         }
         match self.take_slot(state) {
-            Some(task) => match turns.slot(remote.ring.len()) {
-                Slot::Runs => {
-                    self.notify_pending(state);
+            Some(task) if turns.slot() == Slot::Runs => {
+                self.notify_pending(state);
+                return Some(task);
+            }
+            Some(task) => {
+                if let Some(task) = self.next_after_streak(state, task) {
                     return Some(task);
                 }
-                Slot::Queues => {
-                    self.queue_from_slot(state, task);
-                    if let Some(task) = self.look_at_injector(state) {
-                        return Some(task);
-                    }
-                }
-            },
+            }
             None => turns.slot_is_empty(),
         }
-        self.pop_ring(state).or_else(|| self.next_pinned(state))
+        let task = self.pop_ring(state);
+        if task.is_none() && self.may_have_pinned(state) {
+            return self.next_pinned(state);
+        }
+        task
+    }
+
+    /// The ring goes before the slot.
+    fn next_before_slot(&self, state: &WorkerState) -> Option<Runnable> {
+        let task = self.pop_ring(state);
+        match &task {
+            Some(_) => state.turns.ring_went_first(self.is_slot_full(state)),
+            None => state.turns.ring_is_empty(),
+        }
+        task
+    }
+
+    /// The task that was in the slot has had its turns.
+    #[inline(never)]
+    fn next_after_streak(&self, state: &WorkerState, task: Runnable) -> Option<Runnable> {
+        state.turns.slot_queues(self.remote(state).ring.len());
+        self.queue_from_slot(state, task);
+        self.look_at_injector(state)
+    }
+
+    /// Whether there may be tasks that only this worker may run.
+    #[inline(always)]
+    fn may_have_pinned(&self, state: &WorkerState) -> bool {
+        state.has_pinned() || !self.remote(state).inbox.is_empty() || self.host.get().is_some()
     }
 
     /// The oldest of the tasks that only this worker may run.
-    #[inline]
     fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
         self.empty_inbox(state);
         let bound = self.host.get().and_then(|host| host.next_in_turn(state.has_pinned()));
@@ -456,6 +494,7 @@ impl WorkerThread {
         if self.shared.injector.is_empty() { None } else { self.take_due(state) }
     }
 
+    #[inline(never)]
     fn take_due(&self, state: &WorkerState) -> Option<Runnable> {
         let ring = &self.remote(state).ring;
         let before = ring.len();
@@ -471,19 +510,24 @@ impl WorkerThread {
 
     /// Takes the oldest task of the ring, and notifies what is left there if
     /// that has not been done.
-    #[inline]
+    #[inline(always)]
     fn pop_ring(&self, state: &WorkerState) -> Option<Runnable> {
-        let ring = &self.remote(state).ring;
         // SAFETY: the state makes this thread the ring's owner.
-        let task = unsafe { ring.pop() }?;
-        if state.owes_notify.replace(false) {
+        let (task, has_more) = unsafe { self.remote(state).ring.pop_and_look() }?;
+        if state.owes_notify.replace(false) && has_more {
             // `pop` was an RMW (or there is only one worker).
             fence_after_rmw();
-            if !ring.is_empty() {
-                self.notify_for(state);
+            if self.shared.idle.wants_searcher() {
+                self.notify_left(state);
             }
         }
         Some(task)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_left(&self, state: &WorkerState) {
+        self.notify_for(state);
     }
 
     /// Polls a task. No reference to the state is an argument here, nor used by
@@ -492,13 +536,24 @@ impl WorkerThread {
     fn run(&self, task: Runnable) {
         let ran = task.run(self);
         self.come_out();
-        let (task, yielded) = match ran {
-            Ran::Off => return,
-            Ran::Woken(task) => (task, false),
-            Ran::Yielded(task) => (task, true),
-        };
-        let bound_to = task.pinned_to().filter(|pinned| *pinned >= HOSTS);
-        if let Some(host) = bound_to {
+        match ran {
+            Ran::Off => {}
+            Ran::Woken(task) => self.queue_again(task, false),
+            Ran::Yielded(task) => match self.state() {
+                Some(state) if !self.refused.get() && task.pinned_to().is_none() => {
+                    state.counters.woken.add(1);
+                    self.push_quietly(state, task);
+                    self.look_after_yield(state);
+                }
+                _ => self.queue_again(task, true),
+            },
+        }
+    }
+
+    /// Queues a task that was woken in its own poll, or has yielded.
+    fn queue_again(&self, task: Runnable, yielded: bool) {
+        let pinned_to = task.pinned_to();
+        if let Some(host) = pinned_to.filter(|pinned| *pinned >= HOSTS) {
             return self.push_bound(host, task);
         }
         let Some(state) = self.state().filter(|_| !self.refused.get()) else {
@@ -508,7 +563,7 @@ impl WorkerThread {
             return;
         };
         state.counters.woken.add(1);
-        if task.pinned_to().is_some() {
+        if pinned_to.is_some() {
             self.push_pinned(state, task);
         } else if yielded || !state.turns.has_slot_for_itself() {
             self.push_quietly(state, task);
@@ -526,6 +581,10 @@ impl WorkerThread {
         if !self.shared.common.has_sources() {
             return;
         }
+        self.look_after_yield_for(state);
+    }
+
+    fn look_after_yield_for(&self, state: &WorkerState) {
         let yields = state.yields.get() + 1;
         let is_time = yields >= self.remote(state).ring.len();
         state.yields.set(if is_time { 0 } else { yields });

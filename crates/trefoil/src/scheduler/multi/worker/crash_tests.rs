@@ -39,7 +39,7 @@ fn a_panic_of_the_loop_ends_the_process() {
 fn the_loop_unwinds() {
     let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
-    let state = Box::new(WorkerState::new(1, Arc::default(), false));
+    let state = Box::new(WorkerState::new(1, ptr::null(), Arc::default(), false, true));
     let its = Arc::clone(shared);
     let worker = std::thread::spawn(move || run(its, state, true));
     let _ = worker.join();

@@ -23,12 +23,14 @@ impl WorkerThread {
         self.schedule_here(state, task)
     }
 
-    /// Queues a task that this thread has spawned.
+    /// Queues a task that this thread has spawned, and counts it.
     #[inline]
     pub(in crate::scheduler::multi) fn schedule(&self, task: Runnable) -> Result<(), Runnable> {
         let Some(state) = self.state_after_fork() else {
+            self.shared.common.tasks_elsewhere.spawned.add_shared(1);
             return self.schedule_without_state(task);
         };
+        state.counters.tasks.spawned.add(1);
         self.schedule_here(state, task)
     }
 
@@ -132,7 +134,7 @@ impl WorkerThread {
     /// To the back of the ring, in the middle of a poll that may be long.
     #[inline]
     pub(super) fn push(&self, state: &WorkerState, task: Runnable) {
-        if self.shared.workers() == 1 {
+        if state.is_alone {
             return self.push_quietly(state, task);
         }
         // SAFETY: the state makes this thread the ring's owner.
@@ -149,7 +151,7 @@ impl WorkerThread {
         if let Err(task) = unsafe { self.remote(state).ring.push(task) } {
             return self.overflow(state, task);
         }
-        state.owes_notify.set(true);
+        state.owes_notify.set(!state.is_alone);
     }
 
     /// The ring is as large as it gets, so the task is queued in the injector. The

@@ -48,6 +48,10 @@ pub(super) struct Turns {
     look_at: Cell<u32>,
     /// The turn at which the timers are due for a look.
     timers_at: Cell<u32>,
+    /// The turn at which periodic work is due.
+    maintain_at: Cell<u32>,
+    /// The earlier one of these two.
+    more_at: Cell<u32>,
     /// When there were last timers to look at, and at which turn. Sleep since then is added, as
     /// if the look had come that much later.
     looked: Cell<Instant>,
@@ -82,6 +86,8 @@ impl Turns {
             tick: Cell::new(0),
             look_at: Cell::new(0),
             timers_at: Cell::new(0),
+            maintain_at: Cell::new(0),
+            more_at: Cell::new(0),
             looked: Cell::new(Instant::now()),
             looked_at: Cell::new(0),
             poll_ns: Cell::new(0),
@@ -112,15 +118,38 @@ impl Turns {
         self.tick.get().is_multiple_of(PINNED_EVERY)
     }
 
-    /// Whether periodic work is due, every so many polls.
+    /// Whether the timers or periodic work are due.
     #[inline(always)]
-    pub(super) fn is_for_maintenance(&self, interval: u32) -> bool {
-        self.tick.get().is_multiple_of(interval)
+    pub(super) fn is_for_more_than_a_poll(&self) -> bool {
+        self.has_come(self.more_at.get())
     }
 
+    /// Whether this turn is that one, or a later one.
     #[inline(always)]
+    fn has_come(&self, at: u32) -> bool {
+        self.tick.get().wrapping_sub(at) as i32 >= 0
+    }
+
+    pub(super) fn is_for_maintenance(&self) -> bool {
+        self.has_come(self.maintain_at.get())
+    }
+
+    /// Periodic work is done, and is next due after so many turns.
+    pub(super) fn maintained(&self, interval: u32) {
+        // A turn that is too far away to be told from one of the past is none.
+        let wait = interval.min(i32::MAX as u32);
+        self.maintain_at.set(self.tick.get().wrapping_add(wait));
+        self.find_more();
+    }
+
+    fn find_more(&self) {
+        let (timers, maintenance) = (self.timers_at.get(), self.maintain_at.get());
+        let is_earlier = (timers.wrapping_sub(maintenance) as i32) < 0;
+        self.more_at.set(if is_earlier { timers } else { maintenance });
+    }
+
     pub(super) fn is_for_timers(&self) -> bool {
-        self.tick.get().wrapping_sub(self.timers_at.get()) as i32 >= 0
+        self.has_come(self.timers_at.get())
     }
 
     /// The timers were looked at. What is due, or moves down the wheel, does so in
@@ -133,6 +162,7 @@ impl Turns {
             Fired { at: None, .. } => TIMERS_EVERY,
         };
         self.timers_at.set(self.tick.get().wrapping_add(wait));
+        self.find_more();
         // A look that nothing has come of for very many turns would seem to be one of
         // the future.
         if self.is_for_injector() {
@@ -165,7 +195,7 @@ impl Turns {
 
     #[inline(always)]
     pub(super) fn is_for_injector(&self) -> bool {
-        self.tick.get().wrapping_sub(self.look_at.get()) as i32 >= 0
+        self.has_come(self.look_at.get())
     }
 
     /// How much room there is for tasks from the shared queue, behind so many in the
@@ -240,20 +270,24 @@ impl Turns {
         self.rest.set(0);
     }
 
-    /// The slot's turn, and it holds a task; so much is in the ring.
-    #[inline]
-    pub(super) fn slot(&self, queued: usize) -> Slot {
+    /// The slot's turn, and it holds a task. With `Queues`, call `slot_queues`.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Slot {
         self.waited.set(0);
         let streak = self.streak.get();
         if streak < LIFO_STREAK {
             self.streak.set(streak + 1);
             return Slot::Runs;
         }
+        Slot::Queues
+    }
+
+    /// The slot has had its turns; so much is in the ring.
+    pub(super) fn slot_queues(&self, queued: usize) {
         // Tasks that keep each other awake, or spawn their successors, may
         // never leave the slot empty: all others run first, once.
         self.streak.set(0);
         self.rest.set(queued.min(LIFO_WAIT.into()) as u8);
-        Slot::Queues
     }
 
     /// The slot is empty.
@@ -295,10 +329,13 @@ mod tests {
                     turns.ring_went_first(true);
                     (ring_waits, slot_waits) = (0, slot_waits + 1);
                 } else {
-                    match turns.slot(queued) {
+                    match turns.slot() {
                         Slot::Runs => (ring_waits, slot_waits) = (ring_waits + 1, 0),
                         // The ring is popped. What comes to the slot is new.
-                        Slot::Queues => (ring_waits, slot_waits) = (0, 0),
+                        Slot::Queues => {
+                            turns.slot_queues(queued);
+                            (ring_waits, slot_waits) = (0, 0);
+                        }
                     }
                 }
                 assert!(ring_waits <= u32::from(LIFO_STREAK), "{ring_waits}");

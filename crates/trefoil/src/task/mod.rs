@@ -48,7 +48,7 @@ pub(crate) use self::core::{
 pub(crate) use self::core::{bind, own_state};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use self::state::State;
-pub(crate) use header::{HOSTS, Header, NO_HOME};
+pub(crate) use header::{HOSTS, Header, MOST_HOSTS, NO_HOME};
 pub(crate) use list::OwnedTasks;
 pub(crate) use memory::{Depot, Memory};
 pub(crate) use notes::{Notes, Origin};

@@ -89,6 +89,7 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
         dealloc: dealloc::<F, Trailer>,
         schedule: schedule::<S>,
         trailer_offset: offset_of!(TaskCell<F>, trailer),
+        has_notes: false,
     }
 }
 
@@ -104,6 +105,7 @@ const fn noted_vtable<F: Future, S: Schedule>() -> Vtable {
         cancel: notes::cancel,
         dealloc: dealloc::<F, NotedTrailer>,
         schedule: schedule_noted::<S>,
+        has_notes: true,
         ..plain
     }
 }

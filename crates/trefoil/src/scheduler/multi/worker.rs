@@ -366,7 +366,11 @@ impl WorkerThread {
             self.shared.monitor.ensure_for_busy(&self.shared);
             state.turns.fired(self.fire_timers(state));
         }
-        if let Some(task) = self.next(state) {
+        if let Some(host) = self.host.get()
+            && let Some(task) = self.next_bound(state, host)
+        {
+            self.run_bound(host, task);
+        } else if let Some(task) = self.next(state) {
             self.about_to_poll(state);
             self.run(task);
         } else if !is_taken() {
@@ -491,6 +495,11 @@ impl WorkerThread {
     #[inline]
     fn run(&self, task: Runnable) {
         let ran = task.run(self);
+        self.ran(ran);
+    }
+
+    #[inline]
+    fn ran(&self, ran: Ran) {
         self.come_out();
         let (task, yielded) = match ran {
             Ran::Off => return,

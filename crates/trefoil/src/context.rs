@@ -189,7 +189,18 @@ loom::thread_local! {
     static CONTEXT: Context = Context::new();
 }
 
+#[cfg(not(loom))]
 #[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
+    // By a closure so small that it is inlined wherever this is: `LocalKey::with` of a larger one
+    // is a function, which calls another for the address.
+    let context = CONTEXT.with(|context| &raw const *context);
+    // SAFETY: it was initialised by a constant and has no destructor, so it is valid for as long as
+    // the thread runs, and this thread is in `f` for as long as `f` has the reference.
+    f(unsafe { &*context })
+}
+
+#[cfg(loom)]
 pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
     CONTEXT.with(f)
 }

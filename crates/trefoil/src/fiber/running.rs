@@ -7,6 +7,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread;
 use crate::task::{self, Header, Id};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::alloc::Layout;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
@@ -91,6 +92,9 @@ impl<R: 'static> Running<R> {
     where
         F: FnOnce() -> R + 'static,
     {
+        // As the task, it is kept by the worker for later fibers.
+        let memory = task::acquire_memory(Layout::new::<Begun<R>>(), None);
+        let begun = memory.cast::<Begun<R>>();
         let inside = Inside {
             coroutine: UnsafeCell::new(None),
             task,
@@ -108,7 +112,8 @@ impl<R: 'static> Running<R> {
             slice,
             since: Cell::new(None),
         };
-        let begun = NonNull::from(Box::leak(Box::new(Begun { inside, ended: Cell::new(None) })));
+        // SAFETY: it is new, and has this layout.
+        unsafe { begun.write(Begun { inside, ended: Cell::new(None) }) };
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             // SAFETY: it is freed after this has ended.
             let begun = unsafe { begun.as_ref() };
@@ -200,18 +205,40 @@ impl<R: 'static> Running<R> {
 impl<R: 'static> Drop for Running<R> {
     /// Unwinds the stack, so that what is on it is dropped.
     fn drop(&mut self) {
-        let unwound = catch_unwind(AssertUnwindSafe(|| self.unwind()));
-        // SAFETY: it came from a box, and is this one's. Its stack is gone, and with it whoever has
-        // referred to it.
-        let begun = unsafe { Box::from_raw(self.begun.as_ptr()) };
-        drop(begun);
-        if let Err(payload) = unwound {
+        // SAFETY: the right to the future is the caller's, and nobody is on the stack.
+        let has_stack = unsafe { &*self.inside().coroutine.get() }.is_some();
+        let dropped = if has_stack {
+            self.drop_with_stack()
+        } else {
+            // What the fiber has ended with was taken: no destructor of the user runs.
+            // SAFETY: it is this one's. There is no stack, and so nobody who could refer to it.
+            unsafe { self.begun.drop_in_place() };
+            Ok(())
+        };
+        // SAFETY: it came from `acquire_memory` for this layout, and was just dropped.
+        unsafe { task::release_memory(self.begun.cast(), Layout::new::<Begun<R>>()) };
+        if let Err(payload) = dropped {
             resume_unwind(payload);
         }
     }
 }
 
 impl<R: 'static> Running<R> {
+    #[cold]
+    fn drop_with_stack(&mut self) -> Result<(), Box<dyn Any + Send>> {
+        let unwound = catch_unwind(AssertUnwindSafe(|| self.unwind()));
+        // A fiber that was unwound may have returned all the same.
+        // SAFETY: it is this one's. The stack is gone, and with it whoever has referred to it.
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { self.begun.drop_in_place() }));
+        match (unwound, dropped) {
+            (Err(payload), Err(another)) => {
+                task::discard(another);
+                Err(payload)
+            }
+            (unwound, dropped) => unwound.and(dropped),
+        }
+    }
+
     fn unwind(&mut self) {
         let is_here = self.is_here();
         let Some(mut coroutine) = self.take() else { return };

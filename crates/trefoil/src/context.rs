@@ -68,7 +68,7 @@ pub(crate) use locals::{
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) use surroundings::{Detached, Layers, Surroundings};
+pub(crate) use surroundings::{Before, Detached};
 
 use crate::fork_join;
 use crate::primitives::parker::Parker;
@@ -119,6 +119,10 @@ pub(crate) struct Context {
     /// How many more reductions that fiber may make: see `fiber/preempt.rs`.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) reductions: Cell<u32>,
+    /// How often something was entered or left that `Surroundings` or `Layers` tell, but for
+    /// `task`, whose changes are counted by nobody: each poll makes two.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    changes: Cell<u64>,
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     scopes: scopes::Scopes,
     /// The sets of local tasks that were entered.
@@ -163,6 +167,8 @@ impl Context {
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             reductions: Cell::new(0),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
+            changes: Cell::new(0),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
             scopes: scopes::Scopes::new(),
             locals: Stack::new(),
             local_drops: Cell::new(false),
@@ -183,9 +189,27 @@ loom::thread_local! {
     static CONTEXT: Context = Context::new();
 }
 
+#[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
+    // By a closure so small that it is inlined wherever this is: `LocalKey::with` of a larger one
+    // is a function, which calls another for the address.
+    let context = CONTEXT.with(|context| &raw const *context);
+    // SAFETY: it was initialised by a constant and has no destructor, so it is valid for as long as
+    // the thread runs, and this thread is in `f` for as long as `f` has the reference.
+    f(unsafe { &*context })
+}
+
+#[cfg(loom)]
+pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
     CONTEXT.with(f)
+}
+
+/// Where this thread's context is, for as long as the thread runs.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[inline(always)]
+pub(crate) fn address() -> NonNull<Context> {
+    with(|context| NonNull::from(context))
 }
 
 /// The part of a `block_on` on a foreign thread that its future may reach.
@@ -246,14 +270,20 @@ struct Restore<T: Copy + 'static> {
 
 impl<T: Copy + 'static> Restore<T> {
     fn set(cell: fn(&Context) -> &Cell<T>, value: T) -> Self {
-        let before = with(|context| cell(context).replace(value));
+        let before = with(|context| {
+            context.count_change();
+            cell(context).replace(value)
+        });
         Self { cell, before }
     }
 }
 
 impl<T: Copy + 'static> Drop for Restore<T> {
     fn drop(&mut self) {
-        with(|context| (self.cell)(context).set(self.before));
+        with(|context| {
+            context.count_change();
+            (self.cell)(context).set(self.before);
+        });
     }
 }
 
@@ -269,11 +299,18 @@ pub(crate) struct TaskScope {
 
 #[inline(always)]
 pub(crate) fn enter_task(task: NonNull<Header>) -> TaskScope {
-    with(|context| TaskScope {
-        yielded: context.yielded.replace(false),
-        before: context.task.replace(Some(task)),
-        budget: context.budget.replace(Budget::FULL),
-    })
+    with(|context| context.enter_task(task))
+}
+
+impl Context {
+    #[inline(always)]
+    pub(crate) fn enter_task(&self, task: NonNull<Header>) -> TaskScope {
+        TaskScope {
+            yielded: self.yielded.replace(false),
+            before: self.task.replace(Some(task)),
+            budget: self.budget.replace(Budget::FULL),
+        }
+    }
 }
 
 impl TaskScope {
@@ -281,11 +318,15 @@ impl TaskScope {
     /// in between catch panics.
     #[inline(always)]
     pub(crate) fn leave(self) -> bool {
-        with(|context| {
-            context.task.set(self.before);
-            context.budget.set(self.budget);
-            context.yielded.replace(self.yielded)
-        })
+        with(|context| self.leave_in(context))
+    }
+
+    /// The same on the thread whose context that is, which entered the task.
+    #[inline(always)]
+    pub(crate) fn leave_in(self, context: &Context) -> bool {
+        context.task.set(self.before);
+        context.budget.set(self.budget);
+        context.yielded.replace(self.yielded)
     }
 }
 
@@ -321,6 +362,13 @@ impl Context {
 }
 
 impl Context {
+    /// Something is entered or left that fibers compare when they wait.
+    #[inline(always)]
+    fn count_change(&self) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        self.changes.set(self.changes.get().wrapping_add(1));
+    }
+
     /// Keeps a waker until this thread's queue has been served once. False if the thread serves no
     /// queue.
     pub(crate) fn defer(&self, waker: &Waker) -> bool {
@@ -496,8 +544,11 @@ pub(crate) struct HandleGuard {
 /// For frames.
 pub(crate) fn enter_handle(handle: Handle) -> HandleGuard {
     let node = Box::into_raw(Box::new(Node::new(handle))).cast_const();
-    // SAFETY: new, and not freed before the guard has unlinked it.
-    with(|context| unsafe { context.handles.link(node) });
+    with(|context| {
+        context.count_change();
+        // SAFETY: new, and not freed before the guard has unlinked it.
+        unsafe { context.handles.link(node) };
+    });
     HandleGuard { node, is_strict: false }
 }
 
@@ -511,6 +562,7 @@ pub(crate) fn enter_handle_strictly(handle: Handle) -> HandleGuard {
 impl Drop for HandleGuard {
     fn drop(&mut self) {
         let was_newest = with(|context| {
+            context.count_change();
             // SAFETY: the guard's node is live.
             let was_newest = unsafe { context.handles.unlink(self.node) };
             // SAFETY: made by `enter_handle`, unlinked, and the guard's alone.

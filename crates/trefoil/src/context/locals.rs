@@ -17,14 +17,18 @@ pub(crate) struct LocalGuard {
 pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
     let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
     let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
-    // SAFETY: new, and not freed before the guard has unlinked it.
-    with(|context| unsafe { context.locals.link(node) });
+    with(|context| {
+        context.count_change();
+        // SAFETY: new, and not freed before the guard has unlinked it.
+        unsafe { context.locals.link(node) };
+    });
     LocalGuard { node }
 }
 
 impl Drop for LocalGuard {
     fn drop(&mut self) {
         with(|context| {
+            context.count_change();
             // SAFETY: the guard's node is live.
             unsafe { context.locals.unlink(self.node) };
             // SAFETY: made by `enter_local`, unlinked, and the guard's alone.
@@ -41,13 +45,19 @@ pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> 
     struct Linked<'a>(&'a Node<Local>);
     impl Drop for Linked<'_> {
         fn drop(&mut self) {
-            // SAFETY: borrowed, so it is live.
-            with(|context| unsafe { context.locals.unlink(self.0) });
+            with(|context| {
+                context.count_change();
+                // SAFETY: borrowed, so it is live.
+                unsafe { context.locals.unlink(self.0) };
+            });
         }
     }
     let node = Node::new(Local { set, _owner: None });
-    // SAFETY: new, and `linked` unlinks it before this frame is left.
-    with(|context| unsafe { context.locals.link(&raw const node) });
+    with(|context| {
+        context.count_change();
+        // SAFETY: new, and `linked` unlinks it before this frame is left.
+        unsafe { context.locals.link(&raw const node) };
+    });
     let linked = Linked(&node);
     let result = f();
     drop(linked);

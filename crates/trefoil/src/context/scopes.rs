@@ -39,16 +39,22 @@ pub(crate) fn in_scope<R>(scope: &dyn Scope, f: impl FnOnce() -> R) -> R {
         struct Linked<'a>(&'a Node<*const dyn Scope>);
         impl Drop for Linked<'_> {
             fn drop(&mut self) {
-                // SAFETY: borrowed, so it is live.
-                with(|context| unsafe { context.scopes.stack.unlink(self.0) });
+                with(|context| {
+                    context.count_change();
+                    // SAFETY: borrowed, so it is live.
+                    unsafe { context.scopes.stack.unlink(self.0) };
+                });
             }
         }
         // SAFETY: only the lifetime changes. The pointer is used while it is linked, or on a
         // segment that the stack of this frame keeps.
         let scope: *const (dyn Scope + 'static) = unsafe { std::mem::transmute(&raw const *scope) };
         let node = Node::new(scope);
-        // SAFETY: new, and `_linked` unlinks it before this frame is left.
-        with(|context| unsafe { context.scopes.stack.link(&raw const node) });
+        with(|context| {
+            context.count_change();
+            // SAFETY: new, and `_linked` unlinks it before this frame is left.
+            unsafe { context.scopes.stack.link(&raw const node) };
+        });
         let _linked = Linked(&node);
         f()
     }

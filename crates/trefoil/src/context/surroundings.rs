@@ -6,12 +6,78 @@ use crate::fork_join;
 use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
 use crate::task::{Header, LocalShared};
+use std::cell::Cell;
 use std::ptr::NonNull;
+
+/// What a fiber compares when it waits with what there was when it was resumed.
+///
+/// Most of the time nobody has entered or left anything in between, which the thread's count of
+/// changes tells.
+#[derive(Debug)]
+pub(crate) struct Before {
+    surroundings: Cell<Surroundings>,
+    layers: Cell<Layers>,
+    /// The count when these were noted.
+    changes: Cell<u64>,
+}
+
+impl Before {
+    pub(crate) fn new(context: &Context) -> Self {
+        Self {
+            surroundings: Cell::new(context.surroundings()),
+            layers: Cell::new(context.layers()),
+            changes: Cell::new(context.changes.get()),
+        }
+    }
+
+    /// The fiber is resumed. Its task is always the same.
+    #[inline(always)]
+    pub(crate) fn note(&self, context: &Context) {
+        if self.changes.get() != context.changes.get() {
+            self.note_anew(context);
+        }
+        debug_assert_eq!(self.surroundings.get(), context.surroundings());
+        debug_assert!(self.layers.get().are_on_top(context));
+    }
+
+    #[cold]
+    fn note_anew(&self, context: &Context) {
+        self.surroundings.set(context.surroundings());
+        self.layers.set(context.layers());
+        self.changes.set(context.changes.get());
+    }
+
+    /// Whether nothing was entered or left since, so that the stack may be left, and nothing has
+    /// to be taken along.
+    #[inline(always)]
+    pub(crate) fn is_unchanged(&self, context: &Context, task: NonNull<Header>) -> bool {
+        let is_unchanged =
+            self.changes.get() == context.changes.get() && Some(task) == context.task.get();
+        debug_assert!(!is_unchanged || self.may_leave(context));
+        debug_assert!(!is_unchanged || self.layers.get().are_on_top(context));
+        is_unchanged
+    }
+
+    /// Whether the thread is in nothing that it has entered since, save for what may be taken
+    /// along.
+    pub(crate) fn may_leave(&self, context: &Context) -> bool {
+        self.is_there(context) && self.layers.get().may_detach(context)
+    }
+
+    /// Whether the thread has entered nothing since, save for runtimes and scopes.
+    pub(crate) fn is_there(&self, context: &Context) -> bool {
+        self.surroundings.get() == context.surroundings()
+    }
+
+    pub(crate) fn layers(&self) -> Layers {
+        self.layers.get()
+    }
+}
 
 /// In what of the runtime's code a thread is: two of them are equal if the thread has entered
 /// nothing in between that it has not left, and left nothing that it had entered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Surroundings {
+struct Surroundings {
     task: Option<NonNull<Header>>,
     entered: Entered,
     worker: *const multi::WorkerThread,
@@ -23,8 +89,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Context {
-    #[inline(always)]
-    pub(crate) fn surroundings(&self) -> Surroundings {
+    fn surroundings(&self) -> Surroundings {
         Surroundings {
             task: self.task.get(),
             entered: self.entered.get(),
@@ -37,8 +102,7 @@ impl Context {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn layers(&self) -> Layers {
+    fn layers(&self) -> Layers {
         let (handles, scopes) = (self.handles.top(), self.scopes.stack.top());
         Layers { handles, scopes, borrows: self.scopes.borrows.get() }
     }
@@ -63,8 +127,7 @@ pub(crate) struct Detached {
 
 impl Layers {
     /// Whether no task-local was borrowed since. Others could not enter its scopes.
-    #[inline(always)]
-    pub(crate) fn may_detach(self, context: &Context) -> bool {
+    fn may_detach(self, context: &Context) -> bool {
         context.scopes.borrows.get() == self.borrows
     }
 
@@ -77,6 +140,7 @@ impl Layers {
     #[cold]
     pub(crate) fn detach(self) -> Detached {
         with(|context| {
+            context.count_change();
             let scopes = context.scopes.stack.cut(self.scopes);
             for scope in scopes.iter().flat_map(Segment::values) {
                 // SAFETY: `in_scope` is on the stack, and keeps it.
@@ -91,6 +155,7 @@ impl Drop for Detached {
     #[cold]
     fn drop(&mut self) {
         with(|context| {
+            context.count_change();
             if let Some(handles) = &self.handles {
                 context.handles.put_back(handles);
             }

@@ -59,14 +59,16 @@ where
         let slice = options.slice();
         let stack = options.stack.map_or_else(|| Stack::new(DEFAULT_SIZE), Ok);
         let stack = stack.unwrap_or_else(|error| panic!("{error}"));
-        // SAFETY: this is the first poll of the task, whose own future this is, on a worker of its
-        // scheduler, which has just said that it has this host. Tasks of fibers are spawned
-        // unpinned.
-        unsafe { bind(task, host) };
         overflow::watch();
         // SAFETY: it is the task whose future this is, and which drops it.
         let running = unsafe { Running::new(stack, f, task, options.name, slice) };
         self.0 = State::Running(running);
+        let State::Running(running) = &self.0 else { unreachable!("it was just set") };
+        // SAFETY: 1: this is the first poll of the task, whose own future this is, on a worker of
+        // its scheduler, which has just said that it has this host. Tasks of fibers are spawned
+        // unpinned. 2: a task's own future stays in place, and the state is `Running` until the
+        // future has ended or is dropped, with which the task is complete.
+        unsafe { bind(task, host, running.place()) };
         true
     }
 }

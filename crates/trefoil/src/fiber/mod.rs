@@ -129,7 +129,7 @@ pub use blocking::Blocking;
 pub use builder::{Builder, spawn};
 pub use preempt::check;
 pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
-pub(crate) use running::{Inside, Wait, begin_wait};
+pub(crate) use running::{Inside, Resumed, Wait, begin_wait};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub(crate) use stack::{Held, Quiet, trim_after_end, trim_free};
 pub(crate) use wait::wait_in_place;

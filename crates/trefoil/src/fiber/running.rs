@@ -2,50 +2,59 @@
 
 use super::preempt::{self, Slice};
 use super::stack::Stack;
-use crate::context::{self, Detached, Entered, Layers, Surroundings};
+use crate::context::{self, Before, Context as Here, Detached, Entered};
 use crate::primitives::abort::AbortOnUnwind;
-use crate::primitives::thread::{self, ThreadId};
+use crate::primitives::thread;
 use crate::task::{self, Header, Id};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::alloc::Layout;
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::ptr::{self, NonNull};
-use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-type Resumed<R> = Coroutine<(), (), Result<R, Box<dyn Any + Send>>, Stack>;
+/// The coroutine of any fiber: what the fiber ends with goes to its `Running`.
+type Erased = Coroutine<(), (), (), Stack>;
 
 /// A coroutine that has begun, and the thread that it belongs to.
 pub(super) struct Running<R: 'static> {
-    /// `None` once it has ended.
-    coroutine: Option<Resumed<R>>,
-    /// Apart: code on the stack refers to it, and this may move until it first rests.
-    inside: Rc<Inside>,
+    /// Owned. Apart: code on the stack refers to it, and this may move until it first rests.
+    begun: NonNull<Begun<R>>,
+}
+
+#[repr(C)]
+struct Begun<R: 'static> {
+    /// First, so that a pointer to this is a pointer to that.
+    inside: Inside,
+    /// With what the fiber has ended.
+    ended: Cell<Option<Result<R, Box<dyn Any + Send>>>>,
 }
 
 /// What code on a fiber's stack reaches through the thread's context, while it runs.
 #[derive(Debug)]
 pub(crate) struct Inside {
+    /// `None` before it begins, and once the stack is released. Only `Running` and `resume` use it,
+    /// while the fiber does not run.
+    coroutine: UnsafeCell<Option<Erased>>,
+    task: NonNull<Header>,
     pub(super) id: Id,
     pub(super) name: Option<Box<str>>,
     pub(super) stack_size: usize,
     guard: std::ops::Range<usize>,
-    /// The host, which stays until the fiber has ended (`multi/host.rs`).
-    thread: ThreadId,
+    /// That of the host, which stays until the fiber has ended (`multi/host.rs`).
+    context: NonNull<Here>,
     /// Set as soon as it runs.
     yielder: Cell<*const Yielder<(), ()>>,
     /// The task's own, without a reference. It is not that of a poll: a future that is polled on
     /// the stack may wait in turn, and go on with this one in a later poll.
     waker: ManuallyDrop<Waker>,
     /// What the thread was doing for the runtime when it was resumed.
-    surroundings: Cell<Surroundings>,
-    /// What was entered then.
-    layers: Cell<Layers>,
+    before: Before,
     /// It is being unwound, and must not be left any more.
     is_ending: Cell<bool>,
     /// In how many scopes it is.
@@ -53,6 +62,17 @@ pub(crate) struct Inside {
     pub(super) slice: Slice,
     /// When its slice was first looked at since it was resumed.
     pub(super) since: Cell<Option<Instant>>,
+}
+
+/// Why a fiber has come back to the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    /// It waits for a wake-up.
+    Waits,
+    /// It goes behind all others.
+    Yielded,
+    /// It has ended, now or before.
+    Ended,
 }
 
 /// What unwinds the stack of an aborted fiber up to the scope that it is in, or, after the last
@@ -72,43 +92,67 @@ impl<R: 'static> Running<R> {
     where
         F: FnOnce() -> R + 'static,
     {
-        let (surroundings, layers) =
-            context::with(|context| (context.surroundings(), context.layers()));
-        let inside = Rc::new(Inside {
+        // As the task, it is kept by the worker for later fibers.
+        let memory = task::acquire_memory(Layout::new::<Begun<R>>(), None);
+        let begun = memory.cast::<Begun<R>>();
+        let inside = Inside {
+            coroutine: UnsafeCell::new(None),
+            task,
             id: task::id_of(task),
             name,
             stack_size: stack.size(),
             guard: stack.guard(),
-            thread: context::thread_id(),
+            context: context::address(),
             yielder: Cell::new(ptr::null()),
             // SAFETY: the caller's promise: the stack, which may use it, is this one's.
             waker: unsafe { task::borrowed_waker(task) },
-            surroundings: Cell::new(surroundings),
-            layers: Cell::new(layers),
+            before: context::with(Before::new),
             is_ending: Cell::new(false),
             scopes: Cell::new(0),
             slice,
             since: Cell::new(None),
-        });
-        let coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
-            context::with(|context| {
-                // SAFETY: set by `resume`, for as long as this runs.
-                let inside = unsafe { context.fiber.get().as_ref() };
-                inside.expect("a fiber was resumed without its context").yielder.set(yielder);
-            });
-            catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        };
+        // SAFETY: it is new, and has this layout.
+        unsafe { begun.write(Begun { inside, ended: Cell::new(None) }) };
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            // SAFETY: it is freed after this has ended.
+            let begun = unsafe { begun.as_ref() };
+            begun.inside.yielder.set(yielder);
+            let ended = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
                 if !payload.is::<Aborted>() && is_inside_of_ending() {
                     // The coroutine, which unwinds this stack, tells its own unwinding from a panic
                     // of the fiber, which may have caught that and gone on.
                     resume_unwind(payload);
                 }
                 payload
-            })
+            });
+            begun.ended.set(Some(ended));
         });
-        Self { coroutine: Some(coroutine), inside }
+        let running = Self { begun };
+        // SAFETY: nobody else knows it.
+        unsafe { *running.inside().coroutine.get() = Some(coroutine) };
+        running
     }
 
-    /// Runs the fiber until it waits or ends.
+    /// Where in the task the pointer to what has begun is, as [`task::bind`] wants it: in place for
+    /// as long as this is.
+    pub(super) fn place(&self) -> *const NonNull<Inside> {
+        // The first field is of that type.
+        (&raw const self.begun).cast()
+    }
+
+    #[inline(always)]
+    fn begun(&self) -> &Begun<R> {
+        // SAFETY: this owns it. What changes in it is in cells.
+        unsafe { self.begun.as_ref() }
+    }
+
+    #[inline(always)]
+    fn inside(&self) -> &Inside {
+        &self.begun().inside
+    }
+
+    /// Runs the fiber until it waits or ends, if it has not ended.
     ///
     /// If it has panicked, the thread's context has the payload (`Context::panics`).
     #[inline(always)]
@@ -117,40 +161,42 @@ impl<R: 'static> Running<R> {
             self.is_here(),
             "a fiber was to run on another thread than the one on which it began"
         );
-        let Some(coroutine) = &mut self.coroutine else {
-            unreachable!("a fiber was resumed after its end")
-        };
-        let resumed = self.inside.enter(|| coroutine.resume(()));
-        match resumed {
-            CoroutineResult::Yield(()) => Poll::Pending,
-            CoroutineResult::Return(ended) => {
-                self.release();
-                match ended {
-                    Ok(output) => Poll::Ready(output),
-                    // The payload alone does not tell: somebody may have caught that of another
-                    // fiber.
-                    Err(payload) if payload.is::<Aborted>() && self.inside.is_to_unwind() => {
-                        // The task is cancelled, and not shielded any more: instead of the poll
-                        // that this wakes, it ends as one that was aborted.
-                        self.inside.waker.wake_by_ref();
-                        Poll::Pending
-                    }
-                    Err(payload) => {
-                        context::with(|context| context.panics(payload));
-                        Poll::Pending
-                    }
-                }
+        if self.inside().resume_in_poll() { Poll::Pending } else { self.ended() }
+    }
+
+    fn ended(&mut self) -> Poll<R> {
+        self.release();
+        match self.begun().ended.take() {
+            None => unreachable!("a fiber was resumed after its end"),
+            Some(Ok(output)) => Poll::Ready(output),
+            // The payload alone does not tell: somebody may have caught that of another fiber.
+            Some(Err(payload)) if payload.is::<Aborted>() && self.inside().is_to_unwind() => {
+                // The task is cancelled, and not shielded any more: instead of the poll that this
+                // wakes, it ends as one that was aborted.
+                self.inside().waker.wake_by_ref();
+                Poll::Pending
+            }
+            Some(Err(payload)) => {
+                context::with(|context| context.panics(payload));
+                Poll::Pending
             }
         }
     }
 
     /// Whether the calling thread is the fiber's.
     fn is_here(&self) -> bool {
-        self.inside.thread == context::thread_id()
+        // A thread's context is where it is until the thread ends, which the fiber's does not.
+        self.inside().context == context::address()
+    }
+
+    /// The coroutine, which does not run.
+    fn take(&mut self) -> Option<Erased> {
+        // SAFETY: the right to the future is the caller's, and nobody is on the stack.
+        unsafe { (*self.inside().coroutine.get()).take() }
     }
 
     fn release(&mut self) {
-        if let Some(coroutine) = self.coroutine.take() {
+        if let Some(coroutine) = self.take() {
             coroutine.into_stack().release();
         }
     }
@@ -159,9 +205,44 @@ impl<R: 'static> Running<R> {
 impl<R: 'static> Drop for Running<R> {
     /// Unwinds the stack, so that what is on it is dropped.
     fn drop(&mut self) {
+        // SAFETY: the right to the future is the caller's, and nobody is on the stack.
+        let has_stack = unsafe { &*self.inside().coroutine.get() }.is_some();
+        let dropped = if has_stack {
+            self.drop_with_stack()
+        } else {
+            // What the fiber has ended with was taken: no destructor of the user runs.
+            // SAFETY: it is this one's. There is no stack, and so nobody who could refer to it.
+            unsafe { self.begun.drop_in_place() };
+            Ok(())
+        };
+        // SAFETY: it came from `acquire_memory` for this layout, and was just dropped.
+        unsafe { task::release_memory(self.begun.cast(), Layout::new::<Begun<R>>()) };
+        if let Err(payload) = dropped {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl<R: 'static> Running<R> {
+    #[cold]
+    fn drop_with_stack(&mut self) -> Result<(), Box<dyn Any + Send>> {
+        let unwound = catch_unwind(AssertUnwindSafe(|| self.unwind()));
+        // A fiber that was unwound may have returned all the same.
+        // SAFETY: it is this one's. The stack is gone, and with it whoever has referred to it.
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { self.begun.drop_in_place() }));
+        match (unwound, dropped) {
+            (Err(payload), Err(another)) => {
+                task::discard(another);
+                Err(payload)
+            }
+            (unwound, dropped) => unwound.and(dropped),
+        }
+    }
+
+    fn unwind(&mut self) {
         let is_here = self.is_here();
-        let Some(mut coroutine) = self.coroutine.take() else { return };
-        if self.inside.scopes.get() > 0 {
+        let Some(mut coroutine) = self.take() else { return };
+        if self.inside().scopes.get() > 0 {
             // Fibers of a scope on this stack have borrowed, perhaps from a local of the thread,
             // and are alive. The schedulers drop no shielded task; were one to do so, nothing else
             // would be sound.
@@ -176,9 +257,9 @@ impl<R: 'static> Drop for Running<R> {
             drop(AbortOnUnwind("(a fiber was dropped by another thread than its own)"));
             return;
         }
-        self.inside.is_ending.set(true);
+        self.inside().is_ending.set(true);
         let ended =
-            self.inside.enter(|| catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind())));
+            self.inside().enter(|| catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind())));
         coroutine.into_stack().release();
         if let Err(payload) = ended {
             resume_unwind(payload);
@@ -187,22 +268,63 @@ impl<R: 'static> Drop for Running<R> {
 }
 
 impl Inside {
+    /// Runs the fiber until it waits or ends, on its thread, with the right to its task's future.
+    /// Returns whether it waits; false if it has ended, now or before.
+    #[inline(always)]
+    fn resume(&self) -> bool {
+        // SAFETY: the fiber does not run, and while it does, nobody else accesses this: code on its
+        // stack does not, and whoever else has the right to the future waits for the end of this.
+        let coroutine = unsafe { &mut *self.coroutine.get() };
+        match coroutine {
+            Some(coroutine) if !coroutine.done() => {
+                matches!(self.enter(|| coroutine.resume(())), CoroutineResult::Yield(()))
+            }
+            _ => false,
+        }
+    }
+
+    /// As `resume`, in a poll of the fiber's task: the first, and any that somebody is to see. One
+    /// function for all fibers.
+    #[inline(never)]
+    fn resume_in_poll(&self) -> bool {
+        self.resume()
+    }
+
+    /// As `resume`, with what a poll of the fiber's task is on the thread.
+    #[inline(always)]
+    pub(crate) fn resume_in_task(&self) -> Resumed {
+        let context = self.context();
+        let scope = context.enter_task(self.task);
+        let waits = self.resume();
+        let yielded = scope.leave_in(context);
+        match (waits, yielded) {
+            (false, _) => Resumed::Ended,
+            (true, false) => Resumed::Waits,
+            (true, true) => Resumed::Yielded,
+        }
+    }
+
     /// Runs `f`, which switches to this fiber's stack and comes back.
     #[inline(always)]
     fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
-        let before = context::with(|context| {
-            self.surroundings.set(context.surroundings());
-            self.layers.set(context.layers());
-            self.since.set(None);
-            (context.fiber.replace(self), context.reductions.replace(self.slice.budget))
-        });
+        let context = self.context();
+        self.before.note(context);
+        self.since.set(None);
+        let fiber = context.fiber.replace(self);
+        let reductions = context.reductions.replace(self.slice.budget);
         // Nothing unwinds through this: panics end at the root of the coroutine.
         let result = f();
-        context::with(|context| {
-            context.fiber.set(before.0);
-            context.reductions.set(before.1);
-        });
+        context.fiber.set(fiber);
+        context.reductions.set(reductions);
         result
+    }
+
+    /// The thread's.
+    #[inline(always)]
+    fn context(&self) -> &Here {
+        // SAFETY: this is only called on the fiber's thread, which outlives it. A context is in
+        // place, and has no destructor.
+        unsafe { self.context.as_ref() }
     }
 
     /// Whether the fiber's stack may be left here for another one.
@@ -210,23 +332,30 @@ impl Inside {
     /// It may not be where the thread is in something that ends on this stack: the closure of a
     /// fork, another task's poll, a set of local tasks, `block_on`, `block_in_place`, a borrow of a
     /// task-local, or a panic, which `std` counts for each thread.
+    #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
-        context::with(|context| self.may_wait_in(context))
+        self.may_wait_if(self.is_unchanged())
     }
 
-    #[inline]
-    fn may_wait_in(&self, context: &context::Context) -> bool {
-        self.surroundings.get() == context.surroundings()
+    #[inline(always)]
+    fn may_wait_if(&self, is_unchanged: bool) -> bool {
+        let context = self.context();
+        (is_unchanged || self.before.may_leave(context))
             && context.worker().is_none_or(|worker| worker.may_leave_stack())
-            && self.layers.get().may_detach(context)
             && !self.is_ending.get()
             && !thread::panicking()
+    }
+
+    /// Whether nothing was entered or left since the fiber was resumed.
+    #[inline(always)]
+    fn is_unchanged(&self) -> bool {
+        self.before.is_unchanged(self.context(), self.task)
     }
 
     /// Whether the calling code is the fiber's own, and no other task's poll, set of local tasks,
     /// `block_on` or `block_in_place` on top of it.
     pub(super) fn is_where_it_was_resumed(&self) -> bool {
-        context::with(|context| self.surroundings.get() == context.surroundings())
+        self.before.is_there(self.context())
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -309,12 +438,9 @@ impl Inside {
     }
 
     fn state(&self) -> &task::State {
-        let Some(task) = task::task_of(&self.waker) else {
-            unreachable!("the waker of a fiber is its task's")
-        };
         // SAFETY: this is called in a poll of the task, or while its future is dropped: by
         // `resume`, or by code on the fiber's stack.
-        unsafe { task::own_state(task) }
+        unsafe { task::own_state(self.task) }
     }
 
     /// Leaves the stack until the fiber is resumed.
@@ -330,9 +456,13 @@ impl Inside {
     /// What the fiber has entered, and takes along: nothing, most of the time.
     #[inline(always)]
     fn take_along(&self) -> Option<Detached> {
-        let layers = self.layers.get();
-        let has_entered = context::with(|context| !layers.are_on_top(context));
-        if has_entered { Some(layers.detach()) } else { None }
+        if self.is_unchanged() { None } else { self.take_along_anything() }
+    }
+
+    #[cold]
+    fn take_along_anything(&self) -> Option<Detached> {
+        let layers = self.before.layers();
+        if layers.are_on_top(self.context()) { None } else { Some(layers.detach()) }
     }
 
     #[inline(always)]
@@ -380,25 +510,32 @@ pub(super) enum Yield {
 /// Makes the calling fiber one that yields, and the task of it one that goes behind all others.
 ///
 /// The switch itself is left to the caller: see `README.md`.
+#[inline(always)]
 pub(super) fn begin_yield() -> Yield {
-    context::with(|context| {
-        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
-        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Yield::No };
-        if !inside.may_wait_in(context) {
-            return Yield::No;
-        }
-        // It may have been unwound before, and that was caught: nobody wakes it again.
-        inside.unwind_if_aborted();
-        // The thread is in the poll of the fiber's own task, and in nothing on top of that: this is
-        // what `yield_now` of a task does.
-        context.yielded.set(true);
-        if inside.layers.get().are_on_top(context) {
-            return Yield::Leaves(Leaving(NonNull::from(inside)));
-        }
-        inside.leave();
-        inside.unwind_if_aborted();
-        Yield::Done
-    })
+    let Some(inside) = here() else { return Yield::No };
+    // SAFETY: the fiber owns it for as long as it has a stack, on which this is.
+    let fiber = unsafe { inside.as_ref() };
+    let is_unchanged = fiber.is_unchanged();
+    if !fiber.may_wait_if(is_unchanged) {
+        return Yield::No;
+    }
+    // It may have been unwound before, and that was caught: nobody wakes it again.
+    fiber.unwind_if_aborted();
+    // The thread is in the poll of the fiber's own task, and in nothing on top of that: this is
+    // what `yield_now` of a task does.
+    fiber.context().yielded.set(true);
+    if is_unchanged {
+        return Yield::Leaves(Leaving(inside));
+    }
+    fiber.leave();
+    fiber.unwind_if_aborted();
+    Yield::Done
+}
+
+/// The fiber on whose stack the calling code is.
+#[inline(always)]
+fn here() -> Option<NonNull<Inside>> {
+    NonNull::new(context::with(|context| context.fiber.get()).cast_mut())
 }
 
 /// How a call that may wait does so.
@@ -415,19 +552,18 @@ pub(crate) enum Wait {
 /// wait has its time, too.
 #[inline]
 pub(crate) fn begin_wait() -> Wait {
-    context::with(|context| {
-        // SAFETY: it is set for as long as the fiber runs, and the fiber owns it.
-        let Some(inside) = (unsafe { context.fiber.get().as_ref() }) else { return Wait::Outside };
-        if !inside.may_wait_in(context) {
-            // On a fiber's stack, but where the thread may block, whoever asks.
-            let is_entered = context.entered() != Entered::No;
-            return if is_entered { Wait::InPlace } else { Wait::Outside };
-        }
-        if preempt::count(context) {
-            preempt::give_way();
-        }
-        Wait::Leaves(Leaving(NonNull::from(inside)))
-    })
+    let Some(inside) = here() else { return Wait::Outside };
+    // SAFETY: the fiber owns it for as long as it has a stack, on which this is.
+    let fiber = unsafe { inside.as_ref() };
+    if !fiber.may_wait() {
+        // On a fiber's stack, but where the thread may block, whoever asks.
+        let is_entered = fiber.context().entered() != Entered::No;
+        return if is_entered { Wait::InPlace } else { Wait::Outside };
+    }
+    if preempt::count(fiber.context()) {
+        preempt::give_way();
+    }
+    Wait::Leaves(Leaving(inside))
 }
 
 /// Calls `f` with what the calling code's fiber is, if it is in one.

@@ -1,12 +1,14 @@
 //! Owning pointers to tasks, and what a worker does with one.
 
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-use super::header::HOSTS;
-use super::header::{Header, NO_HOME, header, trailer};
+use super::header::PLACE_SHIFT;
+use super::header::{HOSTS, Header, MOST_HOSTS, NO_HOME, header, trailer};
 use super::list::OwnedTasks;
 use super::state::{Complete, Idle, Seize, Start, State, Undeliver};
 use super::{Id, waker};
 use crate::context;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use crate::fiber::{Inside, Resumed};
 use crate::queue::{Link, Linked};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -192,6 +194,15 @@ impl Runnable {
                 return Ran::Off;
             }
         }
+        self.run_started(worker)
+    }
+
+    /// The caller has the right to the future, by `start`.
+    #[inline(always)]
+    fn run_started(self, worker: &impl Home) -> Ran {
+        let task = self.0;
+        // SAFETY: the entry's reference keeps the task live.
+        let header = unsafe { header(task) };
         // SAFETY: the task stays live until `finish` or `idle`, below.
         let waker = unsafe { waker::borrowed(task) };
         let scope = context::enter_task(task);
@@ -212,6 +223,57 @@ impl Runnable {
         match header.state.idle() {
             Idle::Parked => Ran::Off,
             Idle::Rescheduled => Ran::Woken(self),
+        }
+    }
+
+    /// The fiber of a bound task, if nobody is to see its polls: what [`resume`](Self::resume)
+    /// takes.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[inline(always)]
+    pub(crate) fn fiber(&self) -> Option<NonNull<Inside>> {
+        let pinned = raw_pinned(self.0);
+        if pinned < HOSTS || pinned == NO_HOME {
+            return None;
+        }
+        let place = (pinned & !HOSTS) >> PLACE_SHIFT;
+        if place == 0 {
+            return None;
+        }
+        // SAFETY: `bind` has found the place inside of the task, of which the pointer is.
+        let place = unsafe { self.0.byte_add(place as usize * PLACE_UNIT) };
+        // SAFETY: the promise of `bind`'s caller. The task is bound and not complete, and only its
+        // host, which is this thread, writes there, in polls.
+        Some(unsafe { place.cast::<NonNull<Inside>>().read() })
+    }
+
+    /// As [`run`](Self::run), for a task with such a fiber: all that a poll of it comes to, and no
+    /// more than that.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[inline(always)]
+    pub(crate) fn resume(self, fiber: NonNull<Inside>, worker: &impl Home) -> Ran {
+        let task = self.0;
+        // SAFETY: the entry's reference keeps the task live.
+        let header = unsafe { header(task) };
+        match header.state.start() {
+            Start::Poll => {}
+            Start::Cancel => {
+                self.cancel_started(worker);
+                return Ran::Off;
+            }
+        }
+        // SAFETY: it is this task's, and lives at least as long as the future, the right to which
+        // is ours.
+        match unsafe { fiber.as_ref() }.resume_in_task() {
+            Resumed::Yielded => Ran::Yielded(self),
+            Resumed::Waits => {
+                settle(task, worker);
+                match header.state.idle() {
+                    Idle::Parked => Ran::Off,
+                    Idle::Rescheduled => Ran::Woken(self),
+                }
+            }
+            // The poll finds the fiber ended, and completes the task.
+            Resumed::Ended => self.run_started(worker),
         }
     }
 
@@ -266,16 +328,34 @@ fn settle_first(task: NonNull<Header>, worker: &impl Home) {
     unsafe { tasks.insert(task, home) };
 }
 
+/// The unit of the place of a fiber, which every pointer's address is a multiple of.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+const PLACE_UNIT: usize = align_of::<NonNull<Inside>>();
+
 /// Binds the task that this thread is polling for the first time to a host, which alone runs it
 /// from here on.
 ///
+/// The task remembers where in its memory the pointer to its fiber is, so that the host finds that
+/// without knowing the future's type: the number of units from the header, in the bits between the
+/// host's and that of [`HOSTS`]. It is 0 if the place is further away than they can say, or if the
+/// task has notes: such a task is always polled.
+///
 /// # Safety
-/// The caller is inside of the task's poll. The task is of a scheduler that has this host, it was
-/// not pinned, and it is on no list.
+/// 1. The caller is inside of the task's poll. The task is of a scheduler that has this host, it
+///    was not pinned, and it is on no list.
+/// 2. `fiber` is a place in the task's own future, and stays where it is, with the pointer to the
+///    task's fiber in it, until the task is complete.
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) unsafe fn bind(task: NonNull<Header>, host: u32) {
-    debug_assert!(host >= HOSTS && host != NO_HOME);
+pub(crate) unsafe fn bind(task: NonNull<Header>, host: u32, fiber: *const NonNull<Inside>) {
+    debug_assert!((HOSTS..HOSTS + MOST_HOSTS).contains(&host));
     debug_assert_eq!(home_of(task), NO_HOME);
+    // Not all of the bits, which would make a `NO_HOME` of some host.
+    const MOST: usize = (HOSTS >> PLACE_SHIFT) as usize - 2;
+    // SAFETY: being polled keeps a task live.
+    let has_notes = unsafe { header(task) }.vtable.has_notes;
+    let place = (fiber.addr() - task.addr().get()) / PLACE_UNIT;
+    let place = if has_notes || place > MOST { 0 } else { place as u32 };
+    let host = host | place << PLACE_SHIFT;
     // SAFETY: being polled keeps a task live.
     let trailer = unsafe { trailer(task) };
     trailer.pinned.with_mut(|pinned| {
@@ -295,9 +375,21 @@ pub(crate) unsafe fn own_state<'a>(task: NonNull<Header>) -> &'a State {
     &unsafe { header(task) }.state
 }
 
+/// The worker to which the task is pinned, the host to which it is bound, or `NO_HOME`.
+///
 /// Only for the holder of the right to the future, or of the queue entry.
-#[inline]
+#[inline(always)]
 fn pinned(task: NonNull<Header>) -> u32 {
+    let pinned = raw_pinned(task);
+    if pinned < HOSTS || pinned == NO_HOME {
+        return pinned;
+    }
+    pinned & (HOSTS | (MOST_HOSTS - 1))
+}
+
+/// The same, with the place of the task's fiber.
+#[inline(always)]
+fn raw_pinned(task: NonNull<Header>) -> u32 {
     // SAFETY: either keeps the task live.
     let trailer = unsafe { trailer(task) };
     trailer.pinned.with(|pinned| {

@@ -36,14 +36,16 @@ pub(crate) struct Vtable {
     pub(super) dealloc: unsafe fn(NonNull<Header>),
     /// Brings a task that was just marked `SCHEDULED` to a queue.
     pub(super) schedule: unsafe fn(NonNull<Header>),
-    /// From the header to the trailer, in bytes.
     /// Drops the output, if the join handle has not taken it, and frees the task.
     ///
     /// # Safety
     /// As for `dealloc`, and the task is complete, and its output was the join handle's, which has
     /// given up the last reference.
     pub(super) end_joined: unsafe fn(NonNull<Header>),
+    /// From the header to the trailer, in bytes.
     pub(super) trailer_offset: usize,
+    /// Each poll is seen by somebody: see `notes.rs`.
+    pub(super) has_notes: bool,
 }
 
 /// The one allocation of a task. The offsets of the stage and the trailer do not depend on `T`,
@@ -79,7 +81,8 @@ pub(super) struct Trailer {
     /// The worker on whose list the task is, or [`NO_HOME`]. Belongs to the
     /// holder of the right to the future.
     pub(super) home: UnsafeCell<u32>,
-    /// The only worker that may run the task, or [`NO_HOME`]; from [`HOSTS`] on, the only host.
+    /// The only worker that may run the task, or [`NO_HOME`]; from [`HOSTS`] on, the only host, and
+    /// where in the task its fiber is (`core.rs`, `bind`).
     /// Belongs to the holder of the right to the future, and is read with the queue entry.
     pub(super) pinned: UnsafeCell<u32>,
 }
@@ -94,7 +97,14 @@ pub(super) struct Neighbours {
 pub(crate) const NO_HOME: u32 = u32::MAX;
 
 /// The first of the homes that are no workers but hosts: threads to which tasks are bound.
-pub(crate) const HOSTS: u32 = u32::MAX / 2;
+pub(crate) const HOSTS: u32 = 1 << 31;
+
+/// How many hosts there are at most. The bits between these and that of [`HOSTS`] are for the place
+/// of a fiber.
+pub(crate) const MOST_HOSTS: u32 = 1 << PLACE_SHIFT;
+
+/// Where those bits begin.
+pub(super) const PLACE_SHIFT: u32 = 20;
 
 impl<F: Future> std::fmt::Debug for Stage<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -272,7 +272,7 @@ impl Drop for Depot {
 /// Gets memory for a task: from this thread's magazines if the thread is a worker, and otherwise
 /// from the depot, if the task's runtime has one.
 #[inline]
-pub(super) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
+pub(crate) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
     let Some(class) = class_of(layout) else { return from_system(layout) };
     let kept =
         context::with(|context| match context.worker().and_then(WorkerThread::task_memory) {
@@ -295,7 +295,7 @@ fn from_system(layout: Layout) -> NonNull<u8> {
 /// # Safety
 /// It came from [`acquire`] for this layout, and nobody refers to it any more.
 #[inline]
-pub(super) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
+pub(crate) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
     let Some(class) = class_of(layout) else {
         // SAFETY: `acquire` got it from the global allocator for this layout.
         return unsafe { dealloc(memory.as_ptr(), layout) };

@@ -48,9 +48,11 @@ pub(crate) use self::core::{
 pub(crate) use self::core::{bind, own_state};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use self::state::State;
-pub(crate) use header::{HOSTS, Header, NO_HOME};
+pub(crate) use header::{HOSTS, Header, MOST_HOSTS, NO_HOME};
 pub(crate) use list::OwnedTasks;
 pub(crate) use memory::{Depot, Memory};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use memory::{acquire as acquire_memory, release as release_memory};
 pub(crate) use notes::{Notes, Origin};
 pub(crate) use raw::allocate;
 #[cfg(all(feature = "fiber", unix, not(loom)))]

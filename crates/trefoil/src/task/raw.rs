@@ -90,6 +90,7 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
         end_joined: end_joined::<F, Trailer>,
         schedule: schedule::<S>,
         trailer_offset: offset_of!(TaskCell<F>, trailer),
+        has_notes: false,
     }
 }
 
@@ -106,6 +107,7 @@ const fn noted_vtable<F: Future, S: Schedule>() -> Vtable {
         dealloc: dealloc::<F, NotedTrailer>,
         end_joined: end_joined::<F, NotedTrailer>,
         schedule: schedule_noted::<S>,
+        has_notes: true,
         ..plain
     }
 }

@@ -33,7 +33,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{AtomicU32, SeqCst, fence_after_rmw};
 use crate::primitives::parker::Parker;
 use crate::queue::{Fifo, Inbox};
-use crate::task::{HOSTS, OwnedTasks, Runnable};
+use crate::task::{HOSTS, MOST_HOSTS, OwnedTasks, Runnable};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
@@ -118,6 +118,7 @@ impl Local {
     pub(super) fn new(shared: &Arc<Shared>, worker: u32) -> Self {
         let mut hosts = shared.hosts.0.lock();
         let free = hosts.iter().position(Option::is_none).unwrap_or(hosts.len());
+        assert!(free < MOST_HOSTS as usize, "more threads run fibers than can be told apart");
         let host = Arc::new(Host {
             index: HOSTS + free as u32,
             inbox: Inbox::new(),

@@ -365,7 +365,11 @@ impl WorkerThread {
         if state.turns.is_for_more_than_a_poll() && !self.begin_turn(state) {
             return false;
         }
-        if let Some(task) = self.next(state) {
+        if let Some(host) = self.host.get()
+            && let Some(task) = self.next_bound(state, host)
+        {
+            self.run_bound(host, task);
+        } else if let Some(task) = self.next(state) {
             self.about_to_poll(state);
             self.run(task);
         } else if !is_taken() {
@@ -535,6 +539,11 @@ impl WorkerThread {
     #[inline]
     fn run(&self, task: Runnable) {
         let ran = task.run(self);
+        self.ran(ran);
+    }
+
+    #[inline]
+    fn ran(&self, ran: Ran) {
         self.come_out();
         match ran {
             Ran::Off => {}

@@ -46,12 +46,12 @@ impl WorkerThread {
     )]
     #[inline(always)]
     pub(crate) fn may_leave_stack(&self) -> bool {
-        self.scopes.get() == 0
-            && !self.in_job.get()
-            && !self.in_leapfrog.get()
-            && !self.keeps_state.get()
-            && !self.in_root.get()
-            && fork_join::is_joined()
+        // Without a branch for each.
+        let is_in_one = self.in_job.get()
+            | self.in_leapfrog.get()
+            | self.keeps_state.get()
+            | self.in_root.get();
+        (self.scopes.get() | u32::from(is_in_one)) == 0 && fork_join::is_joined()
     }
 
     /// The free stacks of this thread, if it runs fibers.
@@ -97,6 +97,68 @@ impl WorkerThread {
             Some(host) => host.push(task),
             None => self.shared.hosts.send(&self.shared, task, host),
         }
+    }
+
+    /// What [`next`](Self::next) comes to if nothing but bound tasks is at hand; `None` if it is not
+    /// so simple.
+    ///
+    /// Between two polls of fibers that hand over to each other, this is all that is asked. It
+    /// decides nothing by itself: wherever one of the other queues holds a task, `next` is called,
+    /// and it counts as `next` does.
+    #[inline(always)]
+    pub(super) fn next_bound(&self, state: &WorkerState, host: &Local) -> Option<Runnable> {
+        let remote = self.remote(state);
+        let are_others_at_hand = !remote.ring.is_empty()
+            || !remote.lifo.is_empty()
+            || !self.shared.injector.is_empty()
+            || !remote.inbox.is_empty()
+            || state.has_pinned()
+            || state.searching.get();
+        if are_others_at_hand {
+            return None;
+        }
+        let task = self.next_of_host(state, host)?;
+        // Of what was pushed, nothing is left.
+        state.owes_notify.set(false);
+        state.counters.polls.add(1);
+        Some(task)
+    }
+
+    /// If there is nothing, what this has counted is what `next` counts as well.
+    #[inline(always)]
+    fn next_of_host(&self, state: &WorkerState, host: &Local) -> Option<Runnable> {
+        let turns = &state.turns;
+        if !turns.is_for_pinned() {
+            if turns.is_for_ring() {
+                turns.ring_is_empty();
+            }
+            let woken = if self.fills_host_slot.get() { self.take_host_slot() } else { None };
+            match woken.map(|task| (task, turns.slot())) {
+                Some((task, Slot::Runs)) => return Some(task),
+                Some((task, Slot::Queues)) => {
+                    turns.slot_queues(0);
+                    host.push(task);
+                }
+                None => turns.slot_is_empty(),
+            }
+        }
+        host.next_in_turn(false)
+    }
+
+    /// Polls a bound task. As for `run`, no reference to the state is an argument.
+    #[inline(never)]
+    pub(super) fn run_bound(&self, host: &Local, task: Runnable) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if let Some(fiber) = task.fiber() {
+            let ran = task.resume(fiber, self);
+            self.come_out();
+            return match ran {
+                Ran::Off => {}
+                Ran::Woken(task) | Ran::Yielded(task) => host.push(task),
+            };
+        }
+        let _ = host;
+        self.run(task);
     }
 
     /// Whether something is queued that is bound to this thread.

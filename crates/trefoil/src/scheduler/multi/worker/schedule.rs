@@ -102,7 +102,7 @@ impl WorkerThread {
     }
 
     #[inline(never)]
-    fn take_host_slot(&self) -> Option<Runnable> {
+    pub(super) fn take_host_slot(&self) -> Option<Runnable> {
         self.fills_host_slot.set(false);
         self.host.get()?.take_slot()
     }

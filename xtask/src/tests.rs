@@ -95,7 +95,8 @@ pub(crate) fn run(root: &Path) -> bool {
         count.skipped += 1;
     }
     if has("python3", "--version") {
-        python(root, &mut count);
+        python(root, "contenders/python/harness", &mut count);
+        python(root, "contenders/python/shared", &mut count);
     } else {
         eprintln!("skipped: the tests of the Python harness, for want of python3");
         count.skipped += 1;
@@ -109,6 +110,12 @@ pub(crate) fn run(root: &Path) -> bool {
         java(root, &mut count);
     } else {
         eprintln!("skipped: the tests of the Java harness, for want of a JDK of release 21");
+        count.skipped += 1;
+    }
+    if has("g++", "--version") {
+        cpp(root, &mut count);
+    } else {
+        eprintln!("skipped: the tests of the C++ harness, for want of g++");
         count.skipped += 1;
     }
     count.close()
@@ -161,8 +168,8 @@ fn rust(directory: &Path, args: &[&str], count: &mut Count) {
 }
 
 /// Python says at the end how many tests ran, on standard error, and names those that failed.
-fn python(root: &Path, count: &mut Count) {
-    let args = ["-B", "-m", "unittest", "discover", "contenders/python/harness"];
+fn python(root: &Path, folder: &str, count: &mut Count) {
+    let args = ["-B", "-m", "unittest", "discover", folder];
     let said = heard(root, "python3", &args);
     let number = |line: &str| line.strip_prefix("Ran ")?.split_whitespace().next()?.parse().ok();
     let ran: u64 = said.errors.lines().find_map(number).unwrap_or(0);
@@ -176,17 +183,26 @@ fn python(root: &Path, count: &mut Count) {
     count.failed += failed;
     count.failures.extend(failures.into_iter().map(str::to_owned));
     if failed > 0 {
-        count.failures.push("the tests of the Python harness did not pass".to_owned());
+        count.failures.push(format!("the tests in {folder} did not pass"));
     }
 }
 
 /// The harness's tests sum themselves up, once for each way to read CPU time.
 fn java(root: &Path, count: &mut Count) {
-    let classes = root.join("target/java-harness");
-    let script = root.join("contenders/java/harness/test/run");
-    let classes = classes.display().to_string();
-    let said = heard(root, &script.display().to_string(), &[&classes]);
+    let said = script(root, "java", "target/java-harness");
     count.add_summed(&said, "the tests of the Java harness");
+}
+
+fn cpp(root: &Path, count: &mut Count) {
+    let said = script(root, "cpp", "target/cpp-harness");
+    count.add_summed(&said, "the tests of the C++ harness");
+}
+
+/// Runs the tests of a harness by its own script, which compiles them into a folder.
+fn script(root: &Path, language: &str, folder: &str) -> Heard {
+    let script = root.join("contenders").join(language).join("harness/test/run");
+    let folder = root.join(folder).display().to_string();
+    heard(root, &script.display().to_string(), &[&folder])
 }
 
 fn go(directory: &Path, count: &mut Count) {

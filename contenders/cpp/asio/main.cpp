@@ -63,7 +63,8 @@ palio::Prepare unfired_timers(auto each) {
 
 Work prepare_fan_in(Request& r) {
     const bool first = tasks::is_first(r, "reader", "first", "last");
-    return tasks::prepare(r, inside(r, first ? fan_in_reader_first : fan_in_reader_last), "senders", "buffer");
+    const auto fan_in = inside_in_one(r, first ? fan_in_reader_first : fan_in_reader_last);
+    return tasks::prepare_batched(r, fan_in, "senders", "buffer");
 }
 
 Work prepare_beside_yielders(Request& r) {

@@ -22,6 +22,7 @@
 #include <asio/use_future.hpp>
 
 #include "palio.hpp"
+#include "workloads/tasks.hpp"
 
 namespace contender {
 
@@ -127,7 +128,22 @@ auto inside(const palio::Request& request, auto function) {
     };
 }
 
-// The same in a runtime that starts and stops in each iteration.
+// The iterations of a sample. `function` outlives it.
+template <class Function, class... Number>
+Task<palio::Iterations> one_after_the_other(const Function& function, std::uint32_t batch, Number... numbers) {
+    palio::Iterations done;
+    for (std::uint32_t i = 0; i < batch; ++i) done.add(palio::tasks::iteration(co_await function(numbers...)));
+    co_return done;
+}
+
+// The same with one coroutine for all iterations of a sample.
+auto inside_in_one(const palio::Request& request, auto function) {
+    return [runtime = std::make_shared<Runtime>(request.threads()), function](std::uint32_t batch, auto... numbers) {
+        return runtime->run(one_after_the_other(function, batch, numbers...));
+    };
+}
+
+// `function` in a runtime that starts and stops in each iteration.
 auto cold(const palio::Request& request, auto function) {
     return [threads = request.threads(), function](const auto&... args) { return Runtime(threads).run(function(args...)); };
 }

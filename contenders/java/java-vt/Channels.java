@@ -20,7 +20,7 @@ final class Channels {
         int senders = request.count("senders");
         int buffer = request.count("buffer");
         boolean first = request.oneOf("reader", "first", "last").equals("first");
-        return Scheduler.rooted(request, executor -> fanIn(executor, senders, buffer, first));
+        return Scheduler.rootedInOne(request, executor -> fanIn(executor, senders, buffer, first));
     }
 
     /** The reader is a task before all senders, or else the root after them. */

@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import palio.Contender;
 import palio.Forks;
 import palio.Iteration;
+import palio.Iterations;
 import palio.Refusal;
 import palio.Request;
 import palio.Work;
@@ -67,8 +68,26 @@ final class Scheduler {
         return rooted(root);
     }
 
+    /**
+     * The same with one root for all iterations of a sample, one after the other, and one executor
+     * for all of them.
+     */
+    static Work rootedInOne(Request request, Function<ExecutorService, Iteration> root) {
+        boolean outside = request.oneOf("root", "worker", "outside").equals("outside");
+        return Work.batched(batch -> {
+            Supplier<Iterations> all = () -> withExecutor(executor -> {
+                Iterations done = new Iterations();
+                for (int i = 0; i < batch; i++) {
+                    done.add(root.apply(executor));
+                }
+                return done;
+            });
+            return outside ? all.get() : onVirtualThread(all);
+        });
+    }
+
     /** Closing the executor waits for all of its tasks. */
-    static Iteration withExecutor(Function<ExecutorService, Iteration> root) {
+    static <T> T withExecutor(Function<ExecutorService, T> root) {
         try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
             return root.apply(executor);
         }

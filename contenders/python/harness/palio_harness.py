@@ -67,7 +67,17 @@ class Serving:
     work: Callable[[], Outcome]
 
 
-Iteration = Callable[[], Outcome] | Prepared | Serving
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """Iterations of one sample that belong together, such as in one entry into a runtime.
+
+    `work` gets how many there are to be, and what takes the outcome of each. It is timed as a whole.
+    """
+
+    work: Callable[[int, Callable[[Outcome], None]], None]
+
+
+Iteration = Callable[[], Outcome] | Prepared | Serving | Batched
 Parse = Callable[[str], Any]
 
 
@@ -77,7 +87,7 @@ class Workload:
 
     `open` gets the number of threads, the salt and the settings (each parameter, and each knob turned or not) as keyword
     arguments. It starts the runtime on entry, where the scope is steady, and stops it on exit; what it yields is run
-    once an iteration.
+    once an iteration, or, if that is `Batched`, once a sample.
     """
 
     parameters: Mapping[str, Parse]
@@ -365,6 +375,10 @@ def _take_sample(iteration: Iteration, batch: int, answers: TextIO) -> str:
             outcome = iteration.work()
             elapsed_ns += time.monotonic_ns() - start
             tally.add(outcome)
+    elif isinstance(iteration, Batched):
+        start = time.monotonic_ns()
+        iteration.work(batch, tally.add)
+        elapsed_ns = time.monotonic_ns() - start
     else:
         start = time.monotonic_ns()
         for _ in range(batch):

@@ -6,12 +6,25 @@ import io
 import re
 import tomllib
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from palio_harness import Contender, Iteration, Knob, Outcome, Prepared, Serving, Workload, one_of, positive, serve, whole
+from palio_harness import (
+    Batched,
+    Contender,
+    Iteration,
+    Knob,
+    Outcome,
+    Prepared,
+    Serving,
+    Workload,
+    one_of,
+    positive,
+    serve,
+    whole,
+)
 
 VECTORS = Path(__file__).resolve().parents[3] / "crates" / "palio-protocol" / "vectors" / "conformance.toml"
 
@@ -32,6 +45,7 @@ class Recorder:
                 "change": Workload({}, self.change),
                 "prepare": Workload({}, self.prepare),
                 "serve": Workload({}, self.serve),
+                "together": Workload({}, self.together),
                 "uncounted": Workload({}, self.uncounted),
             },
             knobs={"spin": Knob("61", whole)},
@@ -77,6 +91,18 @@ class Recorder:
             return Outcome("a", 1, 1)
 
         yield Serving(4711, work)
+
+    @contextmanager
+    def together(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
+        answers = iter([5, 5, 5, 6, 7])
+
+        def work(batch: int, add: Callable[[Outcome], None]) -> None:
+            self.events.append(f"batch of {batch}")
+            self.now_ns += 7
+            for _ in range(batch):
+                add(Outcome(next(answers), 2, 3))
+
+        yield Batched(work)
 
     @contextmanager
     def uncounted(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
@@ -137,6 +163,7 @@ class DescriptionTest(unittest.TestCase):
                 "workload change",
                 "workload prepare",
                 "workload serve",
+                "workload together",
                 "workload uncounted",
                 "knob spin 61",
             ],
@@ -224,6 +251,14 @@ class SamplesTest(unittest.TestCase):
         self.assertTrue(lines[2].startswith("sample elapsed_ns=14 ops=2 answer=a work=2 "), lines[2])
         self.assertEqual(lines[3:5], ["serving 4711"] * 2)
         self.assertEqual(lines[6:], ["done 2"])
+
+    def test_a_batch_that_is_done_as_a_whole_is_summed_up_alike(self) -> None:
+        recorder = Recorder()
+        with mock.patch("palio_harness.time.monotonic_ns", lambda: recorder.now_ns):
+            _, lines, _ = recorder.play(arguments_for("together"), b"run 1 2\nrun 1 3\n")
+        self.assertEqual(recorder.events, ["batch of 2", "batch of 3"])
+        self.assertTrue(lines[0].startswith("sample elapsed_ns=7 ops=4 answer=5 work=6 "), lines[0])
+        self.assertTrue(lines[2].startswith("sample elapsed_ns=7 ops=6 answer=differs:5:6 work=9 "), lines[2])
 
     def test_no_sample_takes_no_time(self) -> None:
         with mock.patch("palio_harness.time.monotonic_ns", lambda: 5):

@@ -78,12 +78,41 @@ struct Sample {
     }
 };
 
+// What the iterations of a batch did: the first of them stands for all, and one that differs from
+// it, if any does. Comparing is all that happens between two iterations.
+class Iterations {
+public:
+    void add(const Iteration& next) {
+        if (!first_) {
+            first_ = next;
+        } else if (next != *first_ && !odd_) {
+            odd_ = next;
+        }
+        ++count_;
+    }
+
+    // To be called when the clock has stopped.
+    void add_to(Sample& sums) const {
+        if (!first_) return;
+        for (std::uint32_t i = 1; i < count_; ++i) sums.add(*first_);
+        sums.add(odd_.value_or(*first_));
+    }
+
+private:
+    std::optional<Iteration> first_;
+    std::optional<Iteration> odd_;
+    std::uint32_t count_ = 0;
+};
+
 // The work of one workload, ready to be iterated. It owns the runtime, which stops when it is
 // destroyed.
 class Work {
 public:
     // Work that is timed as a whole: one clock reading before a batch, one after it.
     static Work plain(std::function<Iteration()> iterate) { return Work(std::move(iterate)); }
+    // Work whose iterations of one sample belong together, such as in one entry into a runtime: the
+    // function does as many as it is told, and reports them. It is timed as a whole too.
+    static Work batched(std::function<Iterations(std::uint32_t)> batch) { return Work(std::move(batch)); }
     // Work with untimed parts around every iteration.
     static Work staged(std::unique_ptr<Staged> stages) { return Work(std::move(stages)); }
     // Work that consists of events: every iteration appends what each of its events took, and it is
@@ -121,6 +150,7 @@ public:
 
 private:
     using Plain = std::function<Iteration()>;
+    using Batch = std::function<Iterations(std::uint32_t)>;
     using Stages = std::unique_ptr<Staged>;
     using Measure = std::function<Iteration(Events&)>;
     struct Served {
@@ -136,26 +166,26 @@ private:
     };
     using Clock = std::chrono::steady_clock;
 
-    explicit Work(std::variant<Plain, Stages, Measure, Served, Given> kind) : kind_(std::move(kind)) {}
+    explicit Work(std::variant<Plain, Batch, Stages, Measure, Served, Given> kind) : kind_(std::move(kind)) {}
 
     static std::uint64_t elapsed_ns(Clock::time_point start) {
         const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
         return static_cast<std::uint64_t>(elapsed.count());
     }
 
-    // The first iteration's result stands for the batch while the clock runs, so that comparing is
-    // all that happens between two iterations; the sums are made when the clock has stopped.
     void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
         const auto start = Clock::now();
-        const Iteration first = iterate();
-        std::optional<Iteration> odd;
-        for (std::uint32_t i = 1; i < batch; ++i) {
-            const Iteration next = iterate();
-            if (next != first && !odd) odd = next;
-        }
+        Iterations done;
+        for (std::uint32_t i = 0; i < batch; ++i) done.add(iterate());
         sums.elapsed_ns = elapsed_ns(start);
-        for (std::uint32_t i = 1; i < batch; ++i) sums.add(first);
-        sums.add(odd.value_or(first));
+        done.add_to(sums);
+    }
+
+    void take(Batch& iterate, std::uint32_t batch, Sample& sums) {
+        const auto start = Clock::now();
+        const Iterations done = iterate(batch);
+        sums.elapsed_ns = elapsed_ns(start);
+        done.add_to(sums);
     }
 
     void take(Stages& stages, std::uint32_t batch, Sample& sums) {
@@ -194,7 +224,7 @@ private:
         sums.elapsed_ns = elapsed_ns(start);
     }
 
-    std::variant<Plain, Stages, Measure, Served, Given> kind_;
+    std::variant<Plain, Batch, Stages, Measure, Served, Given> kind_;
     std::function<void(std::uint16_t)> announce_ = [](std::uint16_t) {};
     bool counts_forks_ = false;
 };

@@ -68,15 +68,26 @@ inline void on_one_thread(const Request& request) {
     }
 }
 
+// An iteration whose operations are its pieces of work.
+inline Iteration iteration(const Summed& all) { return {.answer = all.sum, .ops = all.count, .work = all.count}; }
+
 // `root(number...)`, with the parameters named, does an iteration and gives a Summed.
 template <class Root, class... Key>
 Work prepare(Request& request, Root root, Key... keys) {
     salt = request.salt();
     // In braces, so that they are taken in this order, and the first one that is wrong is named.
     const std::tuple numbers{number(request, keys)...};
-    return Work::plain([=] {
-        const Summed all = std::apply(root, numbers);
-        return Iteration{.answer = all.sum, .ops = all.count, .work = all.count};
+    return Work::plain([=] { return iteration(std::apply(root, numbers)); });
+}
+
+// `root(batch, number...)`, with the parameters named, does all iterations of a sample, and gives
+// the Iterations.
+template <class Root, class... Key>
+Work prepare_batched(Request& request, Root root, Key... keys) {
+    salt = request.salt();
+    const std::tuple numbers{number(request, keys)...};
+    return Work::batched([=](std::uint32_t batch) {
+        return std::apply([&](const auto&... values) { return root(batch, values...); }, numbers);
     });
 }
 

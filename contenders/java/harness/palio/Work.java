@@ -1,6 +1,7 @@
 package palio;
 
 import java.util.function.IntConsumer;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
@@ -17,6 +18,14 @@ public abstract class Work implements AutoCloseable {
     /** Work that is timed as a whole: one clock reading before a batch, one after it. */
     public static Work plain(Supplier<Iteration> iterate) {
         return new Plain(iterate);
+    }
+
+    /**
+     * Work whose iterations of one sample belong together, such as in one entry into a runtime: the
+     * function does as many as it is told, and reports them. It is timed as a whole too.
+     */
+    public static Work batched(IntFunction<Iterations> batch) {
+        return new Batched(batch);
     }
 
     /** Work with untimed parts before and after each iteration. */
@@ -74,24 +83,31 @@ public abstract class Work implements AutoCloseable {
             this.iterate = iterate;
         }
 
-        /**
-         * Comparing the iterations is all that happens between two of them; the sums are made when
-         * the clock has stopped.
-         */
         @Override
         void sample(int batch, Sums sums) {
             long start = System.nanoTime();
-            Iteration first = iterate.get();
-            Iteration odd = first;
-            for (int i = 1; i < batch; i++) {
-                Iteration next = iterate.get();
-                if (!next.equals(first) && odd == first) {
-                    odd = next;
-                }
+            Iterations done = new Iterations();
+            for (int i = 0; i < batch; i++) {
+                done.add(iterate.get());
             }
             sums.elapsedNs = System.nanoTime() - start;
-            sums.add(Done.of(first), batch - 1);
-            sums.add(Done.of(odd), 1);
+            done.addTo(sums);
+        }
+    }
+
+    private static final class Batched extends Work {
+        private final IntFunction<Iterations> batch;
+
+        Batched(IntFunction<Iterations> batch) {
+            this.batch = batch;
+        }
+
+        @Override
+        void sample(int count, Sums sums) {
+            long start = System.nanoTime();
+            Iterations done = batch.apply(count);
+            sums.elapsedNs = System.nanoTime() - start;
+            done.addTo(sums);
         }
     }
 

@@ -36,7 +36,19 @@ auto inside(const Request& request, auto function) {
     };
 }
 
-// The same in a runtime that starts and stops in each iteration.
+// The same with one task for all iterations of a sample, one after the other.
+template <class R>
+auto inside_in_one(const Request& request, auto function) {
+    return [runtime = std::make_shared<R>(request.threads()), function](std::uint32_t batch, const auto&... args) {
+        return runtime->run([&] {
+            Iterations done;
+            for (std::uint32_t i = 0; i < batch; ++i) done.add(tasks::iteration(function(args...)));
+            return done;
+        });
+    };
+}
+
+// `function` in a runtime that starts and stops in each iteration.
 template <class R>
 auto cold(const Request& request, auto function) {
     return [threads = request.threads(), function](const auto&... args) {
@@ -170,8 +182,10 @@ Rows sending() {
         if (Numbers<R>::room_for(buffer) != buffer) {
             throw Refusal::unsupported("no channel here has room for exactly " + std::to_string(buffer) + " values");
         }
-        const auto fan_in = inside<R>(r, first ? fan_in_reader_first<R> : fan_in_reader_last<R>);
-        return tasks::prepare(r, [=](std::uint64_t senders) { return fan_in(senders, buffer); }, "senders");
+        const auto fan_in = [=](std::uint64_t senders) {
+            return first ? fan_in_reader_first<R>(senders, buffer) : fan_in_reader_last<R>(senders, buffer);
+        };
+        return tasks::prepare_batched(r, inside_in_one<R>(r, fan_in), "senders");
     };
     const auto prepare_requests = [](Request& r) {
         const auto served = std::make_shared<Served<R>>(r.threads());

@@ -50,6 +50,7 @@ final class HarnessTest {
         test("the runtime stops when a command is refused", () -> new HarnessTest().stopsRefused());
         test("a command that is no UTF-8", HarnessTest::refusesBytes);
         test("answers that differ within a batch", () -> new HarnessTest().tellsDifferences());
+        test("a batch that is done as a whole", () -> new HarnessTest().sumsUpBatches());
         test("each iteration that is served is announced", () -> new HarnessTest().announces());
         test("only the work is timed", () -> new HarnessTest().timesOnlyWork());
         FAILURES.forEach(failure -> System.out.println("failed: " + failure));
@@ -128,6 +129,7 @@ final class HarnessTest {
                 "-",
                 Map.of("count", this::counting, "pick", HarnessTest::picking,
                         "change", HarnessTest::changing, "stages", this::staging,
+                        "together", this::together,
                         "serve", request -> Work.serving(4711, () -> Iteration.of(1))),
                 Map.of("spin", "61"));
     }
@@ -146,6 +148,18 @@ final class HarnessTest {
     private static Work changing(Request request) {
         Iterator<Long> answers = List.of(5L, 5L, 6L, 7L).iterator();
         return Work.plain(() -> new Iteration(answers.next(), 1, 1));
+    }
+
+    private Work together(Request request) {
+        Iterator<Long> answers = List.of(5L, 5L, 5L, 6L, 7L).iterator();
+        return Work.batched(batch -> {
+            happened.add("batch of " + batch);
+            Iterations done = new Iterations();
+            for (int i = 0; i < batch; i++) {
+                done.add(new Iteration(answers.next(), 2, 3));
+            }
+            return done;
+        });
     }
 
     private Work staging(Request request) {
@@ -215,6 +229,13 @@ final class HarnessTest {
     private void tellsDifferences() throws Exception {
         Played played = play("run 1 4\n", args("change"));
         check(played.lines.get(0).contains(" answer=differs:5:6 "), played);
+    }
+
+    private void sumsUpBatches() throws Exception {
+        Played played = play("run 1 2\nrun 1 3\n", args("together"));
+        check(happened.equals(List.of("batch of 2", "batch of 3")), happened);
+        check(played.lines.get(0).contains(" ops=4 answer=5 work=6 "), played);
+        check(played.lines.get(2).contains(" ops=6 answer=differs:5:6 work=9 "), played);
     }
 
     private void announces() throws Exception {

@@ -1,0 +1,82 @@
+// Tests of the harness: iterations of one sample that are done in one call.
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "palio.hpp"
+#include "workloads/blocking/rows.hpp"
+
+namespace {
+
+int passed = 0;
+int failed = 0;
+
+void check(const char* name, const std::string& seen, const std::string& wanted) {
+    if (seen == wanted) {
+        ++passed;
+    } else {
+        ++failed;
+        std::cout << "failed: " << name << ": " << seen << " instead of " << wanted << '\n';
+    }
+}
+
+// Work whose iterations give these answers, one after the other.
+palio::Work answering(std::vector<std::uint64_t> answers) {
+    return palio::Work::batched([answers, next = std::size_t{0}](std::uint32_t batch) mutable {
+        palio::Iterations done;
+        for (std::uint32_t i = 0; i < batch; ++i) done.add({.answer = answers[next++], .ops = 2, .work = 3});
+        return done;
+    });
+}
+
+// Without what it took.
+std::string sample(palio::Work& work, std::uint32_t batch) {
+    const palio::Sample sums = work.sample(batch);
+    return std::to_string(sums.ops) + " " + sums.answer.value_or("-") + " " + std::to_string(sums.work.value_or(0));
+}
+
+void sums_up() {
+    palio::Work work = answering({5, 5, 5, 6, 7});
+    check("answers that agree", sample(work, 2), "4 5 6");
+    check("answers that differ", sample(work, 3), "6 differs:5:6 9");
+}
+
+// A runtime that runs everything at once, on the thread that asks, and says how often it was asked.
+struct Runtime {
+    inline static int entered = 0;
+
+    explicit Runtime(std::size_t) {}
+
+    auto run(auto f) {
+        ++entered;
+        return f();
+    }
+};
+
+void enters_once() {
+    const auto request = palio::Request::parse(
+        {"--workload", "any", "--threads", "1", "--salt", "7", "--set", "n=3"});
+    auto taken = request;
+    int iterations = 0;
+    const auto root = [&](std::uint64_t n) {
+        ++iterations;
+        return palio::tasks::Summed{.sum = palio::tasks::salt + n, .count = n};
+    };
+    palio::Work work =
+        palio::tasks::prepare_batched(taken, palio::blocking::inside_in_one<Runtime>(taken, root), "n");
+    check("one root", sample(work, 4), "12 10 12");
+    check("entries into the runtime", std::to_string(Runtime::entered), "1");
+    check("iterations", std::to_string(iterations), "4");
+}
+
+}  // namespace
+
+int main() {
+    sums_up();
+    enters_once();
+    std::cout << passed << " passed, " << failed << " failed\n";
+    return failed == 0 ? 0 : 1;
+}

@@ -14,18 +14,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from palio_harness import (
-    NUMBER_MAX,
-    Batched,
-    Iteration,
-    Outcome,
-    Parse,
-    Unsupported,
-    Workload,
-    mix,
-    one_of,
-    positive,
-)
+from palio_harness import NUMBER_MAX, Batched, Iteration, Outcome, Parse, Unsupported, Workload
+from palio_harness import mix, one_of, positive
 
 WORKLOADS: dict[str, Workload] = {}
 
@@ -93,41 +83,29 @@ def cold(name: str, **parameters: Parse) -> Callable[[Root], Root]:
     return register
 
 
-def steady(name: str, background: Background | None = None, **parameters: Parse) -> Callable[[Root], Root]:
-    """One event loop for all samples, each iteration a root task on it.
+def steady(
+    name: str, background: Background | None = None, in_one: bool = False, **parameters: Parse
+) -> Callable[[Root], Root]:
+    """One event loop for all samples, each iteration a root task on it, or with `in_one` all those of a sample.
 
     `background` starts tasks that run beside the work; the runner cancels them when it closes.
     """
 
     def register(root: Root) -> Root:
+        async def one_after_the_other(batch: int, add: Callable[[Outcome], None], settings: dict[str, object]) -> None:
+            for _ in range(batch):
+                add(await root(**settings))
+
         @contextmanager
         def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:
             season(salt)
             with runner() as steady_runner:
                 if background is not None:
                     kept = steady_runner.run(background(**settings))  # asyncio itself refers to a task but weakly
-                yield lambda: steady_runner.run(root(**settings))
-
-        WORKLOADS[name] = Workload(parameters, open_workload)
-        return root
-
-    return register
-
-
-def steady_in_one(name: str, **parameters: Parse) -> Callable[[Root], Root]:
-    """One event loop for all samples, with one root task on it for all iterations of a sample, one after the other."""
-
-    def register(root: Root) -> Root:
-        @contextmanager
-        def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:
-            season(salt)
-
-            async def root_of_all(batch: int, add: Callable[[Outcome], None]) -> None:
-                for _ in range(batch):
-                    add(await root(**settings))
-
-            with runner() as steady_runner:
-                yield Batched(lambda batch, add: steady_runner.run(root_of_all(batch, add)))
+                if in_one:
+                    yield Batched(lambda batch, add: steady_runner.run(one_after_the_other(batch, add, settings)))
+                else:
+                    yield lambda: steady_runner.run(root(**settings))
 
         WORKLOADS[name] = Workload(parameters, open_workload)
         return root
@@ -458,7 +436,7 @@ async def ping_pong_oneshot(rounds: int) -> Outcome:
 # Queues
 
 
-@steady_in_one("fan_in", senders=positive, buffer=positive, reader=one_of("first", "last"), root=on_worker)
+@steady("fan_in", in_one=True, senders=positive, buffer=positive, reader=one_of("first", "last"), root=on_worker)
 async def fan_in(senders: int, buffer: int, reader: str, root: str) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue(maxsize=buffer)
 

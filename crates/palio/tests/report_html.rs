@@ -124,6 +124,30 @@ fn foreign_text_cannot_end_the_script_or_start_one() {
     assert!(page.contains("&lt;/script&gt;"));
 }
 
+/// Bundles from elsewhere have contenders of any name.
+#[test]
+fn a_name_that_is_markup_stays_a_name() {
+    let mut report = small();
+    let evil = "</script><u>\"'&";
+    let first = report.races[0].entries.iter().find(|entry| entry.rank == Some([1, 1]));
+    let name = first.expect("somebody is first").contender.clone();
+    let rename = |id: &mut String| {
+        if *id == name {
+            evil.clone_into(id);
+        }
+    };
+    report.contenders.iter_mut().for_each(|known| rename(&mut known.id));
+    report.totals.iter_mut().for_each(|total| rename(&mut total.contender));
+    for race in &mut report.races {
+        race.entries.iter_mut().for_each(|entry| rename(&mut entry.contender));
+        race.reference.iter_mut().for_each(rename);
+    }
+    let page = html::render(&report);
+    assert_eq!(page.matches("</script").count(), 1);
+    assert!(!page.contains("<u>"), "…{}", between(&page, "<u>", "\n"));
+    assert!(page.contains("first: &lt;/script&gt;&lt;u&gt;&quot;'&amp;"));
+}
+
 #[test]
 fn every_outcome_is_shown_in_words() {
     let mut page = html::render(&typical());
@@ -251,7 +275,14 @@ fn the_table_of_a_race_is_that_of_the_report() {
             let percent = |x: Option<f64>| x.map(f64::round);
             let cpu = row[12].trim_end_matches(" %");
             assert!((row[3].parse::<f64>().unwrap() / ratio.point - 1.0).abs() < 0.01, "{row:?}");
-            assert!(row[4].contains(','), "{row:?}");
+            let limits: Vec<&str> = row[4].trim_matches(['[', ']']).split(", ").collect();
+            for (shown, limit) in limits.iter().zip([ratio.lo, ratio.hi]) {
+                assert!(limit.map_or(*shown == "–", |limit| is_near(shown, limit)), "{row:?}");
+            }
+            let both = entry.user_us.zip(entry.sys_us).map(|(user, system)| user + system);
+            for (shown, us) in row[9..12].iter().zip([entry.user_us, entry.sys_us, both]) {
+                assert!(is_about(shown, us.map(|us| us * 1e3)), "{row:?} {us:?}");
+            }
             assert!(is_about(&row[6], entry.value_ns), "{row:?}");
             assert!(is_about(cpu, percent(entry.cpu_percent)), "{row:?} {:?}", entry.cpu_percent);
             let memory = entry.max_rss_kib.map(|kib| kib as f64);
@@ -278,8 +309,96 @@ fn the_table_of_a_race_is_that_of_the_report() {
     }
 }
 
+/// What qualifies the numbers of a race stands above them.
+#[test]
+fn the_conditions_of_a_race_stand_above_its_table() {
+    let report = typical();
+    let page = html::render(&report);
+    let mut doubts = 0;
+    for (i, race) in report.races.iter().enumerate() {
+        let fold = between(&page, &format!("<details class=race id=r{i} "), "<div class=scroll");
+        let floor = text(&format!("<{}", between(fold, "<b>Noise floor ", "</b>")));
+        match race.noise_floor.and_then(|floor| floor.ratio) {
+            Some(ratio) => {
+                let percent = floor.split(" %").next().unwrap().parse::<f64>().unwrap();
+                assert!((percent - (ratio - 1.0) * 100.0).abs() < 0.1, "{floor} for {ratio}");
+            }
+            None => assert!(floor.contains("unknown"), "{floor}"),
+        }
+        let reference = race.reference.as_ref().unwrap();
+        assert!(fold.contains(&format!("Verdicts are against {reference}.")), "{fold}");
+        let told = text(fold);
+        for entry in race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok) {
+            for doubt in &entry.doubts {
+                let doubt = format!("Doubtful: {} {doubt}.", entry.contender);
+                assert!(told.contains(&doubt), "{doubt} is not in {told}");
+                doubts += 1;
+            }
+        }
+    }
+    assert!(doubts > 0);
+}
+
+#[test]
+fn who_was_not_raced_is_named_below_each_table() {
+    let report = typical();
+    let page = html::render(&report);
+    let mut seen = Vec::new();
+    for (i, race) in report.races.iter().enumerate() {
+        let fold = between(&page, &format!("<details class=race id=r{i} "), "</details>");
+        let left = |outcome: Outcome| outcome != Outcome::Ok && !outcome.is_fault();
+        for entry in race.entries.iter().filter(|entry| left(entry.outcome)) {
+            let word = entry.outcome.to_string().replace('-', " ");
+            let of_outcome = |line: &&str| line.starts_with(&format!("<b>{word}</b>"));
+            let mut lines = fold.split("<p class=unraced>").skip(1).filter(of_outcome);
+            let name = format!(">{}</a>", entry.contender);
+            assert!(lines.any(|line| line.contains(&name)), "{} in race {i}", entry.contender);
+            seen.push(word);
+        }
+    }
+    for word in ["not built", "unsupported"] {
+        assert!(seen.iter().any(|known| known == word), "nobody is {word}");
+    }
+    // Why somebody was not built stands once, beside the name.
+    let contenders = between(&page, "<section id=contenders", "</section>");
+    let absent = report.contenders.iter().filter_map(|c| Some((&c.id, c.absent.as_ref()?)));
+    let absent: Vec<_> = absent.collect();
+    assert!(!absent.is_empty());
+    for (id, why) in absent {
+        let of = |line: &&str| line.contains(id) && line.contains("<b>Did not race:</b>");
+        let line = contenders.lines().find(of).unwrap_or_else(|| panic!("no reason of {id}"));
+        assert!(text(line).contains(why.as_str()), "{line}");
+    }
+}
+
+/// What a reader sees before all tables, and how the run is repeated.
+#[test]
+fn the_head_of_the_page_is_that_of_the_report() {
+    let mut report = typical();
+    let floors = report.races.iter_mut().filter_map(|race| race.noise_floor.as_mut());
+    floors.enumerate().for_each(|(i, floor)| floor.ratio = Some(1.01 + 0.001 * (i * i) as f64));
+    let page = html::render(&report);
+    assert!(!report.run.warnings.is_empty());
+    let warnings = text(between(&page, "<aside class=warnings", "</aside>"));
+    for warning in &report.run.warnings {
+        assert!(warnings.contains(warning.as_str()), "{warning} is not in {warnings}");
+    }
+    let mut floors: Vec<f64> =
+        report.races.iter().filter_map(|race| race.noise_floor?.ratio).collect();
+    floors.sort_by(f64::total_cmp);
+    let (low, high) = (floors[(floors.len() - 1) / 2], floors[floors.len() / 2]);
+    let median = ((low + high) / 2.0 - 1.0) * 100.0;
+    assert!(floors[0] < low && high < floors[floors.len() - 1], "all are alike: {floors:?}");
+    let shown = between(&page, "<dt>Noise floor<dd>", "<").trim_end_matches(" %");
+    assert!((shown.parse::<f64>().unwrap() - median).abs() < 0.1, "{shown} for {median}");
+    let reproduce = between(&page, "<section id=reproduce", "</section>");
+    assert_eq!(text(between(reproduce, "<code>", "</code>")), report.run.command);
+}
+
 #[test]
 fn the_heat_map_is_that_of_the_report() {
+    // Upper ends of the classes of colour, as its legend has them.
+    const ENDS: [f64; 7] = [1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
     let report = typical();
     let page = html::render(&report);
     let map = between(&page, "<div id=heat>", "</section>");
@@ -307,6 +426,9 @@ fn the_heat_map_is_that_of_the_report() {
             if entry.outcome == Outcome::Ok {
                 let ratio = entry.ratio_to_best.unwrap().point;
                 assert!(is_near(&shown, ratio), "{shown} for {ratio}");
+                let colour = ENDS.iter().filter(|end| ratio >= **end).count();
+                let colour = format!("h{colour}");
+                assert_eq!(class.split(' ').next().unwrap(), colour, "{ratio}");
                 let is_first = entry.rank.is_some_and(|[first, _]| first == 1);
                 assert_eq!(class.contains("first"), is_first, "{cell}");
             } else {
@@ -385,11 +507,33 @@ fn the_ranking_is_that_of_the_report() {
         .flat_map(|table| between(table, "<tbody>\n", "</table>").lines().map(cells))
         .collect();
     assert_eq!(lines.len(), report.totals.len());
+    let mut firsts = Vec::new();
     for (line, total) in lines.iter().zip(&report.totals) {
         assert_eq!(line[0].split(' ').next().unwrap(), total.contender);
         for (shown, mean) in [(&line[1], total.geomean_ratio), (&line[3], total.mean_ratio)] {
             assert!(mean.map_or(shown == "–", |mean| is_near(shown, mean)), "{line:?}");
         }
         assert_eq!(line[4], format!("{}/{}", total.completed, total.of));
+        // Places among others, in races of the same model.
+        let contested = report.races.iter().filter(|race| {
+            race.model == total.model
+                && race.entries.iter().filter(|e| e.rank.is_some()).count() > 1
+        });
+        let ranks: Vec<[u32; 2]> = contested
+            .flat_map(|race| &race.entries)
+            .filter(|entry| entry.contender == total.contender)
+            .filter_map(|entry| entry.rank)
+            .collect();
+        let alone = ranks.iter().filter(|rank| **rank == [1, 1]).count();
+        let tied = ranks.iter().filter(|rank| rank[0] == 1).count() - alone;
+        let first = match (alone, tied) {
+            (0, 0) => "–".to_owned(),
+            (_, 0) => alone.to_string(),
+            (0, _) => format!("{tied} tied"),
+            _ => format!("{alone} + {tied} tied"),
+        };
+        assert_eq!(line[5], first, "{line:?} {ranks:?}");
+        firsts.push((alone, tied));
     }
+    assert!(firsts.iter().any(|(alone, tied)| alone != tied), "{firsts:?}");
 }

@@ -7,6 +7,9 @@ use crate::record::Outcome;
 use crate::report::units::{self, NONE};
 use crate::report::view::{Family, View};
 
+const STACKED: &str = include_str!("stacked.css");
+const ALIGNED: &str = include_str!("aligned.css");
+
 /// Upper ends of the classes of colour, in ratio to best; what is above the last has a class of its
 /// own.
 const CLASSES: [f64; 7] = [1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
@@ -45,10 +48,11 @@ fn table(out: &mut String, view: &View<'_>, family: &Family<'_>, depth: Depth) {
     let races: Vec<String> = family.races.iter().map(usize::to_string).collect();
     put!(
         out,
-        "<div class=\"scroll map\" tabindex=0 role=region aria-label=\"Heat map, {0}\" data-r=\"{1}\">\n<table class=\"sortable heat\">\n<thead><tr>\
+        "<div class=\"scroll map\" tabindex=0 role=region aria-label=\"Heat map, {0}\" data-r=\"{1}\">\n<table class=\"sortable heat{2}\">\n<thead><tr>\
          <th scope=col>{0}<th scope=col class=n>Threads<th scope=col class=n>Noise",
         esc(&family.name),
-        races.join(" ")
+        races.join(" "),
+        breadth(family.columns.len())
     );
     for &column in &family.columns {
         put!(out, "<th scope=col data-c={column}>{}", esc(view.contenders[column]));
@@ -84,13 +88,43 @@ fn table(out: &mut String, view: &View<'_>, family: &Family<'_>, depth: Depth) {
     out.push_str("</table>\n</div>\n");
 }
 
+/// The class of a map by its columns, which says up to which width of the screen they are stacked.
+fn breadth(columns: usize) -> &'static str {
+    match columns {
+        0..=7 => "",
+        8..=12 => " some",
+        _ => " many",
+    }
+}
+
+/// The style of maps whose columns are more than the screen has room for.
+pub(super) fn stacked() -> String {
+    let mut out = String::new();
+    // On paper, too, there is never room for many.
+    for (map, stacked, aligned) in [
+        (".heat", "screen and (max-width: 860px)", None),
+        (
+            ".heat.some",
+            "screen and (max-width: 1180px)",
+            Some("screen and (min-width: 861px) and (max-width: 1180px)"),
+        ),
+        (".heat.many", "all", Some("print, screen and (min-width: 861px)")),
+    ] {
+        put!(out, "@media {stacked} {{\n{}}}\n", STACKED.replace(".heat", map));
+        if let Some(aligned) = aligned {
+            put!(out, "@media {aligned} {{\n{}}}\n", ALIGNED.replace(".heat", map));
+        }
+    }
+    out
+}
+
 /// Where a row has no room for columns, each cell says whose it is.
 fn names(out: &mut String, view: &View<'_>) {
-    out.push_str("<style>@media (max-width: 860px) {\n");
+    out.push_str("<style>\n");
     for (column, name) in view.contenders.iter().enumerate() {
-        put!(out, ".heat td[data-c='{column}'] a::before {{ content: '{} ' }}\n", css(name));
+        put!(out, ".heat td[data-c='{column}'] a {{ --name: '{} ' }}\n", css(name));
     }
-    out.push_str("}</style>\n");
+    out.push_str("</style>\n");
 }
 
 fn cell(out: &mut String, view: &View<'_>, race: usize, column: usize, depth: Depth) {

@@ -69,9 +69,10 @@ fn page(view: &View<'_>, depth: Depth) -> String {
          script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n\
-         <link rel=icon href=\"data:,\">\n<title>Palio: {} · {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+         <link rel=icon href=\"data:,\">\n<title>Palio: {} · {}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n",
         esc(&run.suite),
-        esc(&run.id)
+        esc(&run.id),
+        heat::stacked()
     );
     head::write(&mut out, view);
     out.push_str("<main>\n");

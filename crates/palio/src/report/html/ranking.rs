@@ -9,6 +9,8 @@ use crate::report::units::{self, NONE};
 use crate::report::view::{View, short_version};
 
 const PLOT: f64 = 230.0;
+/// Width of the bars that say which ranks were held, where these are many.
+const PLACES: f64 = 180.0;
 
 pub(super) fn write(out: &mut String, view: &View<'_>) {
     let lead = if view.report.totals.is_empty() {
@@ -51,6 +53,9 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         .filter_map(|(_, entry)| Some(entry.ratio_to_best?.point))
         .fold(1.5, f64::max);
     let scale = Log::new(1.0, most, 6.0, PLOT - 6.0);
+    let ranked = view.ranked().filter(|(race, _)| race.field() == field);
+    let places =
+        ranked.filter_map(|(_, entry)| entry.rank).map(|[_, last]| last).max().unwrap_or(1);
     put!(
         out,
         "<div class=scroll tabindex=0 role=region aria-label=\"Overall ranking, {}\">\n\
@@ -102,7 +107,7 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         );
         firsts(out, &contested);
         out.push_str("<td class=plot>");
-        ranks(out, &entries, view.contenders.len());
+        ranks(out, &entries, places);
         out.push('\n');
     }
     out.push_str("</table>\n</div>\n");
@@ -157,7 +162,8 @@ fn firsts(out: &mut String, entries: &[&Entry]) {
 }
 
 /// A small bar for each place. A tie for places 1 to 3 counts a third at each of them.
-fn ranks(out: &mut String, entries: &[&Entry], places: usize) {
+fn ranks(out: &mut String, entries: &[&Entry], places: u32) {
+    let places = places as usize;
     let mut weights = vec![0.0; places];
     for [lo, hi] in
         entries.iter().filter(|entry| entry.outcome == Outcome::Ok).filter_map(|entry| entry.rank)
@@ -168,7 +174,8 @@ fn ranks(out: &mut String, entries: &[&Entry], places: usize) {
         }
     }
     let most = weights.iter().copied().fold(1.0, f64::max);
-    let width = 9 * places;
+    let pitch = (PLACES / places as f64).min(9.0);
+    let width = px(pitch * places as f64);
     let told: Vec<String> = weights
         .iter()
         .enumerate()
@@ -184,7 +191,14 @@ fn ranks(out: &mut String, entries: &[&Entry], places: usize) {
         .iter()
         .enumerate()
         .filter(|(_, weight)| **weight > 0.0)
-        .map(|(i, weight)| format!("M{} 18v-{}", i * 9 + 4, px((weight / most * 16.0).max(1.0))))
+        .map(|(i, weight)| {
+            let at = px((i as f64 + 0.5) * pitch);
+            format!("M{at} 18v-{}", px((weight / most * 16.0).max(1.0)))
+        })
         .collect();
-    put!(out, "<path class=base d=\"M0 18.5H{width}\"/><path class=bars d=\"{bars}\"/></svg>");
+    put!(
+        out,
+        "<path class=base d=\"M0 18.5H{width}\"/><path class=bars stroke-width={} d=\"{bars}\"/></svg>",
+        px(pitch * 2.0 / 3.0)
+    );
 }

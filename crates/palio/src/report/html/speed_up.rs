@@ -140,7 +140,7 @@ fn told(curve: &ScalingCurve) -> String {
 /// A row for each contender and workload: the speed-up on the most threads, and the law.
 fn table(out: &mut String, view: &View<'_>, drawn: &[&Scaling]) {
     out.push_str(
-        "<div class=scroll tabindex=0 role=region aria-label=\"Speed-up and the law\">\n<table class=sortable>\n<thead><tr>\
+        "<div class=scroll tabindex=0 role=region aria-label=\"Speed-up and the law\">\n<table class=\"sortable laws\">\n<thead><tr>\
          <th scope=col>Workload<th scope=col>Contender<th scope=col class=n>Threads<th scope=col class=n>Speed-up\
          <th scope=col>95 %<th scope=col class=n>Efficiency<th scope=col>σ, contention<th scope=col>κ, coherency\
          <th scope=col>Peak<th scope=col class=n>Off by\n<tbody>\n",

@@ -7,14 +7,15 @@
 
 mod design;
 mod forks;
+mod header;
 mod invocation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use header::{check_contender, check_header};
 pub use invocation::{InvocationAudit, Wrong, wrong};
 
-use crate::contender::is_name;
 use crate::load::Load;
 use crate::plan::THREADS_MAX;
 use crate::printable::printable;
@@ -22,23 +23,14 @@ use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outco
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
 use crate::salt::{Plain, Rule};
-use crate::thin;
 use crate::workload::{Catalogue, settings_text};
 
-/// Names that mean something else where a run is asked for.
-const RESERVED: [&str; 1] = ["latest"];
 /// The longest name of a run, a suite, a workload or a unit.
 const NAME_BYTES_MAX: usize = 200;
 /// The longest name under which a contender races: its release and its knobs are part of it.
 const LABEL_BYTES_MAX: usize = 2_000;
 /// The longest title of a workload or name of a contender.
 const TITLE_BYTES_MAX: usize = 300;
-/// The longest text of any other kind: flags, notes, a fact of a machine, the end of an output.
-const TEXT_BYTES_MAX: usize = 20_000;
-/// The most that `--blocks`, `--blocks-max` and `--repeats-max` take.
-const BLOCKS_MAX: u32 = 10_000;
-/// Without `--blocks-max`, a race may take so many times its blocks.
-const EXTENSION_MAX: u32 = 4;
 
 /// Why a run is not believed: a place in it, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,14 +88,6 @@ fn text(place: &str, text: &str, most: usize) -> Checked {
     check(!text.trim().is_empty(), place, || "it is empty".to_owned())?;
     check(text.len() <= most, place, || {
         format!("it has {} bytes, and such a text has at most {most}", text.len())
-    })
-}
-
-/// As [`text`], where `null` says that nothing is known.
-fn known<'t>(place: &str, of: impl IntoIterator<Item = &'t String>) -> Checked {
-    of.into_iter().try_for_each(|known| {
-        text(place, known, TEXT_BYTES_MAX)?;
-        check(known != "-", place, || "\"-\": `null` is what could not be read".to_owned())
     })
 }
 
@@ -366,99 +350,6 @@ impl<'a> Audit<'a> {
             }),
         }
     }
-}
-
-fn check_header(header: &Header) -> Checked {
-    check(is_name(&header.id), "id", || {
-        format!(
-            "\"{}\" is no name of a run: it may only have letters, digits, `-`, `_` and `.`, and may not start with \
-             `-` or `.`",
-            shown(&header.id)
-        )
-    })?;
-    label("id", &header.id, NAME_BYTES_MAX)?;
-    let reserved = RESERVED.iter().any(|word| header.id.eq_ignore_ascii_case(word));
-    check(!reserved, "id", || {
-        format!("{:?} has a meaning of its own where a run is asked for", header.id)
-    })?;
-    label("suite", &header.suite, NAME_BYTES_MAX)?;
-    range("blocks", header.blocks, (1, BLOCKS_MAX))?;
-    let limits = header.limits;
-    range("budget_ms", limits.budget_ms, (1, 600_000))
-        .and_then(|()| range("warm_up_ms", limits.warm_up_ms, (0, 600_000)))
-        .and_then(|()| range("timeout_ms", limits.timeout_ms, (1_000, 86_400_000)))
-        .and_then(|()| range("memory_mib", limits.memory_mib, (1, 1_048_576)))
-        .map_err(|fault| fault.within("limits"))?;
-    if let Some(goal) = header.until_floor {
-        check(goal.ratio > 1.0 && goal.ratio.is_finite(), "ratio", || {
-            format!("{} is no noise floor: it is above 1", goal.ratio)
-        })
-        .and_then(|()| range("blocks_max", goal.blocks_max, (1, EXTENSION_MAX * BLOCKS_MAX)))
-        .map_err(|fault| fault.within("until_floor"))?;
-    }
-    if let Some(rule) = header.repeat {
-        check((0.0..=1.0).contains(&rule.outside_max), "outside_max", || {
-            format!("{} is no fraction of all CPU time", rule.outside_max)
-        })
-        .and_then(|()| range("repeats_max", rule.repeats_max, (0, BLOCKS_MAX)))
-        .map_err(|fault| fault.within("repeat"))?;
-    }
-    timestamp("started_at", &header.started_at)?;
-    header.finished_at.as_ref().map_or(Ok(()), |text| timestamp("finished_at", text))?;
-    label("palio_version", &header.palio_version, NAME_BYTES_MAX)?;
-    label("machine.fingerprint", &header.machine.fingerprint, NAME_BYTES_MAX)?;
-    let machine = &header.machine;
-    for (field, zero) in [
-        ("cores", machine.cores == Some(0)),
-        ("threads_per_core", machine.threads_per_core == Some(0)),
-        ("sockets", machine.sockets == Some(0)),
-        ("memory_kib", machine.memory_kib == Some(0)),
-    ] {
-        check(!zero, field, || "0: `null` is what could not be read".to_owned())
-            .map_err(|fault| fault.within("machine"))?;
-    }
-    let facts = [
-        ("cpu_model", &machine.cpu_model),
-        ("governor", &machine.governor),
-        ("turbo", &machine.turbo),
-        ("kernel", &machine.kernel),
-        ("libc", &machine.libc),
-        ("os", &machine.os),
-        ("virtualisation", &machine.virtualisation),
-        ("cpu_quota", &machine.cpu_quota),
-        ("control_groups", &machine.control_groups),
-    ];
-    for (field, fact) in facts {
-        known(field, fact).map_err(|fault| fault.within("machine"))?;
-    }
-    known("caches", &machine.caches).map_err(|fault| fault.within("machine"))?;
-    header.thinned.map_or(Ok(()), |most| range("thinned", most, (thin::MOST_MIN, u32::MAX)))
-}
-
-fn check_contender(contender: &ContenderRecord) -> Checked {
-    label("id", &contender.id, LABEL_BYTES_MAX)?;
-    label("base", &contender.base, NAME_BYTES_MAX)?;
-    text("name", &contender.name, TITLE_BYTES_MAX)?;
-    for (field, told) in [
-        ("version", &contender.version),
-        ("runtime", &contender.runtime),
-        ("toolchain", &contender.toolchain),
-        ("flags", &contender.flags),
-        ("notes", &contender.notes),
-        ("absent", &contender.absent),
-    ] {
-        told.iter().try_for_each(|told| text(field, told, TEXT_BYTES_MAX))?;
-    }
-    let is_hash = |text: &String| {
-        text.len() == 64
-            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    };
-    check(contender.program.as_ref().is_none_or(is_hash), "program", || {
-        "it is no SHA-256 in 64 small hexadecimal digits".to_owned()
-    })?;
-    check(contender.absent.is_none() || contender.version.is_none(), "absent", || {
-        "it was not there, and has a version all the same".to_owned()
-    })
 }
 
 /// The most blocks that a race of this run can have, those that are repeated among them.

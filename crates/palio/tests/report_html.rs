@@ -516,7 +516,8 @@ fn the_ranking_is_that_of_the_report() {
         assert_eq!(line[4], format!("{}/{}", total.completed, total.of));
         // Places among others, in races of the same model.
         let contested = report.races.iter().filter(|race| {
-            race.model == total.model && race.entries.iter().filter(|e| e.rank.is_some()).count() > 1
+            race.model == total.model
+                && race.entries.iter().filter(|e| e.rank.is_some()).count() > 1
         });
         let ranks: Vec<[u32; 2]> = contested
             .flat_map(|race| &race.entries)

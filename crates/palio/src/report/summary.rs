@@ -1,12 +1,15 @@
 //! From a stored run to a report: where samples become medians, ratios, ranks and verdicts.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod by_hand;
+mod cautions;
 
-use crate::budget::{SAMPLE_PERIODS, Throttled};
+use std::collections::BTreeMap;
+
+use crate::budget::Throttled;
 use crate::clock::Accounted;
 use crate::contender::{Kind, Track};
 use crate::disturbance;
-use crate::record::{CellRecord, Outcome, RaceRecord, RunRecord, Schedule};
+use crate::record::{Outcome, RaceRecord, RunRecord};
 use crate::report::cpu_sums::CpuSums;
 use crate::report::measured::MeasuredCell;
 use crate::report::model::{
@@ -14,17 +17,11 @@ use crate::report::model::{
     VerdictWord,
 };
 use crate::report::sweep::Sweep;
-use crate::report::{forks, holm, latency, scaling, thinned, totals, units};
-use crate::stats::{
-    self, BlockTimes, Drift, EquivalenceMargin, HEADLINE_FLOOR_MAX, Ranking, RatioInterval,
-    Statistic,
-};
-use crate::workload::{Model, Prediction, Relation, settings_text};
-
-/// A sample shorter than this contains more than a little of the clock's own cost and resolution.
-const SAMPLE_NS_MIN: u64 = 10_000;
-/// Fewest samples of which a median says what is typical.
-const SAMPLES_MIN: u32 = 5;
+use crate::report::{forks, holm, latency, scaling, thinned, totals};
+use crate::stats::{self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval};
+use crate::workload::{Prediction, Relation, settings_text};
+use by_hand::by_hand;
+pub use by_hand::shell_line;
 
 /// Makes the report of a run; of an unfinished one too, with what there is.
 pub fn report(run: &RunRecord) -> Report {
@@ -245,81 +242,6 @@ impl<'a> MeasuredRace<'a> {
         }
     }
 
-    /// What else a reader must know: samples that are too short, too few or not alike, and who
-    /// drifts.
-    fn cautions(&self, run: &RunRecord) -> Vec<String> {
-        let ok: Vec<&MeasuredCell<'_>> =
-            self.chosen.iter().map(|&index| &self.cells[index]).filter(|c| c.is_ok()).collect();
-        let mut cautions = Vec::new();
-        let floor = self.floor.ratio();
-        if floor.is_finite() && floor > HEADLINE_FLOOR_MAX {
-            cautions.push(format!(
-                "too noisy for a headline: a noise floor above {}",
-                units::factor(HEADLINE_FLOOR_MAX)
-            ));
-        }
-        let missed = run.header.until_floor.filter(|goal| floor > goal.ratio);
-        if let Some((goal, a_a)) = missed.zip(self.floor.a_a()) {
-            cautions.push(format!(
-                "{} did not bring the noise floor down to {}",
-                units::plural(a_a.blocks, "block"),
-                units::factor(goal.ratio)
-            ));
-        }
-        let schedules: Vec<Schedule> = ok.iter().filter_map(|cell| cell.cell.schedule).collect();
-        if schedules.windows(2).any(|pair| pair[0] != pair[1]) {
-            cautions.push(
-                "contenders were asked for unequal batches or numbers of samples, so that their medians are not alike"
-                    .to_owned(),
-            );
-        }
-        let few = schedules.iter().map(|schedule| schedule.samples).min().unwrap_or(u32::MAX);
-        let is_maximum = self.race.statistic.is_some_and(Statistic::grows_with_events);
-        if few < SAMPLES_MIN && !is_maximum {
-            cautions
-                .push(format!("an invocation has only {}", units::plural(few as usize, "sample")));
-        }
-        let shortest = |cell: &MeasuredCell<'_>| {
-            let sample_ns = cell.cell.measured().map(|(_, sample)| sample.elapsed_ns).min()?;
-            (sample_ns < SAMPLE_NS_MIN)
-                .then(|| format!("{} ({})", cell.cell.contender, units::time(sample_ns as f64)))
-        };
-        let short: Vec<String> = ok.iter().filter_map(|cell| shortest(cell)).collect();
-        if !short.is_empty() {
-            cautions.push(format!(
-                "samples so short that the clock weighs in them: {}",
-                short.join(", ")
-            ));
-        }
-        let least_ns = self.race.cpu_budget.map_or(0, |budget| budget.sample_ns_min());
-        // A batch is a power of two below it, and the pace of a pilot is no promise.
-        let is_short = |cell: &&&MeasuredCell<'_>| {
-            let mut samples = cell.cell.measured();
-            samples.any(|(_, sample)| sample.elapsed_ns < least_ns / 4)
-        };
-        let short: Vec<&str> =
-            ok.iter().filter(is_short).map(|cell| cell.cell.contender.as_str()).collect();
-        if !short.is_empty() {
-            cautions.push(format!(
-                "samples so short beside the {SAMPLE_PERIODS} periods of a quota that should be in each, that \
-                 their median may not show what the CPU budget costs: {}",
-                short.join(", ")
-            ));
-        }
-        let drifting = |cell: &MeasuredCell<'_>| {
-            let drift = cell.drift().filter(Drift::is_clear)?;
-            Some(format!("{} ×{:.2}", cell.cell.contender, drift.ratio().point))
-        };
-        let drifting: Vec<String> = ok.iter().filter_map(|cell| drifting(cell)).collect();
-        if !drifting.is_empty() {
-            cautions.push(format!(
-                "time changes while a process lives (last third of its samples ÷ first third): {}",
-                drifting.join(", ")
-            ));
-        }
-        cautions
-    }
-
     fn entry(&self, run: &RunRecord, index: usize) -> Entry {
         let measured = &self.cells[index];
         let cell = measured.cell;
@@ -407,43 +329,6 @@ impl<'a> MeasuredRace<'a> {
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
             by_hand: cell.schedule.map(|schedule| by_hand(self.race, cell, schedule)),
         }
-    }
-
-    /// What a reader must know before believing the times of a cell, each the end of a sentence.
-    fn doubts(&self, index: usize, accounted: Option<Accounted>) -> Vec<String> {
-        let cell = self.cells[index].cell;
-        // Where the definition itself leaves a part outside the clock, that part is no secret.
-        let claims = accounted.filter(|_| self.race.untimed.is_none());
-        let mut doubts = claims.map_or_else(Vec::new, |accounted| accounted.doubts());
-        // Of asynchronous work others may do a part: the thread that starts it, or those for
-        // blocking calls.
-        if self.race.model == Model::ForkJoin {
-            doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
-        }
-        // What a process that ended well left behind. Its shadow is the same program.
-        let is_same = |other: &&CellRecord| {
-            other.contender == cell.contender && other.variant == cell.variant
-        };
-        let same = self.cells.iter().map(|other| other.cell).filter(is_same);
-        let remarks: BTreeSet<&String> =
-            same.flat_map(CellRecord::raced).filter_map(|i| i.detail.as_ref()).collect();
-        doubts.extend(remarks.into_iter().cloned());
-        // The fastest way to do the work is shown, which must not hide that another one failed.
-        let failed = self.cells.iter().map(|other| other.cell).filter(|other| {
-            self.cells[index].is_ok()
-                && !other.shadow
-                && other.contender == cell.contender
-                && other.outcome.is_fault()
-        });
-        doubts.extend(failed.map(|other| {
-            format!(
-                "failed with {}: {}: {}",
-                settings_text(&other.variant),
-                other.outcome.words(),
-                other.detail.as_deref().unwrap_or("for no reason that is known")
-            )
-        }));
-        doubts
     }
 
     fn against_reference(&self, index: usize) -> Option<Verdict> {
@@ -580,28 +465,5 @@ fn interval(ratio: &RatioInterval) -> Interval {
         point: ratio.point,
         lo: bounded.then_some(ratio.lo),
         hi: bounded.then_some(ratio.hi),
-    }
-}
-
-/// The command that runs a cell by hand, for a shell.
-fn by_hand(race: &RaceRecord, cell: &CellRecord, schedule: Schedule) -> String {
-    let salt = cell.invocations.last().and_then(|invocation| invocation.salt);
-    let command = shell_line(&cell.command_with(salt));
-    let Schedule { samples, batch, .. } = schedule;
-    let held = race.cpu_budget.map_or(String::new(), |budget| format!("{} ", budget.by_hand()));
-    format!("printf 'run {samples} {batch}\\nquit\\n' | {held}{command}")
-}
-
-/// A command as it is typed into a shell.
-pub fn shell_line(command: &[String]) -> String {
-    command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -1,6 +1,9 @@
 //! One invocation: a conversation with one process, every answer checked, turned into a record
 //! whatever happens.
 
+mod lines;
+mod verdict;
+
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -9,17 +12,24 @@ use palio_protocol::distribution::Distribution;
 use palio_protocol::message::{Answer, Command, Sample};
 
 use crate::audit;
-use crate::budget::{CpuBudget, Throttled};
-use crate::clock;
+use crate::budget::Throttled;
 use crate::load::{Load, LoadRecord};
 use crate::record::{
     CellRecord, Limits, Outcome, RaceRecord, Resources, SampleRecord, Schedule, SpanRecord,
 };
-use crate::runner::cgroup::quota::NO_BUDGET;
 use crate::runner::excerpt::shown;
 use crate::runner::generator::{self, Drive, Stopped};
-use crate::runner::process::{Broken, Ending, Process, QUIT_GRACE};
+use crate::runner::process::{Broken, Process};
 use crate::runner::schedule::{BATCH_MAX, sample_ns_min};
+use lines::Lines;
+use verdict::{Failure, beside, outcome_of_no_start, unkept, verdict};
+
+/// The exit status of the contract for "I do not do this".
+pub(super) const STATUS_UNSUPPORTED: i32 = 3;
+/// For arguments that it does not know.
+pub(super) const STATUS_MISUSE: i32 = 2;
+/// What a process is started with that counts its forks.
+pub(super) const COUNT_FORKS: &str = "--count-forks";
 
 /// What came of an invocation; samples taken before a failure are kept.
 #[derive(Clone, Debug)]
@@ -46,16 +56,6 @@ impl Finished {
             samples: Vec::new(),
         }
     }
-}
-
-/// Why a conversation stopped early.
-enum Failure {
-    Broken(Broken),
-    Wrong(String),
-    FalseTime(String),
-    Garbage(String),
-    /// It did not serve as it should.
-    Unserved(String),
 }
 
 /// A conversation in progress.
@@ -345,180 +345,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn samples_text(count: u32) -> String {
-    if count == 1 { "sample".to_owned() } else { format!("{count} samples") }
-}
-
 fn ns_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The sample lines of one command, as they come in: what they claim, and when they are read.
-#[derive(Default)]
-struct Lines {
-    claimed_ns: u64,
-    last_ns: u64,
-    gaps_ns: Vec<u64>,
-    /// The first of them that claims more than has passed by then.
-    too_early: Option<String>,
-}
-
-impl Lines {
-    fn add(&mut self, elapsed_ns: u64, read_ns: u64) {
-        self.gaps_ns.push(read_ns - self.last_ns);
-        self.last_ns = read_ns;
-        self.claimed_ns = self.claimed_ns.saturating_add(elapsed_ns);
-        let samples = u32::try_from(self.gaps_ns.len()).unwrap_or(u32::MAX);
-        if self.too_early.is_none() && self.claimed_ns > clock::most_ns(samples, read_ns) {
-            self.too_early = Some(format!(
-                "it claims more time than passed: its first {} took {} ns by its own clock, and by Palio's clock \
-                 {read_ns} ns passed between `run` and the last of them",
-                samples_text(samples),
-                self.claimed_ns
-            ));
-        }
-    }
-
-    /// What is wrong with them, seen by the clock outside when `done` was read.
-    ///
-    /// This is also what makes [`RaceRecord::elapsed_ns_min`] a bound: each sample must claim as
-    /// much, and their sum must have passed. The samples up to each line are bracketed, and not
-    /// only all of them: or one could claim the time of the others, and leave a small median.
-    fn beyond(&mut self, samples: u32, wall_ns: u64) -> Option<String> {
-        if self.claimed_ns > clock::most_ns(samples, wall_ns) {
-            return Some(format!(
-                "it claims more time than passed: its {} took {} ns by its own clock, and by Palio's clock {wall_ns} ns \
-                 passed between `run` and `done`",
-                samples_text(samples),
-                self.claimed_ns
-            ));
-        }
-        self.too_early.take()
-    }
-
-    fn quartile_ns(&mut self) -> Option<u64> {
-        self.gaps_ns.sort_unstable();
-        self.gaps_ns.get(self.gaps_ns.len() / 4).copied()
-    }
-}
-
-/// A machine that does not keep a CPU budget is no fault of the contender.
-fn outcome_of_no_start(reason: &str) -> Outcome {
-    if reason.starts_with(NO_BUDGET) { Outcome::Unsupported } else { Outcome::Crashed }
-}
-
-/// Why a process that did all it should did it without its CPU budget, if it did.
-fn unkept(budget: CpuBudget, ending: &Ending) -> Option<String> {
-    if ending.throttled.is_none() {
-        return Some(format!(
-            "{NO_BUDGET} any more: its control group vanished while it raced, or lost its quota"
-        ));
-    }
-    let Resources { wall_us, user_us, sys_us, .. } = ending.resources;
-    budget.broken_by(user_us.unwrap_or(0).saturating_add(sys_us.unwrap_or(0)), wall_us)
-}
-
-/// What is said of a process that did all it should, and something else beside it.
-fn beside(ending: &Ending) -> Option<String> {
-    let unseen = ending.unseen_memory_kib.map(|kib| {
-        format!(
-            "had {} MiB at a time at which nobody looked, as its control group tells, files that it read first \
-             included",
-            kib / 1024
-        )
-    });
-    let both: Vec<_> = left_behind(ending.left_behind).into_iter().chain(unseen).collect();
-    (!both.is_empty()).then(|| both.join("; "))
-}
-
-/// What is said of a process that did all it should, but not alone.
-fn left_behind(processes: u64) -> Option<String> {
-    match processes {
-        0 => None,
-        1 => Some("left 1 process behind, which was killed".to_owned()),
-        more => Some(format!("left {more} processes behind, which were killed")),
-    }
-}
-
-/// The exit status of the contract for "I do not do this".
-pub(super) const STATUS_UNSUPPORTED: i32 = 3;
-/// For arguments that it does not know.
-pub(super) const STATUS_MISUSE: i32 = 2;
-/// What a process is started with that counts its forks.
-pub(super) const COUNT_FORKS: &str = "--count-forks";
-
-fn verdict(
-    failure: Option<&Failure>,
-    ending: &Ending,
-    samples: usize,
-    refusals: &[i32],
-) -> (Outcome, Option<String>) {
-    let code = ending.status.and_then(|status| status.code());
-    let (outcome, detail) = match failure {
-        None if ending.forced => (
-            Outcome::Crashed,
-            format!("it did its work, but did not end within {} s of `quit`", QUIT_GRACE.as_secs()),
-        ),
-        None if code == Some(0) => return (Outcome::Ok, None),
-        None => (Outcome::Crashed, format!("it did its work, but then {}", ending.describe())),
-        Some(Failure::Wrong(reason)) => (Outcome::WrongAnswer, reason.clone()),
-        Some(Failure::FalseTime(reason)) => (Outcome::FalseTime, reason.clone()),
-        Some(Failure::Unserved(reason)) => (
-            Outcome::Crashed,
-            format!("it did not serve to the end, {reason}; it {}", ending.describe()),
-        ),
-        Some(Failure::Garbage(reason)) => {
-            (Outcome::Crashed, format!("it does not keep the contract: {reason}"))
-        }
-        Some(Failure::Broken(Broken::Ended))
-            if code.is_some_and(|code| refusals.contains(&code)) && samples == 0 =>
-        {
-            let reason =
-                ending.stderr.lines().last().unwrap_or("it says that it does not support this");
-            (Outcome::Unsupported, shown(reason))
-        }
-        Some(Failure::Broken(Broken::Ended)) if ending.no_start.is_some() => {
-            let reason = ending.no_start.clone().unwrap_or_default();
-            (outcome_of_no_start(&reason), reason)
-        }
-        Some(Failure::Broken(Broken::Ended)) if ending.forced => (
-            Outcome::Crashed,
-            format!("it closed its standard output after {samples} sample(s), but did not end"),
-        ),
-        Some(Failure::Broken(Broken::Ended)) => {
-            (Outcome::Crashed, format!("it {} after {samples} sample(s)", ending.describe()))
-        }
-        Some(Failure::Broken(Broken::TimedOut(after))) => (
-            Outcome::TimedOut,
-            format!(
-                "it was killed after {} s with {samples} sample(s); --timeout allows more{}",
-                after.as_secs_f64(),
-                if samples == 0 {
-                    ", or does it not flush its output after every line?"
-                } else {
-                    ""
-                }
-            ),
-        ),
-        Some(Failure::Broken(Broken::TooMuchMemory(kib))) => (
-            Outcome::Crashed,
-            format!(
-                "it was killed when its memory reached {} MiB; --memory allows more",
-                kib / 1024
-            ),
-        ),
-        Some(Failure::Broken(Broken::Flood)) => (
-            Outcome::Crashed,
-            "it does not keep the contract: it wrote a line without end".to_owned(),
-        ),
-        Some(Failure::Broken(Broken::NotText)) => {
-            (Outcome::Crashed, "it does not keep the contract: its output is not UTF-8".to_owned())
-        }
-        Some(Failure::Broken(Broken::Interrupted)) => {
-            (Outcome::Pending, "the run was interrupted while it raced".to_owned())
-        }
-    };
-    (outcome, Some(detail))
 }
 
 /// Runs of warm-up at most; they double, so that only a contender that does nothing needs more.

@@ -1,7 +1,8 @@
 //! The race loop: what a race needs is built, then pilots, then block after block; every invocation
 //! is stored before the next one starts, and nothing is built while anything is raced.
 
-use std::collections::BTreeMap;
+mod estimate;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,6 +17,7 @@ use crate::record::{
 };
 use crate::runner::{children_cpu_s, forks, invocation, own_cpu_s, schedule};
 use crate::store::{Lease, Store};
+use estimate::Estimate;
 
 /// Where contenders come from: builds them, and asks them who they are.
 pub trait Stable {
@@ -546,64 +548,5 @@ impl Watch {
         let used = CpuClock::now()?.since(&self.clock);
         let own_s = children_cpu_s() + own_cpu_s() - self.own_s;
         Outside::of(&used, own_s, self.start.elapsed().as_secs_f64())
-    }
-}
-
-/// How long the rest will take, from what the past took.
-struct Estimate {
-    invocations: u64,
-    total: Duration,
-    budget: Duration,
-}
-
-impl Estimate {
-    fn new(run: &RunRecord) -> Self {
-        Self {
-            invocations: 0,
-            total: Duration::ZERO,
-            budget: Duration::from_millis(
-                run.header.limits.budget_ms + run.header.limits.warm_up_ms,
-            ),
-        }
-    }
-
-    fn learn(&mut self, invocation: &InvocationRecord) {
-        if invocation.block.is_some() && invocation.outcome == Outcome::Ok {
-            self.invocations += 1;
-            self.total += Duration::from_micros(invocation.resources.wall_us);
-        }
-    }
-
-    /// Invocations done, all invocations, and the time that the others will take. A cell that has
-    /// raced takes as long as it took; one that has not, as long as the average so far, or its
-    /// budget and a little.
-    fn remaining(&self, run: &RunRecord) -> (u64, u64, Duration) {
-        let average = match u32::try_from(self.invocations) {
-            Ok(count) if count > 0 => self.total / count,
-            _ => self.budget + self.budget / 4 + Duration::from_millis(20),
-        };
-        let (mut done, mut all, mut rest) = (0_u64, 0_u64, Duration::ZERO);
-        for cell in run.races.iter().flat_map(|race| &race.cells) {
-            let raced: BTreeMap<u32, u64> = cell
-                .invocations
-                .iter()
-                .filter(|invocation| invocation.outcome == Outcome::Ok)
-                .filter_map(|invocation| Some((invocation.block?, invocation.resources.wall_us)))
-                .collect();
-            let count = raced.len() as u64;
-            done += count;
-            if cell.outcome == Outcome::Pending {
-                let to_do = u64::from(run.header.blocks).saturating_sub(count);
-                all += count + to_do;
-                let each = match raced.values().sum::<u64>().checked_div(count) {
-                    Some(wall_us) => Duration::from_micros(wall_us),
-                    None => average,
-                };
-                rest += each * u32::try_from(to_do).unwrap_or(u32::MAX);
-            } else {
-                all += count;
-            }
-        }
-        (done, all, rest)
     }
 }

@@ -54,7 +54,8 @@ fn table(out: &mut String, view: &View<'_>, group: &[Total]) {
         .fold(1.5, f64::max);
     let scale = Log::new(1.0, most, 6.0, PLOT - 6.0);
     let ranked = view.ranked().filter(|(race, _)| race.field() == field);
-    let places = ranked.filter_map(|(_, entry)| entry.rank).map(|[_, last]| last).max().unwrap_or(1);
+    let places =
+        ranked.filter_map(|(_, entry)| entry.rank).map(|[_, last]| last).max().unwrap_or(1);
     put!(
         out,
         "<div class=scroll tabindex=0 role=region aria-label=\"Overall ranking, {}\">\n\
@@ -195,5 +196,9 @@ fn ranks(out: &mut String, entries: &[&Entry], places: u32) {
             format!("M{at} 18v-{}", px((weight / most * 16.0).max(1.0)))
         })
         .collect();
-    put!(out, "<path class=base d=\"M0 18.5H{width}\"/><path class=bars stroke-width={} d=\"{bars}\"/></svg>", px(pitch * 2.0 / 3.0));
+    put!(
+        out,
+        "<path class=base d=\"M0 18.5H{width}\"/><path class=bars stroke-width={} d=\"{bars}\"/></svg>",
+        px(pitch * 2.0 / 3.0)
+    );
 }

@@ -1,9 +1,12 @@
 //! Every test that this machine can run, in every language, summed up in one line.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+
+use serde_json::Value;
 
 use crate::has;
 
@@ -87,7 +90,12 @@ pub(crate) fn run(root: &Path) -> bool {
     let mut count = Count::default();
     let cargo = ["test", "--locked", "--ignore-rust-version", "--workspace", "--no-fail-fast"];
     rust(root, &cargo, &mut count);
-    rust(&root.join("contenders/rust"), &cargo, &mut count);
+    // A contender without tests has dependencies that nothing else here needs compiled for tests:
+    // that it compiles is what `check` sees.
+    let contenders = root.join("contenders/rust");
+    let untested = untested(&contenders);
+    let exclude = untested.iter().flat_map(|name| ["--exclude", name]);
+    rust(&contenders, &cargo.into_iter().chain(exclude).collect::<Vec<_>>(), &mut count);
     if has("go", "version") {
         go(&root.join("contenders/go"), &mut count);
     } else {
@@ -167,6 +175,42 @@ fn rust(directory: &Path, args: &[&str], count: &mut Count) {
     count.add_rust(&heard(directory, "cargo", args));
 }
 
+/// The packages of a workspace below `folder` that have no test, not even in their documentation.
+fn untested(folder: &Path) -> Vec<String> {
+    let list = ["metadata", "--no-deps", "--format-version=1", "--locked", "--offline"];
+    let told = Command::new("cargo").args(list).current_dir(folder).output();
+    let told = told.ok().and_then(|told| serde_json::from_slice::<Value>(&told.stdout).ok());
+    let packages = told.as_ref().and_then(|told| told["packages"].as_array());
+    let name = |package: &Value| {
+        let manifest = Path::new(package["manifest_path"].as_str()?);
+        (!has_tests(manifest.parent()?)).then(|| package["name"].as_str().map(str::to_owned))?
+    };
+    packages.into_iter().flatten().filter_map(name).collect()
+}
+
+/// Whether a source below `folder` has a test. A word too many compiles too much, and no more.
+fn has_tests(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return true };
+    entries.map_while(Result::ok).any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return path.file_name().is_some_and(|name| name != "target") && has_tests(&path);
+        }
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        is_source && fs::read_to_string(&path).map_or(true, |text| is_tested(&text))
+    })
+}
+
+/// Attributes such as `#[test]` and `#[tokio::test]`, the macros of proptest, and code in comments.
+fn is_tested(source: &str) -> bool {
+    source.lines().map(str::trim_start).any(|line| {
+        let is_comment = line.starts_with("///") || line.starts_with("//!");
+        (is_comment && line.contains("```"))
+            || (line.starts_with("#[") && line.contains("test"))
+            || line.starts_with("proptest!")
+    })
+}
+
 /// Python says at the end how many tests ran, on standard error, and names those that failed.
 fn python(root: &Path, folder: &str, count: &mut Count) {
     let args = ["-B", "-m", "unittest", "discover", folder];
@@ -216,4 +260,23 @@ fn go(directory: &Path, count: &mut Count) {
     count
         .failures
         .extend(text.lines().filter(|line| line.starts_with("--- FAIL")).map(str::to_owned));
+}
+
+#[cfg(test)]
+mod sources {
+    use super::is_tested;
+
+    #[test]
+    fn whatever_cargo_would_test_is_seen() {
+        for source in [
+            "    #[test]\nfn f() {}",
+            "#[cfg(test)]\nmod tests;",
+            "#[tokio::test(flavor = \"current_thread\")]",
+            "//! ```\n//! f();\n//! ```",
+            "proptest! {",
+        ] {
+            assert!(is_tested(source), "{source}");
+        }
+        assert!(!is_tested("// A test of what?\n#[derive(Debug)]\nstruct Latest;"));
+    }
 }

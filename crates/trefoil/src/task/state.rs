@@ -460,10 +460,35 @@ impl fmt::Debug for State {
     }
 }
 
-#[cfg(all(test, feature = "fiber", unix, not(loom)))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_new_task_that_is_cancelled_is_dropped_by_its_first_entry() {
+        let state = State::new();
+        assert_eq!(state.cancel(), Wake::Nothing, "there is an entry already");
+        assert_eq!(state.start(), Start::Cancel);
+        assert_eq!(state.complete(false), Complete::Released);
+    }
+
+    #[test]
+    fn the_join_handle_is_the_last_when_all_others_are_gone() {
+        let state = State::new();
+        assert_eq!(state.start(), Start::Poll);
+        assert!(!state.is_join_last(), "it runs");
+        state.add_ref();
+        assert_eq!(state.complete(false), Complete::Released);
+        assert!(!state.is_join_last(), "somebody else has a reference");
+        assert!(!state.unref());
+        assert!(state.is_join_last());
+        let kept = State::new();
+        assert_eq!(kept.start(), Start::Poll);
+        assert_eq!(kept.complete(true), Complete::Keep);
+        assert!(!kept.is_join_last(), "the runtime has its own");
+    }
+
+    #[cfg(all(feature = "fiber", unix))]
     #[test]
     fn a_shielded_task_is_polled_although_it_is_cancelled() {
         let state = State::new();

@@ -451,6 +451,50 @@ mod tests {
         assert!((50..200).contains(&polls), "{polls} polls: {waits:?}");
     }
 
+    #[test]
+    fn periodic_work_comes_with_its_interval_beside_the_timers() {
+        for interval in [1, 2, 7, 8, 61, 1000] {
+            let turns = Turns::new();
+            // The count wraps in between.
+            turns.tick.set(u32::MAX - 100);
+            turns.fired(Fired { has_more: false, at: None });
+            turns.maintained(interval);
+            let mut since = (0, 0);
+            for _ in 0..5000 {
+                turns.advance();
+                since = (since.0 + 1, since.1 + 1);
+                let is_due = turns.is_for_maintenance() || turns.is_for_timers();
+                assert_eq!(turns.is_for_more_than_a_poll(), is_due);
+                assert_eq!(turns.is_for_maintenance(), since.0 == interval, "{interval}");
+                assert_eq!(turns.is_for_timers(), since.1 == TIMERS_EVERY, "{interval}");
+                if turns.is_for_maintenance() {
+                    turns.maintained(interval);
+                    since.0 = 0;
+                }
+                if turns.is_for_timers() {
+                    turns.fired(Fired { has_more: false, at: None });
+                    since.1 = 0;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn periodic_work_that_is_hardly_ever_asked_for_keeps_no_timer_waiting() {
+        let turns = Turns::new();
+        turns.maintained(u32::MAX);
+        for _ in 0..100 {
+            turns.fired(Fired { has_more: false, at: None });
+            for _ in 1..TIMERS_EVERY {
+                turns.advance();
+                assert!(!turns.is_for_more_than_a_poll());
+            }
+            turns.advance();
+            assert!(turns.is_for_timers() && turns.is_for_more_than_a_poll());
+            assert!(!turns.is_for_maintenance());
+        }
+    }
+
     /// Nothing is taken from the shared queue for more than half of the turns that can be counted.
     #[test]
     fn a_look_that_is_due_stays_due() {

@@ -366,9 +366,7 @@ impl WorkerThread {
             self.shared.monitor.ensure_for_busy(&self.shared);
             state.turns.fired(self.fire_timers(state));
         }
-        if let Some(host) = self.host.get()
-            && let Some(task) = self.next_bound(state, host)
-        {
+        if let Some((host, task)) = self.next_bound(state) {
             self.run_bound(host, task);
         } else if let Some(task) = self.next(state) {
             self.about_to_poll(state);
@@ -435,16 +433,6 @@ impl WorkerThread {
         self.pop_ring(state).or_else(|| self.next_pinned(state))
     }
 
-    /// The oldest of the tasks that only this worker may run.
-    #[inline]
-    fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
-        self.empty_inbox(state);
-        let bound = self.host.get().and_then(|host| host.next_in_turn(state.has_pinned()));
-        let task = bound.or_else(|| state.pinned.borrow_mut().pop_front())?;
-        self.notify_pending(state);
-        Some(task)
-    }
-
     #[inline]
     fn empty_inbox(&self, state: &WorkerState) {
         let inbox = &self.remote(state).inbox;
@@ -495,11 +483,6 @@ impl WorkerThread {
     #[inline]
     fn run(&self, task: Runnable) {
         let ran = task.run(self);
-        self.ran(ran);
-    }
-
-    #[inline]
-    fn ran(&self, ran: Ran) {
         self.come_out();
         let (task, yielded) = match ran {
             Ran::Off => return,

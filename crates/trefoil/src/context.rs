@@ -55,6 +55,7 @@
 
 mod closures;
 mod locals;
+mod polls;
 mod random;
 mod scopes;
 mod stack;
@@ -65,6 +66,7 @@ pub(crate) use closures::{in_helper, is_in_taken_closure};
 pub(crate) use locals::{
     LocalGuard, enter_local, is_in_local, local_drops, with_local, without_local,
 };
+pub(crate) use polls::enter_task;
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -284,49 +286,6 @@ impl<T: Copy + 'static> Drop for Restore<T> {
             context.count_change();
             (self.cell)(context).set(self.before);
         });
-    }
-}
-
-/// One task inside of this thread, from `enter_task` to `leave`.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct TaskScope {
-    before: Option<NonNull<Header>>,
-    budget: Budget,
-    /// Of a task around this one, which may be polling a set of local tasks.
-    yielded: bool,
-}
-
-#[inline(always)]
-pub(crate) fn enter_task(task: NonNull<Header>) -> TaskScope {
-    with(|context| context.enter_task(task))
-}
-
-impl Context {
-    #[inline(always)]
-    pub(crate) fn enter_task(&self, task: NonNull<Header>) -> TaskScope {
-        TaskScope {
-            yielded: self.yielded.replace(false),
-            before: self.task.replace(Some(task)),
-            budget: self.budget.replace(Budget::FULL),
-        }
-    }
-}
-
-impl TaskScope {
-    /// Returns whether the task yielded. A panic never skips this, because the functions that run
-    /// in between catch panics.
-    #[inline(always)]
-    pub(crate) fn leave(self) -> bool {
-        with(|context| self.leave_in(context))
-    }
-
-    /// The same on the thread whose context that is, which entered the task.
-    #[inline(always)]
-    pub(crate) fn leave_in(self, context: &Context) -> bool {
-        context.task.set(self.before);
-        context.budget.set(self.budget);
-        context.yielded.replace(self.yielded)
     }
 }
 

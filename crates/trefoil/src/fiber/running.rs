@@ -3,13 +3,14 @@
 use super::preempt::{self, Slice};
 use super::stack::Stack;
 use crate::context::{self, Before, Context as Here, Detached, Entered};
+use crate::primitives::UnsafeCell;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread;
 use crate::task::{self, Header, Id};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::alloc::Layout;
 use std::any::Any;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -36,7 +37,6 @@ struct Begun<R: 'static> {
 }
 
 /// What code on a fiber's stack reaches through the thread's context, while it runs.
-#[derive(Debug)]
 pub(crate) struct Inside {
     /// `None` before it begins, and once the stack is released. Only `Running` and `resume` use it,
     /// while the fiber does not run.
@@ -129,15 +129,17 @@ impl<R: 'static> Running<R> {
             begun.ended.set(Some(ended));
         });
         let running = Self { begun };
-        // SAFETY: nobody else knows it.
-        unsafe { *running.inside().coroutine.get() = Some(coroutine) };
+        running.inside().coroutine.with_mut(|place| {
+            // SAFETY: nobody else knows it. There is nothing in it to drop.
+            unsafe { place.write(Some(coroutine)) };
+        });
         running
     }
 
     /// Where in the task the pointer to what has begun is, as [`task::bind`] wants it: in place for
     /// as long as this is.
     pub(super) fn place(&self) -> *const NonNull<Inside> {
-        // The first field is of that type.
+        // A pointer to what has begun is one to its first field.
         (&raw const self.begun).cast()
     }
 
@@ -191,8 +193,10 @@ impl<R: 'static> Running<R> {
 
     /// The coroutine, which does not run.
     fn take(&mut self) -> Option<Erased> {
-        // SAFETY: the right to the future is the caller's, and nobody is on the stack.
-        unsafe { (*self.inside().coroutine.get()).take() }
+        self.inside().coroutine.with_mut(|coroutine| {
+            // SAFETY: the right to the future is the caller's, and nobody is on the stack.
+            unsafe { &mut *coroutine }.take()
+        })
     }
 
     fn release(&mut self) {
@@ -205,8 +209,10 @@ impl<R: 'static> Running<R> {
 impl<R: 'static> Drop for Running<R> {
     /// Unwinds the stack, so that what is on it is dropped.
     fn drop(&mut self) {
-        // SAFETY: the right to the future is the caller's, and nobody is on the stack.
-        let has_stack = unsafe { &*self.inside().coroutine.get() }.is_some();
+        let has_stack = self.inside().coroutine.with(|coroutine| {
+            // SAFETY: the right to the future is the caller's, and nobody is on the stack.
+            unsafe { &*coroutine }.is_some()
+        });
         let dropped = if has_stack {
             self.drop_with_stack()
         } else {
@@ -272,15 +278,16 @@ impl Inside {
     /// Returns whether it waits; false if it has ended, now or before.
     #[inline(always)]
     fn resume(&self) -> bool {
-        // SAFETY: the fiber does not run, and while it does, nobody else accesses this: code on its
-        // stack does not, and whoever else has the right to the future waits for the end of this.
-        let coroutine = unsafe { &mut *self.coroutine.get() };
-        match coroutine {
-            Some(coroutine) if !coroutine.done() => {
-                matches!(self.enter(|| coroutine.resume(())), CoroutineResult::Yield(()))
+        self.coroutine.with_mut(|coroutine| {
+            // SAFETY: the fiber does not run, and while it does, nobody else accesses this: code on
+            // its stack does not, and the right to the future is the caller's.
+            match unsafe { &mut *coroutine } {
+                Some(coroutine) if !coroutine.done() => {
+                    matches!(self.enter(|| coroutine.resume(())), CoroutineResult::Yield(()))
+                }
+                _ => false,
             }
-            _ => false,
-        }
+        })
     }
 
     /// As `resume`, in a poll of the fiber's task: the first, and any that somebody is to see. One

@@ -365,9 +365,7 @@ impl WorkerThread {
         if state.turns.is_for_more_than_a_poll() && !self.begin_turn(state) {
             return false;
         }
-        if let Some(host) = self.host.get()
-            && let Some(task) = self.next_bound(state, host)
-        {
+        if let Some((host, task)) = self.next_bound(state) {
             self.run_bound(host, task);
         } else if let Some(task) = self.next(state) {
             self.about_to_poll(state);
@@ -474,15 +472,6 @@ impl WorkerThread {
         state.has_pinned() || !self.remote(state).inbox.is_empty() || self.host.get().is_some()
     }
 
-    /// The oldest of the tasks that only this worker may run.
-    fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
-        self.empty_inbox(state);
-        let bound = self.host.get().and_then(|host| host.next_in_turn(state.has_pinned()));
-        let task = bound.or_else(|| state.pinned.borrow_mut().pop_front())?;
-        self.notify_pending(state);
-        Some(task)
-    }
-
     #[inline]
     fn empty_inbox(&self, state: &WorkerState) {
         let inbox = &self.remote(state).inbox;
@@ -539,11 +528,6 @@ impl WorkerThread {
     #[inline]
     fn run(&self, task: Runnable) {
         let ran = task.run(self);
-        self.ran(ran);
-    }
-
-    #[inline]
-    fn ran(&self, ran: Ran) {
         self.come_out();
         match ran {
             Ran::Off => {}

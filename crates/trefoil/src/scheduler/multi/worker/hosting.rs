@@ -99,14 +99,24 @@ impl WorkerThread {
         }
     }
 
-    /// What [`next`](Self::next) comes to if nothing but bound tasks is at hand; `None` if it is not
-    /// so simple.
+    /// The oldest of the tasks that only this worker may run.
+    pub(super) fn next_pinned(&self, state: &WorkerState) -> Option<Runnable> {
+        self.empty_inbox(state);
+        let bound = self.host.get().and_then(|host| host.next_in_turn(state.has_pinned()));
+        let task = bound.or_else(|| state.pinned.borrow_mut().pop_front())?;
+        self.notify_pending(state);
+        Some(task)
+    }
+
+    /// What [`next`](Self::next) comes to if nothing but bound tasks is at hand, and the host.
+    /// `None` if it is not so simple.
     ///
     /// Between two polls of fibers that hand over to each other, this is all that is asked. It
     /// decides nothing by itself: wherever one of the other queues holds a task, `next` is called,
     /// and it counts as `next` does.
     #[inline(always)]
-    pub(super) fn next_bound(&self, state: &WorkerState, host: &Local) -> Option<Runnable> {
+    pub(super) fn next_bound(&self, state: &WorkerState) -> Option<(&Local, Runnable)> {
+        let host = self.host.get()?;
         let remote = self.remote(state);
         let are_others_at_hand = !remote.ring.is_empty()
             || !remote.lifo.is_empty()
@@ -121,7 +131,7 @@ impl WorkerThread {
         // Of what was pushed, nothing is left.
         state.owes_notify.set(false);
         state.counters.polls.add(1);
-        Some(task)
+        Some((host, task))
     }
 
     /// If there is nothing, what this has counted is what `next` counts as well.

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
-use trefoil::net::{TcpListener, TcpStream};
+use trefoil::net::{TcpListener, TcpStream, UdpSocket};
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::time::{Duration, sleep, timeout};
 
@@ -83,14 +83,37 @@ fn no_descriptor_for_a_connection() {
     });
 }
 
+/// A runtime takes descriptors of its own with its first socket, which fails if there are none. The
+/// next one tries again.
 #[test]
-fn no_descriptor_for_a_runtime() {
-    alone("no_descriptor_for_a_runtime", || {
-        limit_descriptors(0);
-        let built = trefoil::runtime::Builder::new_current_thread().enable_all().build();
-        assert_eq!(built.unwrap_err().raw_os_error(), Some(24), "EMFILE");
-        let mut without = trefoil::runtime::Builder::new_current_thread();
-        without.enable_time().build().unwrap();
+fn no_descriptor_for_the_first_socket() {
+    alone("no_descriptor_for_the_first_socket", || {
+        let without = open_descriptors();
+        let runtimes = current_and_multi([1]);
+        for runtime in &runtimes {
+            runtime.block_on(runtime.spawn(async {})).unwrap();
+        }
+        assert_eq!(open_descriptors(), without);
+        let enough = getrlimit(Resource::Nofile).current.unwrap();
+        for runtime in runtimes {
+            let [first, second] = [(); 2].map(|()| std::net::UdpSocket::bind(LOCAL).unwrap());
+            first.set_nonblocking(true).unwrap();
+            second.set_nonblocking(true).unwrap();
+            let _entered = runtime.enter();
+            limit_descriptors(0);
+            let error = UdpSocket::from_std(first).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(24), "EMFILE");
+            limit_descriptors(enough);
+            let socket = UdpSocket::from_std(second).unwrap();
+            runtime.block_on(async {
+                let receives = async { socket.recv(&mut [0; 2]).await.unwrap() };
+                let sends = async {
+                    sleep(Duration::from_millis(1)).await;
+                    socket.send_to(b"a", socket.local_addr().unwrap()).await.unwrap()
+                };
+                assert_eq!(trefoil::join!(receives, sends), (1, 1));
+            });
+        }
     });
 }
 

@@ -13,6 +13,7 @@ use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, UnsafeCell};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::NonNull;
 
@@ -39,7 +40,7 @@ pub(crate) struct Deque {
     asides: CachePadded<Asides>,
     /// Slots below `split` are filled. The owner writes a slot, and the thief that has claimed it
     /// reads it.
-    jobs: [UnsafeCell<Option<NonNull<Header>>>; CAPACITY],
+    jobs: [UnsafeCell<MaybeUninit<NonNull<Header>>>; CAPACITY],
     /// The latches of the stolen jobs. All others are 0.
     latches: [Latch; CAPACITY],
 }
@@ -139,26 +140,26 @@ impl Deque {
             own: Own::new(),
             public: Self::nothing_public(is_solo),
             asides: Asides::new(id, is_solo),
-            jobs: std::array::from_fn(|_| UnsafeCell::new(None)),
+            jobs: std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit())),
             latches: std::array::from_fn(|_| Latch::new()),
         }
     }
 
-    /// The same, in a box. Nearly all of its 24 KiB are zeros, which the allocator may have
-    /// already, and of which only those are touched that are used.
+    /// The same, in a box. Of its 24 KiB, the slots stay as they are: each worker of a runtime makes
+    /// one of these, and most never publish a job.
     #[cfg(not(loom))]
     #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one argument holds for all of them")]
     pub(crate) fn boxed(id: u32, is_solo: bool) -> Box<Self> {
-        let mut deque = Box::<Self>::new_zeroed();
+        let mut deque = Box::<Self>::new_uninit();
         let at = deque.as_mut_ptr();
-        // SAFETY: `at` points to the box, which nobody else has. The first three fields are written
-        // here. The others are arrays of cells of `Option<NonNull>`, of which all zeros are `None`
-        // by the documentation of `Option`, and of latches, which are atomic integers. A zeroed box
-        // has both.
+        // SAFETY: `at` points to the box, which nobody else has. All fields are written here but
+        // the array of cells of `MaybeUninit`, which needs no value. Latches are atomic integers,
+        // for which all zeros are one: that of a new latch.
         unsafe {
             (&raw mut (*at).own).write(Own::new());
             (&raw mut (*at).public).write(Self::nothing_public(is_solo));
             (&raw mut (*at).asides).write(Asides::new(id, is_solo));
+            (&raw mut (*at).latches).write_bytes(0, 1);
             deque.assume_init()
         }
     }
@@ -337,7 +338,7 @@ impl<'a> Owner<'a> {
             self.deque.jobs[index].with_mut(|slot| {
                 // SAFETY: this slot is not below the split. Thieves read slots below the split
                 // only, after the publication of what they read.
-                unsafe { *slot = Some(job) };
+                unsafe { (*slot).write(job) };
             });
             // SAFETY: the two loops visit the `private` jobs of the list, once each; a job on the
             // list is live by 1 of `push`.
@@ -438,11 +439,13 @@ impl<'a> Owner<'a> {
     fn make_private(self, indices: Range<usize>) {
         let mut head = END;
         for index in indices {
-            let job = self.deque.jobs[index].with(|slot| {
+            let slot = self.deque.jobs[index].with(|slot| {
                 // SAFETY: only the owner writes slots, and this thread is the owner.
                 unsafe { *slot }
             });
-            let job = job.expect("a public slot is filled");
+            // SAFETY: the job was public, and `publish` fills the slot of each job that it makes
+            // public.
+            let job = unsafe { slot.assume_init() };
             // SAFETY: the job is neither stolen nor popped, so it is live by 1 of `push`.
             unsafe { job.as_ref() }.set_older(Some(head));
             head = job;
@@ -493,11 +496,13 @@ impl Stolen<'_> {
     }
 
     fn job(&self) -> NonNull<Header> {
-        self.victim.jobs[self.index].with(|slot| {
+        let slot = self.victim.jobs[self.index].with(|slot| {
             // SAFETY: the claim's Acquire made the owner's write visible, and the owner does not
             // write the slot again before the latch is settled.
-            let job = unsafe { *slot };
-            job.expect("a public slot is filled")
-        })
+            unsafe { *slot }
+        });
+        // SAFETY: the job was public when it was claimed, and `publish` fills the slot of each job
+        // that it makes public.
+        unsafe { slot.assume_init() }
     }
 }

@@ -11,7 +11,7 @@ use crate::primitives::parker::{Interrupt, Parker};
 use crate::runtime::shutdown_error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The token of the driver's own waker. No slot has it.
@@ -39,9 +39,12 @@ const EVENTS_MAX: usize = 1 << 16;
 pub(crate) struct Reactor(Arc<Inner>);
 
 struct Inner {
-    lease: Lease<Core>,
-    /// Adds sources and removes them while another thread sleeps in the poll.
-    registry: mio::Registry,
+    /// The system's half, from the first source on: most runtimes that are soon over have none, and
+    /// it costs seven calls of the system to make it and to close it.
+    system: OnceLock<System>,
+    /// Only one thread at a time makes it.
+    making: Mutex<()>,
+    limits: EventLimits,
     slots: Mutex<Slots>,
     /// How many sources there are.
     sources: AtomicUsize,
@@ -58,6 +61,12 @@ struct Inner {
     process: u32,
 }
 
+struct System {
+    lease: Lease<Core>,
+    /// Adds sources and removes them while another thread sleeps in the poll.
+    registry: mio::Registry,
+}
+
 /// What whoever has the lease uses.
 struct Core {
     poll: mio::Poll,
@@ -68,23 +77,25 @@ struct Core {
 }
 
 /// Ends the sleep of whoever is in the poll.
-#[derive(Debug)]
-struct Interrupter(mio::Waker);
+#[derive(Debug, Default)]
+struct Interrupter(OnceLock<mio::Waker>);
 
 impl Interrupt for Interrupter {
     fn interrupt(&self) {
+        // Whoever polls had seen the system's half, and so this, before it announced its poll.
+        let waker = self.0.get().expect("nobody polls what was not made");
         // A wake-up that is lost is a thread that sleeps for ever, so this must not fail quietly.
-        self.0.wake().expect("the I/O driver's own descriptor was closed");
+        waker.wake().expect("the I/O driver's own descriptor was closed");
     }
 }
 
-impl Reactor {
+impl System {
     /// # Errors
     /// Those of the system, which may have no descriptor left.
-    pub(crate) fn new(limits: EventLimits) -> io::Result<Self> {
+    fn new(limits: EventLimits) -> io::Result<(Self, mio::Waker)> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
-        let interrupt = Arc::new(Interrupter(mio::Waker::new(&registry, INTERRUPT)?));
+        let waker = mio::Waker::new(&registry, INTERRUPT)?;
         let room_for = |n: usize| mio::Events::with_capacity(n.min(EVENTS_MAX));
         let core = Core {
             poll,
@@ -92,18 +103,49 @@ impl Reactor {
             busy_events: limits.per_busy_turn.map(room_for),
             known: Known::default(),
         };
-        Ok(Self(Arc::new(Inner {
-            lease: Lease::new(core),
-            registry,
+        Ok((Self { lease: Lease::new(core), registry }, waker))
+    }
+}
+
+impl Reactor {
+    pub(crate) fn new(limits: EventLimits) -> Self {
+        Self(Arc::new(Inner {
+            system: OnceLock::new(),
+            making: Mutex::new(()),
+            limits,
             slots: Mutex::new(Slots::default()),
             sources: AtomicUsize::new(0),
             looks: AtomicU64::new(0),
             events: AtomicU64::new(0),
             registered: AtomicU64::new(0),
             gone: AtomicU64::new(0),
-            interrupt,
+            interrupt: Arc::default(),
             process: std::process::id(),
-        })))
+        }))
+    }
+
+    /// The system's half, if there was ever a source.
+    #[inline]
+    fn made(&self) -> Option<&System> {
+        self.0.system.get()
+    }
+
+    /// The system's half, which is made if it is missing.
+    ///
+    /// # Errors
+    /// Those of [`System::new`]. The next call tries again.
+    fn system(&self) -> io::Result<&System> {
+        if let Some(system) = self.made() {
+            return Ok(system);
+        }
+        let _making = self.0.making.lock();
+        if let Some(system) = self.made() {
+            return Ok(system);
+        }
+        let (system, waker) = System::new(self.0.limits)?;
+        // The waker comes first: whoever sees the system's half may poll, and be interrupted.
+        self.0.interrupt.0.set(waker).expect("only this thread makes it");
+        Ok(self.0.system.get_or_init(|| system))
     }
 
     /// A parker for a thread that may sleep in the poll.
@@ -123,10 +165,12 @@ impl Reactor {
     /// The wakers of what has become ready are for the caller to wake, when it counts as awake.
     /// There are none if it has slept in its parker.
     pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Option<Wakes> {
-        if self.has_sources() {
+        if self.has_sources()
+            && let Some(system) = self.made()
+        {
             let mut wakes = Wakes::default();
             let poll = |core: &mut Core| self.turn(core, timeout, &mut wakes);
-            if sleep_with(&self.0.lease, parker, poll) {
+            if sleep_with(&system.lease, parker, poll) {
                 return Some(wakes);
             }
         }
@@ -144,10 +188,11 @@ impl Reactor {
     }
 
     fn look_closely(&self) -> Option<Wakes> {
-        if self.0.lease.seems_taken() {
+        let system = self.made()?;
+        if system.lease.seems_taken() {
             return None;
         }
-        let mut leased = self.0.lease.take()?;
+        let mut leased = system.lease.take()?;
         let mut wakes = Wakes::default();
         leased.with(|core| self.turn(core, Some(Duration::ZERO), &mut wakes));
         Some(wakes)
@@ -165,7 +210,7 @@ impl Reactor {
     /// Whether there are sources and nobody has the lease. Whoever asks in order to wake a sleeper
     /// has put a full fence before this.
     pub(crate) fn lacks_holder(&self) -> bool {
-        self.has_sources() && !self.0.lease.is_taken()
+        self.has_sources() && self.made().is_some_and(|system| !system.lease.is_taken())
     }
 
     /// Adds a source. The caller then has a thread woken if [`lacks_holder`](Self::lacks_holder)
@@ -184,11 +229,19 @@ impl Reactor {
             Refused::Over => shutdown_error(),
             Refused::Full => io::Error::other("the runtime has too many sources of events"),
         })?;
-        // The count comes before the system's half, so that an event finds somebody who looks.
-        // SeqCst: the other half of the pattern with `park`.
+        let system = match self.system() {
+            Ok(system) => system,
+            Err(error) => {
+                self.0.slots.lock().free(&place);
+                return Err(error);
+            }
+        };
+        // The count comes before the system is told, so that an event finds somebody who looks, and
+        // after the system's half was made, so that whoever sees the count sees that. SeqCst: the
+        // other half of the pattern with `park`.
         self.0.sources.fetch_add(1, SeqCst);
         let token = mio::Token(place.token());
-        if let Err(error) = self.0.registry.register(source, token, interest.to_mio()) {
+        if let Err(error) = system.registry.register(source, token, interest.to_mio()) {
             self.free(&place);
             return Err(error);
         }
@@ -204,7 +257,7 @@ impl Reactor {
     pub(super) fn deregister(&self, source: &mut impl mio::event::Source) -> io::Result<()> {
         // The system's half is also the parent's, which is to keep the source.
         self.check_process()?;
-        self.0.registry.deregister(source)
+        self.system()?.registry.deregister(source)
     }
 
     /// Gives a slot back. No event reaches it from here on.
@@ -296,7 +349,7 @@ impl Reactor {
 impl fmt::Debug for Reactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reactor")
-            .field("lease", &self.0.lease)
+            .field("lease", &self.made().map(|system| &system.lease))
             .field("sources", &self.0.sources.load(Relaxed))
             .field("looks", &self.0.looks.load(Relaxed))
             .finish_non_exhaustive()

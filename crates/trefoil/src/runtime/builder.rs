@@ -519,8 +519,7 @@ impl Builder {
     ///
     /// # Errors
     /// If the system cannot start the worker threads, or if they cannot be pinned as
-    /// [`worker_affinity`](Builder::worker_affinity) asks; and if the runtime is to have I/O, and
-    /// the process has no descriptor left.
+    /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics
     /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing
@@ -567,7 +566,7 @@ impl Builder {
             thread_stack_bytes: self.thread_stack_bytes,
             has_time: self.has_time,
             block_on_timers: BlockOnTimers::default(),
-            reactor: self.reactor()?,
+            reactor: self.reactor(),
             tasks_elsewhere: Default::default(),
             woken_elsewhere: Default::default(),
             forced_yields: Default::default(),
@@ -600,9 +599,9 @@ impl Builder {
 
 impl Builder {
     #[cfg(not(feature = "net"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with I/O")]
-    fn reactor(&self) -> io::Result<Option<Reactor>> {
-        Ok(None)
+    #[expect(clippy::unused_self, reason = "as with I/O")]
+    fn reactor(&self) -> Option<Reactor> {
+        None
     }
 }
 

@@ -244,6 +244,9 @@
 //!
 //! **Sockets and signals**
 //!
+//! - A runtime takes the descriptors of its driver with the first socket, signal or child, which
+//!   fails if there are none left. With tokio, the builder takes them, and fails.
+//!   `net_faults::no_descriptor_for_the_first_socket`
 //! - An event is seen although all workers are in long polls: by the monitor, within 4 ms. With
 //!   tokio, it waits for a worker. `progress::events::beside_long_polls_of_all_workers`
 //! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that

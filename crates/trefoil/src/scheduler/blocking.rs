@@ -275,9 +275,9 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
-                    // A thread that waits for the threads to end may have counted this one. (It
-                    // looks when it has the lock.)
-                    if state.waits > 0 && state.is_over() {
+                    // A thread that waits for the end may have counted this one, and from here on
+                    // has to ask for threads now and then. (It looks when it has the lock.)
+                    if state.waits > 0 {
                         self.gone.notify_all();
                     }
                     // A thread may have come to rest meanwhile, and has not been woken for what
@@ -539,7 +539,9 @@ impl Pool {
             if left == Some(Duration::ZERO) {
                 return;
             }
-            if state.has_tasks {
+            // A worker may still lack a thread, and the monitor has left. (A wait that ends by
+            // itself costs more than one that does not.)
+            if state.lacks_thread() {
                 left = Some(left.map_or(RETRY_EVERY, |left| left.min(RETRY_EVERY)));
             }
             state.waits += 1;
@@ -548,8 +550,7 @@ impl Pool {
                 Some(left) => self.gone.wait_timeout(state, left).0,
             };
             state.waits -= 1;
-            if state.has_tasks {
-                // A worker may still lack a thread, and the monitor has left.
+            if state.lacks_thread() {
                 drop(state);
                 self.retry(handle);
                 state = self.state.lock();

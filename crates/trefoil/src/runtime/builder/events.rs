@@ -3,7 +3,8 @@ use super::*;
 /// What concerns I/O.
 impl Builder {
     /// Enables I/O: without this, the types of [`net`](crate::net) panic. I/O that is not used
-    /// costs a few descriptors, and a runtime without it pays nothing.
+    /// costs nothing: the few descriptors that it takes come with the first socket, signal or child
+    /// process, which fails as any does if there are none left.
     pub fn enable_io(&mut self) -> &mut Self {
         self.has_io = true;
         self
@@ -38,7 +39,7 @@ impl Builder {
         self
     }
 
-    pub(super) fn reactor(&self) -> io::Result<Option<Reactor>> {
-        if self.has_io { Reactor::new(self.event_limits).map(Some) } else { Ok(None) }
+    pub(super) fn reactor(&self) -> Option<Reactor> {
+        self.has_io.then(|| Reactor::new(self.event_limits))
     }
 }

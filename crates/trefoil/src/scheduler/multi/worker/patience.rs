@@ -18,8 +18,10 @@ pub(super) struct SearchPatience {
 }
 
 impl SearchPatience {
+    /// It begins with few rounds: a runtime that is new has nothing to be found, and whoever makes it
+    /// may wait for this CPU. Where searches pay, there are as many as allowed after a few of them.
     pub(super) fn new() -> Self {
-        Self { rounds: Cell::new(u32::MAX), searches: Cell::new(0) }
+        Self { rounds: Cell::new(0), searches: Cell::new(0) }
     }
 
     fn clamped(&self, most: u32) -> u32 {
@@ -52,6 +54,10 @@ mod tests {
     #[test]
     fn it_learns_within_its_limits() {
         let patience = SearchPatience::new();
+        assert_eq!(patience.next_search(24), ROUNDS_MIN);
+        for _ in 0..3 {
+            patience.paid(24);
+        }
         assert_eq!(patience.next_search(24), 24);
         for _ in 0..100 {
             patience.did_not_pay(24);

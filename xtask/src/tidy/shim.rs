@@ -96,10 +96,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "it asks the system for a number of processors, and starts no thread",
     },
     Exception {
-        place: "crates/trefoil/src/reactor/driver.rs",
-        reason: "a `OnceLock` holds the system's half, of which loom has no model",
-    },
-    Exception {
         place: "crates/trefoil/src/runtime/global.rs",
         reason: "a static of the process, which outlives every execution of a model",
     },

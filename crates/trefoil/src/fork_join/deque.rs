@@ -145,8 +145,8 @@ impl Deque {
         }
     }
 
-    /// The same, in a box. Of its 24 KiB, the slots stay as they are: each worker of a runtime makes
-    /// one of these, and most never publish a job.
+    /// The same, in a box. Of its 24 KiB, the slots stay as they are: each worker of a runtime
+    /// makes one of these, and most never publish a job.
     #[cfg(not(loom))]
     #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one argument holds for all of them")]
     pub(crate) fn boxed(id: u32, is_solo: bool) -> Box<Self> {

@@ -275,8 +275,7 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
-                    // A thread that waits for the end may have counted this one, and from here on
-                    // has to ask for threads now and then. (It looks when it has the lock.)
+                    // Whoever waits for the end may have counted this thread, and has to ask again.
                     if state.waits > 0 {
                         self.gone.notify_all();
                     }

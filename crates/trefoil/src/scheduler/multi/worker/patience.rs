@@ -18,8 +18,8 @@ pub(super) struct SearchPatience {
 }
 
 impl SearchPatience {
-    /// It begins with few rounds: a runtime that is new has nothing to be found, and whoever makes it
-    /// may wait for this CPU. Where searches pay, there are as many as allowed after a few of them.
+    /// It begins with few rounds: a runtime that is new has nothing to be found, and whoever makes
+    /// it may wait for this CPU. Where searches pay, they are as long as allowed after a few.
     pub(super) fn new() -> Self {
         Self { rounds: Cell::new(0), searches: Cell::new(0) }
     }

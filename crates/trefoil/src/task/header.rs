@@ -45,6 +45,10 @@ pub(crate) struct Vtable {
     /// From the header to the trailer, in bytes.
     pub(super) trailer_offset: usize,
     /// Each poll is seen by somebody: see `notes.rs`.
+    #[cfg_attr(
+        not(all(feature = "fiber", unix, not(loom))),
+        expect(dead_code, reason = "only fibers are resumed without a poll")
+    )]
     pub(super) has_notes: bool,
 }
 

@@ -272,7 +272,17 @@ fn a_headline_counts_places_and_begins_with_the_worst_row() {
     let report = for_a_headline();
     let mut seen = std::collections::BTreeSet::new();
     for contender in ["tokio-mt", "rayon", "go", "smol"] {
-        let headline = Headline::of(&report, contender, &[]).unwrap();
+        let mut headline = Headline::of(&report, contender, &[]).unwrap();
+        seen.insert(headline.count(Place::First) > 0);
+        // Of no place as many as of another one.
+        for (i, row) in headline.rows.iter_mut().enumerate() {
+            row.place = match i {
+                0 => Place::Tied,
+                1 | 2 => Place::First,
+                3..=5 => Place::NotDecided,
+                _ => Place::Behind,
+            };
+        }
         let ratios: Vec<f64> = headline.rows.iter().map(|row| row.ratio).collect();
         assert!(ratios.len() > 1 && ratios.is_sorted_by(|a, b| a >= b), "{contender} {ratios:?}");
         let text = headline.text(&report.run);
@@ -285,7 +295,6 @@ fn a_headline_counts_places_and_begins_with_the_worst_row() {
             "First in {first}, tied with the first in {tied}, not decided in {undecided}, behind in {behind}."
         );
         assert!(text.contains(&told), "{told} is not in {text}");
-        seen.insert(counts.map(|count| count > 0));
         let is_baseline =
             |id: &String| report.contenders.iter().any(|c| c.id == *id && c.kind == Kind::Baseline);
         assert!(!headline.rows.iter().any(|row| is_baseline(&row.best_other)));

@@ -7,6 +7,11 @@ mod report_fixture;
 
 use std::path::PathBuf;
 
+use palio::budget::{CpuBudget, Throttled};
+use palio::contender::Kind;
+use palio::record::Outcome;
+use palio::report::headline::{Headline, Place};
+use palio::report::model::{Entry, Latency};
 use palio::report::{Report, csv, markdown, terminal};
 
 #[track_caller]
@@ -184,6 +189,53 @@ fn csv_lines_have_one_field_a_name() {
     assert!(lines.all(|n| n == names));
 }
 
+/// What the golden file has no number of.
+#[test]
+fn latencies_and_quotas_stand_under_their_names_in_csv() {
+    let mut report = report_fixture::small();
+    let entry = &mut report.races[0].entries[0];
+    entry.throttled = Some(Throttled { periods: 11, throttled: 12, throttled_us: 13 });
+    entry.latency = Some(Latency {
+        requests: 1,
+        offered_per_s: 21.5,
+        achieved_per_s: 22.5,
+        p50_ns: Some(23.5),
+        p90_ns: Some(24.5),
+        p99_ns: Some(25.5),
+        p999_ns: Some(26.5),
+        p9999_ns: Some(27.5),
+        max_ns: 28.5,
+        late_p50_ns: 29.5,
+        late_p99_ns: 30.5,
+        held_back: 2,
+        cpu_us: Some(31.5),
+        generator_us: Some(3.0),
+    });
+    let text = csv::entries(&report);
+    let mut lines = text.lines().map(|line| line.split(',').rev().collect::<Vec<_>>());
+    let (names, fields) = (lines.next().unwrap(), lines.next().unwrap());
+    // From the end, since texts with commas in them come before.
+    let of = |name: &str| fields[names.iter().position(|known| *known == name).unwrap()];
+    for (name, value) in [
+        ("throttle_periods", "11"),
+        ("throttled_periods", "12"),
+        ("throttled_us", "13"),
+        ("offered_per_s", "21.5"),
+        ("achieved_per_s", "22.5"),
+        ("latency_p50_ns", "23.5"),
+        ("latency_p90_ns", "24.5"),
+        ("latency_p99_ns", "25.5"),
+        ("latency_p999_ns", "26.5"),
+        ("latency_p9999_ns", "27.5"),
+        ("latency_max_ns", "28.5"),
+        ("cpu_us_per_request", "31.5"),
+        ("late_p50_ns", "29.5"),
+        ("late_p99_ns", "30.5"),
+    ] {
+        assert_eq!(of(name), value, "{name}");
+    }
+}
+
 #[test]
 fn markdown_tables_have_the_same_columns_in_every_row() {
     for report in [report_fixture::typical(), report_fixture::hostile()] {
@@ -198,4 +250,79 @@ fn markdown_tables_have_the_same_columns_in_every_row() {
             }
         }
     }
+}
+
+/// Each race with another noise floor, none of them too large for a headline; one with a CPU
+/// budget.
+fn for_a_headline() -> Report {
+    let mut report = report_fixture::typical();
+    let floors = report.races.iter_mut().filter_map(|race| race.noise_floor.as_mut());
+    floors.enumerate().for_each(|(i, floor)| {
+        let ratio = 1.01 + 0.0005 * (i * i) as f64;
+        floor.ratio = Some(ratio);
+        (floor.shadow.lo, floor.shadow.hi) = (Some(1.0 / ratio), Some(ratio));
+    });
+    let race = &mut report.races[1];
+    race.cpu_budget = Some(CpuBudget::of_threads(race.threads));
+    report
+}
+
+#[test]
+fn a_headline_counts_places_and_begins_with_the_worst_row() {
+    let report = for_a_headline();
+    let mut seen = std::collections::BTreeSet::new();
+    for contender in ["tokio-mt", "rayon", "go", "smol"] {
+        let mut headline = Headline::of(&report, contender, &[]).unwrap();
+        seen.insert(headline.count(Place::First) > 0);
+        // Of no place as many as of another one.
+        for (i, row) in headline.rows.iter_mut().enumerate() {
+            row.place = match i {
+                0 => Place::Tied,
+                1 | 2 => Place::First,
+                3..=5 => Place::NotDecided,
+                _ => Place::Behind,
+            };
+        }
+        let ratios: Vec<f64> = headline.rows.iter().map(|row| row.ratio).collect();
+        assert!(ratios.len() > 1 && ratios.is_sorted_by(|a, b| a >= b), "{contender} {ratios:?}");
+        let text = headline.text(&report.run);
+        let worst = text.split("The worst rows:\n\n- ").nth(1).unwrap();
+        assert!(worst.starts_with(&headline.rows[0].race), "{worst}");
+        let count = |place| headline.rows.iter().filter(|row| row.place == place).count();
+        let counts = [Place::First, Place::Tied, Place::NotDecided, Place::Behind].map(count);
+        let [first, tied, undecided, behind] = counts;
+        let told = format!(
+            "First in {first}, tied with the first in {tied}, not decided in {undecided}, behind in {behind}."
+        );
+        assert!(text.contains(&told), "{told} is not in {text}");
+        let is_baseline =
+            |id: &String| report.contenders.iter().any(|c| c.id == *id && c.kind == Kind::Baseline);
+        assert!(!headline.rows.iter().any(|row| is_baseline(&row.best_other)));
+        let budgets = headline.left_out.iter().filter(|row| row.text.contains("CPU budget"));
+        let is_entered =
+            |entry: &&Entry| entry.contender == contender && entry.outcome == Outcome::Ok;
+        let entered = report.races[1].entries.iter().filter(is_entered);
+        assert_eq!(budgets.count(), entered.count(), "{:?}", headline.left_out);
+    }
+    assert!(seen.len() > 1, "all are alike: {seen:?}");
+}
+
+#[test]
+fn a_headline_tells_the_noise_floors_of_its_rows() {
+    let report = for_a_headline();
+    let headline = Headline::of(&report, "tokio-mt", &[]).unwrap();
+    let mut floors: Vec<f64> = headline.rows.iter().map(|row| row.floor).collect();
+    floors.sort_by(f64::total_cmp);
+    let (low, high) = (floors[(floors.len() - 1) / 2], floors[floors.len() / 2]);
+    let percent = |ratio: f64| match (ratio - 1.0) * 100.0 {
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    };
+    let [least, median, largest] =
+        [floors[0], (low + high) / 2.0, floors[floors.len() - 1]].map(percent);
+    assert!(least != median && median != largest, "{floors:?}");
+    let told =
+        format!("Noise floors of the rows that count: {least} to {largest}, median {median}.");
+    let text = headline.text(&report.run);
+    assert!(text.contains(&told), "{told} is not in {text}");
 }

@@ -31,8 +31,8 @@ impl Lines {
     /// What is wrong with them, seen by the clock outside when `done` was read.
     ///
     /// This is also what makes `RaceRecord::elapsed_ns_min` a bound: each sample must claim as
-    /// much, and their sum must have passed. The samples up to each line are bracketed, and not only
-    /// all of them: or one could claim the time of the others, and leave a small median.
+    /// much, and their sum must have passed. The samples up to each line are bracketed, and not
+    /// only all of them: or one could claim the time of the others, and leave a small median.
     pub(super) fn beyond(&mut self, samples: u32, wall_ns: u64) -> Option<String> {
         if self.claimed_ns > clock::most_ns(samples, wall_ns) {
             return Some(format!(

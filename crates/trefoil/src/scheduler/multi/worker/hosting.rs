@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scheduler::multi::host::Local;
+use turns::Slot;
 
 /// The thread is the user's, which works in a worker's place for a while and may go at any time.
 /// The task that has asked yields, and goes to another thread.

@@ -83,8 +83,10 @@ fn a_runtime_that_ends_meanwhile_takes_its_tasks_from_the_root() {
                     stand_in().await;
                     let tasks = Vec::from_iter((0..20).map(|n| {
                         let dropped_on = its.clone();
+                        // Of a task that has not begun either.
+                        let on_drop = OnDrop(move || dropped_on.lock().push(id()));
                         spawn(async move {
-                            let _kept = OnDrop(move || dropped_on.lock().push(id()));
+                            let _kept = on_drop;
                             if n % 2 == 0 {
                                 pending::<()>().await;
                             }

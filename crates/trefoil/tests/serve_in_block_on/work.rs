@@ -417,3 +417,30 @@ fn aborted_tasks_are_dropped() {
         }
     });
 }
+
+/// Whatever the root's poll spawns or wakes while others may have its place.
+#[test]
+fn what_the_root_spawns_and_wakes_is_counted_once() {
+    each(async |handle| {
+        let metrics = handle.metrics();
+        let before = (metrics.spawned_tasks_count(), metrics.num_alive_tasks());
+        let (asks, answers) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (asked, answer) = (asks.clone(), answers.clone());
+        let echo = spawn(async move {
+            for _ in 0..100 {
+                asked.notified().await;
+                answer.notify_one();
+            }
+        });
+        for _ in 0..100 {
+            asks.notify_one();
+            answers.notified().await;
+        }
+        echo.await.unwrap();
+        for _ in 0..100 {
+            spawn(async {}).await.unwrap();
+        }
+        assert_eq!(metrics.spawned_tasks_count() - before.0, 101);
+        assert_eq!(metrics.num_alive_tasks(), before.1);
+    });
+}

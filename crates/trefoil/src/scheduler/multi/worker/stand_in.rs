@@ -304,8 +304,9 @@ impl WorkerThread {
     pub(super) fn schedule_without_state(&self, task: Runnable) -> Result<(), Runnable> {
         if self.in_root.get() && self.offered.get().is_some() {
             self.reclaim();
-            if self.state().is_some() {
-                let queued = self.schedule(task);
+            if let Some(state) = self.state() {
+                // The caller has counted what was spawned or woken.
+                let queued = self.schedule_here(state, task);
                 self.offer_in_root();
                 return queued;
             }

@@ -2,13 +2,19 @@
 
 mod support;
 
+use std::future::{Future, poll_fn};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use support::{fib, multi};
+use support::watch::{receive, workers_sleep};
+use support::{Hasty, fib, multi};
 use trefoil::fork_join::{fork_all, join, scope};
+use trefoil::io::AsyncReadExt;
+use trefoil::net::TcpStream;
 use trefoil::runtime::{Builder, Handle};
 use trefoil::task::block_in_place;
 use trefoil::time::sleep;
@@ -193,6 +199,42 @@ fn tasks_that_came_meanwhile_are_found() {
     for _ in 0..200 {
         let task = here(runtime.handle(), || runtime.spawn(async { 5 }));
         assert_eq!(runtime.block_on(task).unwrap(), 5);
+    }
+}
+
+/// The worker sleeps, and knows of no source. A guest in its place makes the first one, which a
+/// thread waits for that does not look for events.
+#[test]
+fn a_source_that_a_guest_has_made_is_attended() {
+    for workers in [1, 2] {
+        let runtime = Hasty(Some(multi(workers)));
+        workers_sleep(&runtime.metrics());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut theirs = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut ours =
+            here(runtime.handle(), || TcpStream::from_std(ours.try_clone().unwrap()).unwrap());
+        let handle = runtime.handle().clone();
+        let ((tell, waits), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+        let reader = thread::spawn(move || {
+            let mut byte = [0];
+            handle.block_on(async {
+                let mut read = pin!(ours.read_exact(&mut byte));
+                poll_fn(|cx| {
+                    let polled = read.as_mut().poll(cx);
+                    let _ = polled.is_pending().then(|| tell.send(()));
+                    polled
+                })
+                .await
+                .unwrap();
+            });
+            done.send(byte).unwrap();
+        });
+        receive("the reader waits", &waits);
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(receive("the event", &is_done), *b"x");
+        reader.join().unwrap();
     }
 }
 

@@ -120,7 +120,9 @@ impl State {
 
     /// Whether the runtime's end has nothing left to wait for.
     fn is_over(&self) -> bool {
-        self.threads == 0 && !self.has_tasks
+        // A thread that has left the count may yet run what waits, if no other could be started
+        // for that (`serve`).
+        self.threads == 0 && !self.has_tasks && !self.has_work()
     }
 
     fn lacks_thread(&self) -> bool {

@@ -20,8 +20,15 @@ impl WorkerThread {
         // an entry that is found there is this guest's, and not a later one's.
         let before_sleep = || self.shared.remotes[place as usize].handoff.guest_leaves();
         match self.shared.idle.uncover(place, before_sleep) {
-            Some(Asleep::LookAgain) => self.shared.look_again(place),
-            Some(Asleep::OthersSearch) => {}
+            Some(asleep) => {
+                if asleep == Asleep::LookAgain {
+                    self.shared.look_again(place);
+                }
+                // The worker may sleep elsewhere than in the poll, and whoever has added a source
+                // meanwhile has found no sleeper. With one worker, there is no monitor who would
+                // see that.
+                self.shared.have_reactor_attended();
+            }
             // The worker woke meanwhile and is in a timed park. Unpark it so that
             // it notices that the guest has left.
             None => drop(self.shared.remotes[place as usize].parker.unpark()),

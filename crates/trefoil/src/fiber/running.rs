@@ -516,8 +516,9 @@ pub(super) enum Yield {
 
 /// Makes the calling fiber one that yields, and the task of it one that goes behind all others.
 ///
-/// The switch itself is left to the caller: see `README.md`.
-#[inline(always)]
+/// The switch itself is left to the caller: see `README.md`. This is a call of its own, so that the
+/// caller stays small enough to be inlined, with its switch.
+#[inline(never)]
 pub(super) fn begin_yield() -> Yield {
     let Some(inside) = here() else { return Yield::No };
     // SAFETY: the fiber owns it for as long as it has a stack, on which this is.

@@ -156,7 +156,7 @@ fn a_task_that_one_of_them_spawns() {
     });
 }
 
-/// With one before it that yields for ever.
+/// It has three turns, each behind whatever is queued.
 #[test]
 fn a_task_in_the_ring() {
     check(16, |turns| {

@@ -184,17 +184,22 @@ impl Runnable {
     /// Polls the task once, and completes it or puts it to rest.
     #[inline]
     pub(crate) fn run(self, worker: &impl Home) -> Ran {
-        let task = self.0;
-        // SAFETY: the entry's reference keeps the task live.
-        let header = unsafe { header(task) };
-        match header.state.start() {
-            Start::Poll => {}
+        match self.start(worker) {
+            Some(started) => started.run_started(worker),
+            None => Ran::Off,
+        }
+    }
+
+    /// Takes the right to the future. `None` if the task was cancelled, which it is then.
+    #[inline(always)]
+    fn start(self, worker: &impl Home) -> Option<Self> {
+        match self.state().start() {
+            Start::Poll => Some(self),
             Start::Cancel => {
                 self.cancel_started(worker);
-                return Ran::Off;
+                None
             }
         }
-        self.run_started(worker)
     }
 
     /// The caller has the right to the future, by `start`.
@@ -251,29 +256,20 @@ impl Runnable {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[inline(always)]
     pub(crate) fn resume(self, fiber: NonNull<Inside>, worker: &impl Home) -> Ran {
-        let task = self.0;
-        // SAFETY: the entry's reference keeps the task live.
-        let header = unsafe { header(task) };
-        match header.state.start() {
-            Start::Poll => {}
-            Start::Cancel => {
-                self.cancel_started(worker);
-                return Ran::Off;
-            }
-        }
+        let Some(started) = self.start(worker) else { return Ran::Off };
         // SAFETY: it is this task's, and lives at least as long as the future, the right to which
         // is ours.
         match unsafe { fiber.as_ref() }.resume_in_task() {
-            Resumed::Yielded => Ran::Yielded(self),
+            Resumed::Yielded => Ran::Yielded(started),
             Resumed::Waits => {
-                settle(task, worker);
-                match header.state.idle() {
+                settle(started.0, worker);
+                match started.state().idle() {
                     Idle::Parked => Ran::Off,
-                    Idle::Rescheduled => Ran::Woken(self),
+                    Idle::Rescheduled => Ran::Woken(started),
                 }
             }
             // The poll finds the fiber ended, and completes the task.
-            Resumed::Ended => self.run_started(worker),
+            Resumed::Ended => started.run_started(worker),
         }
     }
 

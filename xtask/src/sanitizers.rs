@@ -79,7 +79,8 @@ const fn sends_a_signal(test: &'static str) -> Special {
 pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     name: "AddressSanitizer",
     short: "asan",
-    rustflags: &["-Zsanitizer=address"],
+    // Leaks are forgiven by the names of functions on the stack, which is walked by frame pointers.
+    rustflags: &["-Zsanitizer=address", "-Cforce-frame-pointers=yes"],
     // Other threads use a fork's frame, so accesses after its end are to be found.
     options: "detect_stack_use_after_return=1",
     // It tells the sanitizer of switches between stacks.

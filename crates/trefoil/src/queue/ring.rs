@@ -404,10 +404,34 @@ impl<T> Ring<T> {
 
 #[cfg(all(test, not(loom)))]
 impl<T> Ring<T> {
-    /// Claims as a thief that is given no time from then on, and returns how many values. They are
-    /// leaked.
-    pub(crate) fn steal_for_ever(&self) -> u32 {
-        self.claim().map_or(0, |(_, count)| count)
+    /// Claims as a thief that is given no time until it is told to [go on](LaggingThief::go_on).
+    pub(crate) fn begin_to_steal(&self) -> Option<LaggingThief> {
+        self.claim().map(|(first, count)| LaggingThief { first, count })
+    }
+}
+
+/// What a thief has claimed.
+#[cfg(all(test, not(loom)))]
+pub(crate) struct LaggingThief {
+    first: u32,
+    pub(crate) count: u32,
+}
+
+#[cfg(all(test, not(loom)))]
+impl LaggingThief {
+    /// Takes what was claimed of this ring, which is the one that it was claimed of.
+    pub(crate) fn go_on<T>(self, ring: &Ring<T>) -> Vec<T> {
+        // Acquire: as in `steal_into`.
+        let array = ring.array.load(Acquire);
+        // SAFETY: it is freed with the ring.
+        let array = unsafe { &*array };
+        let taken = (0..self.count).map(|offset| {
+            // SAFETY: as in `steal_into`.
+            unsafe { take(array.slot(self.first.wrapping_add(offset))) }
+        });
+        let taken = taken.collect();
+        ring.give_back();
+        taken
     }
 }
 

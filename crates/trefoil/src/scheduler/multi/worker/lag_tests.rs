@@ -4,6 +4,7 @@
 use super::*;
 use crate::runtime::Builder;
 use crate::scheduler::Scheduler;
+use crate::task::Schedule;
 use std::sync::mpsc;
 
 const WATCHDOG: Duration = Duration::from_secs(30);
@@ -25,15 +26,17 @@ fn tasks_from_outside_come_while_a_thief_lags() {
     }));
     is_held.recv_timeout(WATCHDOG).expect("a worker is held");
     let (stole, has_stolen) = mpsc::channel();
+    let (end, has_ended) = mpsc::channel();
     let its = Arc::clone(shared);
     drop(runtime.spawn_pinned(0, async move {
         // One of them is in the ring when the other is in the LIFO slot.
-        for _ in 0..2 {
-            drop(crate::spawn(async {}));
-        }
-        stole.send(its.remotes[0].ring.steal_for_ever()).unwrap();
+        drop(crate::spawn(async move { end.send(()).unwrap() }));
+        drop(crate::spawn(async {}));
+        stole.send(its.remotes[0].ring.begin_to_steal()).unwrap();
     }));
-    assert_eq!(has_stolen.recv_timeout(WATCHDOG), Ok(1), "nothing was tested");
+    let thief = has_stolen.recv_timeout(WATCHDOG).expect("a theft that is tried");
+    let thief = thief.expect("a task that can be stolen");
+    assert_eq!(thief.count, 1, "nothing was tested");
     let (ready, is_ready) = mpsc::channel();
     let (go, may_go) = mpsc::channel::<()>();
     drop(runtime.spawn(async move {
@@ -54,4 +57,10 @@ fn tasks_from_outside_come_while_a_thief_lags() {
         assert_eq!(has_run.recv_timeout(WATCHDOG), Ok(expected));
     }
     drop(release);
+    // The thief goes on, and its task runs as any other that comes from another thread.
+    for task in thief.go_on(&shared.remotes[0].ring) {
+        // SAFETY: the runtime is here, and so is its scheduler.
+        unsafe { <Shared as Schedule>::deliver(Arc::as_ptr(shared), task) }.expect("a queue");
+    }
+    has_ended.recv_timeout(WATCHDOG).expect("what was stolen has run");
 }

@@ -197,6 +197,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
     // By a closure so small that it is inlined wherever this is: `LocalKey::with` of a larger one
     // is a function, which calls another for the address.
     let context = CONTEXT.with(|context| &raw const *context);
+    const { assert!(!std::mem::needs_drop::<Context>()) };
     // SAFETY: it was initialised by a constant and has no destructor, so it is valid for as long as
     // the thread runs, and this thread is in `f` for as long as `f` has the reference.
     f(unsafe { &*context })

@@ -3,13 +3,15 @@
 mod support;
 
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};
 use trefoil::sync::oneshot;
 use trefoil::task;
+
+const WATCHDOG: Duration = Duration::from_secs(30);
 
 fn runtimes() -> Vec<Runtime> {
     current_and_multi([1, 2, 8])
@@ -179,6 +181,45 @@ fn dropping_a_runtime_in_async_context_panics() {
         }));
         let message = *result.unwrap_err().downcast::<&'static str>().unwrap();
         assert!(message.contains("call `shutdown_background`"), "{message}");
+    }
+}
+
+/// It would wait for itself.
+#[test]
+fn dropping_a_runtime_on_its_own_thread_panics() {
+    let drops = |runtime: Arc<Mutex<Option<Runtime>>>| {
+        let runtime = runtime.lock().unwrap().take().unwrap();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(runtime)));
+        *result.unwrap_err().downcast::<&'static str>().unwrap()
+    };
+    for runtime in runtimes() {
+        let handle = runtime.handle().clone();
+        let shared = Arc::new(Mutex::new(Some(runtime)));
+        let (send, message) = std::sync::mpsc::channel();
+        drop(handle.spawn_blocking(move || send.send(drops(shared))));
+        let message = message.recv_timeout(WATCHDOG).expect("no hang");
+        assert!(message.contains("one of its own threads"), "{message}");
+        // The shutdown has begun.
+        assert!(handle.block_on(handle.spawn(async {})).unwrap_err().is_cancelled());
+    }
+    let runtime = multi(2);
+    let handle = runtime.handle().clone();
+    let shared = Arc::new(Mutex::new(Some(runtime)));
+    let (send, message) = std::sync::mpsc::channel();
+    drop(handle.spawn(async move {
+        trefoil::task::block_in_place(|| send.send(drops(shared))).unwrap();
+    }));
+    let message = message.recv_timeout(WATCHDOG).expect("no hang");
+    assert!(message.contains("one of its own threads"), "{message}");
+}
+
+/// Neither does a blocking closure of another runtime, nor the thread that another runtime lends.
+#[test]
+fn a_runtime_may_be_dropped_in_a_closure_of_another() {
+    for runtime in runtimes() {
+        let inner = multi(2);
+        inner.block_on(inner.spawn(async {})).unwrap();
+        runtime.block_on(runtime.spawn_blocking(move || drop(inner))).unwrap();
     }
 }
 

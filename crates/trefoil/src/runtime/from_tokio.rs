@@ -93,6 +93,8 @@
 //! - [`worker_index`](super::worker_index()) is `None` inside of `block_in_place`, where another
 //!   thread may be the worker. With tokio, it is that of the worker that the thread was.
 //!   `worker_index::a_pinned_task_knows_its_worker`
+//! - The drop of a runtime on a thread of its own, in a blocking closure or in `block_in_place`,
+//!   panics. tokio's waits for ever. `shutdown::dropping_a_runtime_on_its_own_thread_panics`
 //! - In a fork of the process, `block_on` of a multi-thread runtime of the parent panics, and its
 //!   drop does not wait. With tokio, both may wait for ever, for threads that only the parent has.
 //!   `net_faults::a_fork_without_exec_has_no_workers`

@@ -73,13 +73,10 @@ pub fn worker_index() -> Option<usize> {
 /// it or in no runtime.
 ///
 /// # Panics
-/// The drop panics in asynchronous code, because it waits. During another panic it does not panic
-/// but shuts down without waiting.
-///
-/// # Deadlocks
-/// The drop waits for ever in a blocking closure of the same runtime, because it waits for that
-/// closure's thread too. So does a drop inside of its own `block_in_place`. The same holds for
-/// tokio. Call [`Runtime::shutdown_background`] there.
+/// The drop panics in asynchronous code, because it waits, and on a thread of its own runtime (in a
+/// blocking closure or inside of `block_in_place`), because it would wait for that thread too, and so
+/// for ever, as tokio's does. The shutdown has begun then. During another panic it does not panic but
+/// shuts down without waiting. Call [`Runtime::shutdown_background`] there.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -209,7 +206,8 @@ impl Runtime {
     /// left alone, and ends when the closure or the poll returns.
     ///
     /// # Panics
-    /// In asynchronous code, because it waits; not if `duration` is zero.
+    /// In asynchronous code, because it waits; not if `duration` is zero. On a thread of the runtime
+    /// itself, it waits for all of `duration`.
     #[track_caller]
     pub fn shutdown_timeout(mut self, duration: Duration) {
         self.shut_down(Some(duration));
@@ -252,7 +250,17 @@ impl Runtime {
             }
             panic!(
                 "Cannot drop a runtime in asynchronous code, which must not wait for the runtime's \
-                 threads: call `shutdown_background`, or drop it inside of `spawn_blocking`"
+                 threads: call `shutdown_background`, or drop it inside of `spawn_blocking` of \
+                 another runtime"
+            );
+        }
+        if timeout.is_none() && self.handle.common().blocking.is_this_thread_its_own() {
+            if crate::primitives::thread::panicking() {
+                return;
+            }
+            panic!(
+                "Cannot drop a runtime on one of its own threads, for whose end it would wait for \
+                 ever: call `shutdown_background`"
             );
         }
         self.handle.common().blocking.wait_over(&self.handle, left());

@@ -269,7 +269,7 @@ impl Pool {
                 let its_handle = handle.clone();
                 let name = self.thread_name();
                 let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-                    pool.work(&its_handle);
+                    pool.as_its_thread(|| pool.work(&its_handle));
                 });
                 if started.is_err() {
                     let mut state = self.state.lock();
@@ -314,9 +314,11 @@ impl Pool {
         let pool = Arc::clone(self);
         let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-            run(true);
-            pool.state.lock().end_body();
-            pool.serve(&handle);
+            pool.as_its_thread(|| {
+                run(true);
+                pool.state.lock().end_body();
+                pool.serve(&handle);
+            });
         });
         if started.is_err() {
             let mut state = self.state.lock();

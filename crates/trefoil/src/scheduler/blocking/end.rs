@@ -1,11 +1,44 @@
 //! The end of the pool, and of the runtime, which waits for it.
 
 use super::*;
+#[cfg(not(loom))]
+use std::{cell::Cell, ptr};
 
 /// How often the thread that waits for the end asks for threads that the system had not.
 const RETRY_EVERY: Duration = crate::scheduler::multi::PERIOD;
 
+#[cfg(not(loom))]
+thread_local! {
+    /// The pool that this thread belongs to. It is only compared.
+    static BELONGS_TO: Cell<*const Pool> = const { Cell::new(ptr::null()) };
+}
+
 impl Pool {
+    /// The life of one of its threads, from the first of its callers' code to the last.
+    #[cfg(not(loom))]
+    pub(super) fn as_its_thread(&self, life: impl FnOnce()) {
+        BELONGS_TO.set(self);
+        life();
+        BELONGS_TO.set(ptr::null());
+    }
+
+    /// All threads of a loom model run on one thread of the system.
+    #[cfg(loom)]
+    pub(super) fn as_its_thread(&self, life: impl FnOnce()) {
+        life();
+    }
+
+    /// Whether this thread is one of those for whose end `wait_over` waits.
+    #[cfg(not(loom))]
+    pub(crate) fn is_this_thread_its_own(&self) -> bool {
+        ptr::eq(BELONGS_TO.get(), self)
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn is_this_thread_its_own(&self) -> bool {
+        false
+    }
+
     /// Refuses further closures, and tells the threads to end when nothing waits any more.
     /// Closures that wait still run; they are cancelled only if there is no thread to be had.
     pub(crate) fn shut_down(self: &Arc<Self>, handle: &Handle) {

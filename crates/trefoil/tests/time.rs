@@ -606,12 +606,13 @@ fn an_error_of_timers_says_what_it_is() {
 }
 
 #[trefoil::test(start_paused = true)]
-async fn deadlines_are_rounded_up_to_a_quarter_of_a_millisecond() {
-    let us = Duration::from_micros;
-    for (asked, expected) in [(1, 250), (250, 250), (251, 500), (999, 1000), (1000, 1000)] {
+async fn deadlines_are_rounded_up_to_a_sixteenth_of_a_millisecond() {
+    let ns = Duration::from_nanos;
+    let rounded = [(1, 62_500), (62_500, 62_500), (62_501, 125_000), (999_999, 1_000_000)];
+    for (asked, expected) in rounded {
         let start = Instant::now();
-        sleep(us(asked)).await;
-        assert_eq!(start.elapsed(), us(expected));
+        sleep(ns(asked)).await;
+        assert_eq!(start.elapsed(), ns(expected));
     }
 }
 

@@ -172,8 +172,8 @@
 //!
 //! **Timers**
 //!
-//! - Deadlines are rounded up to a quarter of a millisecond; with tokio to one.
-//!   `time::deadlines_are_rounded_up_to_a_quarter_of_a_millisecond`
+//! - Deadlines are rounded up to a sixteenth of a millisecond; with tokio to a whole one.
+//!   `time::deadlines_are_rounded_up_to_a_sixteenth_of_a_millisecond`
 //! - The timers of a worker that is in a long poll are fired by a thread that looks after workers,
 //!   within 3 ms. `progress::busy_worker::timers`
 //! - A timer may be polled outside of its runtime, and once that has shut down, in another one.

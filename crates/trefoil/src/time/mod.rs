@@ -1,6 +1,6 @@
 //! Timers: sleeping, deadlines, intervals, and time that tests can control.
 //!
-//! Timers have a resolution of a quarter of a millisecond, and never fire early. A timer that is
+//! Timers have a resolution of a sixteenth of a millisecond, and never fire early. A timer that is
 //! never polled, or has ended before its first poll, costs one reading of the clock.
 //! `src/time/README.md` says how timers work.
 

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A quarter of a millisecond: divides one, so that whole milliseconds of
-/// paused time are whole ticks.
-const TICK_NS: u32 = 250_000;
+/// A sixteenth of a millisecond: divides one, so that whole milliseconds of
+/// paused time are whole ticks. Linux adds up to 50 µs to every wait of a thread (its timer slack),
+/// so a much finer tick would make no timer more punctual, and a coarser one would.
+const TICK_NS: u32 = 62_500;
 
 const TICKS_PER_S: u64 = 1_000_000_000 / TICK_NS as u64;
 

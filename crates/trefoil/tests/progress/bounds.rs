@@ -37,7 +37,7 @@ pub(crate) fn shared(p: u64) -> u64 {
 
 /// "A timer that is due, with *k* due before it, and *m* moves of timers down
 /// the wheel until then: fired within 8 + *k*/64 + *m*/192 + 2 polls." Timers
-/// for less than 16 ms are moved twice at most.
+/// for less than 4 ms are moved twice at most.
 pub(crate) fn timer(k: u64) -> u64 {
     timer_among(k, 2 * (k + 64))
 }

@@ -15,9 +15,9 @@ use trefoil::time::{Duration, Instant, sleep_until};
 const OTHERS: u64 = 100_000;
 
 /// A slot of the wheel's third level, 64² ticks.
-const SLOT: Duration = Duration::from_micros(64 * 64 * 250);
+const SLOT: Duration = Duration::from_nanos(64 * 64 * 62_500);
 
-const TICK: Duration = Duration::from_micros(250);
+const TICK: Duration = Duration::from_nanos(62_500);
 
 /// The counts at the first poll after the timer became due.
 async fn when_due(due: Instant, metrics: &trefoil::runtime::RuntimeMetrics) -> Counts {
@@ -31,8 +31,9 @@ async fn when_due(due: Instant, metrics: &trefoil::runtime::RuntimeMetrics) -> C
 fn a_timer_among_many_that_are_not_due() {
     let rig = Rig::new(1);
     let metrics = rig.metrics.clone();
-    // The wheel started a little earlier, when the runtime was built.
-    let due = Instant::now() + SLOT + Duration::from_millis(2);
+    // The wheel started a little earlier, when the runtime was built. Four slots are time enough to
+    // set the timers.
+    let due = Instant::now() + 4 * SLOT + Duration::from_millis(2);
     let later = due + SLOT - Duration::from_millis(150);
     let seen = run(
         &rig,

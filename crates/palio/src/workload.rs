@@ -206,9 +206,12 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// # Errors
-    /// There is none of that name; the message offers the nearest.
+    /// There is none of that name; the message offers the nearest, or the suite of that name.
     pub fn workload(&self, id: &str) -> Result<&Workload> {
         self.workloads.iter().find(|workload| workload.id == id).with_context(|| {
+            if self.suites.iter().any(|suite| suite.id == id) {
+                return format!("{id:?} is a suite, no workload: `palio run {id}` races it");
+            }
             unknown(
                 "workload",
                 id,
@@ -236,9 +239,12 @@ impl Catalogue {
     }
 
     /// # Errors
-    /// There is none of that name; the message offers the nearest.
+    /// There is none of that name; the message offers the nearest, or the workload of that name.
     pub fn suite(&self, id: &str) -> Result<&Suite> {
         self.suites.iter().find(|suite| suite.id == id).with_context(|| {
+            if self.matching(id).is_ok() {
+                return format!("{id:?} is a workload, no suite: `palio run -w {id}` races it");
+            }
             unknown("suite", id, self.suites.iter().map(|s| s.id.as_str()), "palio list suites")
         })
     }

@@ -21,6 +21,14 @@ fn an_unknown_workload_offers_the_nearest() {
 }
 
 #[test]
+fn a_workload_in_the_place_of_a_suite_and_the_reverse_are_told() {
+    let suite = project().palio(&["run", "echo"]).run();
+    suite.fails_with(&["\"echo\" is a workload", "`palio run -w echo`"]);
+    let workload = project().palio(&["run", "-w", "quick"]).run();
+    workload.fails_with(&["\"quick\" is a suite", "`palio run quick`"]);
+}
+
+#[test]
 fn an_unknown_contender_offers_the_nearest() {
     for command in
         [["run", "-c", "goood"], ["verify", "-c", "goood"], ["build", "goood", "--strict"]]

@@ -4,7 +4,7 @@ mod support;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Project, cells, entry};
+use support::{Fake, Project, assert_has, cells, entry};
 
 fn claiming(id: &str, ns: u64) -> Fake {
     Fake::new(id).fault(&format!("claim:{ns}"))
@@ -70,6 +70,36 @@ fn who_fails_in_the_pilot_decides_nothing() {
     let project = Project::good_and(claiming("bad", 90_000_000).fault("exit-at-end:1"));
     let report = project.race().set("--budget", "400").run().exits(0).json();
     assert_eq!(entry(&report, "good")["samples"], 2 * 200);
+}
+
+#[test]
+fn who_cannot_end_a_warm_up_and_a_sample_in_time_decides_nothing() {
+    let project = Project::good_and(claiming("bad", 2_600_000_000));
+    let race = project.race().set("--budget", "100").set("--timeout", "4");
+    let report = race.run().exits(0).json();
+    assert_eq!(entry(&report, "good")["samples"], 2 * 50);
+    let stored = project.stored();
+    let bad = cells(&stored).into_iter().find(|cell| cell["contender"] == "bad").unwrap();
+    assert_eq!(bad["outcome"], "timed-out");
+    assert_has(bad["detail"].as_str().unwrap(), &["took 2.6 s in its pilot", "--timeout"]);
+    let starts = project.starts();
+    assert_eq!(starts.iter().filter(|name| *name == "bad").count(), 1, "{starts:?}");
+    let bundle = project.path("run.json");
+    project.palio(&["export", "latest", bundle.to_str().unwrap()]).run().exits(0);
+    project.palio(&["report", "--bundle", bundle.to_str().unwrap()]).run().exits(0);
+}
+
+#[test]
+fn who_timed_out_in_one_block_is_not_started_in_the_next_and_nor_is_its_shadow() {
+    let project = Project::good_and(Fake::new("bad").fault("silent").from(2));
+    let race = project.race().set("--blocks", "4").set("--timeout", "2");
+    let report = race.set("--reference", "bad").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "timed-out");
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+    let starts = project.starts();
+    // A pilot, and one block: as itself or, if that came first, as its shadow.
+    assert_eq!(starts.iter().filter(|name| *name == "bad").count(), 2, "{starts:?}");
+    assert_eq!(starts.iter().filter(|name| *name == "good").count(), 1 + 4, "{starts:?}");
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl RaceLoop<'_> {
         if !*self.is_stored {
             return Ok(End::Finished);
         }
+        self.take_out_the_too_slow()?;
         for cell in 0..self.run.races[self.index].cells.len() {
             if self.count_forks(cell)? == End::Interrupted {
                 return Ok(End::Interrupted);
@@ -247,6 +248,25 @@ impl RaceLoop<'_> {
             }
         }
         Ok(End::Finished)
+    }
+
+    /// Takes out whoever could end no invocation of a block in time, before the first block: it
+    /// would be killed there, and until then be the reason for which everybody is asked for fewer
+    /// samples. Its stored pilot decides, so that a resumed run decides alike.
+    fn take_out_the_too_slow(&mut self) -> Result<()> {
+        for cell in 0..self.run.races[self.index].cells.len() {
+            let race = &mut self.run.races[self.index];
+            let Some(reason) = schedule::too_slow(race, cell, &self.run.header.limits) else {
+                continue;
+            };
+            let record = &mut race.cells[cell];
+            record.outcome = Outcome::TimedOut;
+            record.detail = Some(reason);
+            self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
+            let race = &self.run.races[self.index];
+            self.progress.failed(race, &race.cells[cell]);
+        }
+        Ok(())
     }
 
     /// Asks a cell whose pilot came through for the forks that it hands to its runtime, once.
@@ -498,20 +518,22 @@ impl RaceLoop<'_> {
         Ok(if interrupted { End::Interrupted } else { End::Finished })
     }
 
-    /// A contender that fails as its own shadow has failed: it is the same program doing the same
-    /// work.
-    fn fail_twin(&mut self, shadow: usize) -> Result<()> {
+    /// A contender that fails as its own shadow has failed, and where it fails itself its shadow
+    /// has nothing to be compared to: it is the same program doing the same work.
+    fn fail_twin(&mut self, of: usize) -> Result<()> {
         let cells = &mut self.run.races[self.index].cells;
-        if !cells[shadow].shadow {
-            return Ok(());
-        }
-        let failed = cells[shadow].clone();
+        let failed = cells[of].clone();
         let twin = cells.iter_mut().enumerate().find(|(_, cell)| {
-            !cell.shadow && cell.contender == failed.contender && cell.variant == failed.variant
+            cell.shadow != failed.shadow
+                && cell.contender == failed.contender
+                && cell.variant == failed.variant
         });
-        let Some((index, twin)) = twin else { return Ok(()) };
+        let Some((index, twin)) = twin.filter(|(_, twin)| twin.outcome == Outcome::Pending) else {
+            return Ok(());
+        };
+        let who = if failed.shadow { "as its own shadow" } else { "as itself" };
         twin.outcome = failed.outcome;
-        twin.detail = failed.detail.map(|detail| format!("as its own shadow: {detail}"));
+        twin.detail = failed.detail.map(|detail| format!("{who}: {detail}"));
         twin.stderr = failed.stderr;
         self.store.update_cell(&self.run.header.id, (self.index, index), twin)
     }

@@ -11,8 +11,10 @@ const SAMPLES_MIN: f64 = 5.0;
 const SLOWEST_BUDGETS: f64 = 4.0;
 /// Most iterations in one sample.
 pub(crate) const BATCH_MAX: u32 = 1 << 24;
+/// Iterations or batches before the first sample, if they last as long as the limits want.
+const WARM_UPS: u32 = 1;
 /// Of a maximum, which grows with the number of events: it must be the same in every run.
-const EQUAL_EVENTS: Schedule = Schedule { warm_ups: 1, samples: 3, batch: 1 };
+const EQUAL_EVENTS: Schedule = Schedule { warm_ups: WARM_UPS, samples: 3, batch: 1 };
 
 /// The pace of a cell, in ns per iteration, from its pilot: the faster of the pilot's last two
 /// samples, since the first iterations of a process are slow. `None` if no pilot came through.
@@ -40,7 +42,8 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 /// - Under a CPU budget these are 100 ms, and where 5 such samples do not fit into the time budget,
 ///   that gives way.
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
-///   end 5 of them in half of the time-out.
+///   end 5 of them in half of the time-out. Whoever could not end a warm-up and one sample in all
+///   of it is [`too_slow`] to take part.
 ///
 /// The rule looks at times alone and treats all cells alike, so that the location of an invocation
 /// is the same function of the same number of draws for everybody.
@@ -53,6 +56,27 @@ pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
         Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
         _ => Some(schedule),
     }
+}
+
+/// Why a cell whose pilot came through could end no invocation of a block before the time-out, if
+/// so: what every one does at least would take longer at the pace of the pilot.
+pub(super) fn too_slow(race: &RaceRecord, cell: usize, limits: &Limits) -> Option<String> {
+    let record = &race.cells[cell];
+    let is_new = record.outcome == Outcome::Pending && record.schedule.is_none();
+    let pace_ns = pace_ns(record).filter(|_| is_new)?;
+    let samples = match race.statistic {
+        Some(statistic) if statistic.grows_with_events() => EQUAL_EVENTS.samples,
+        _ => 1,
+    };
+    let least_ns = pace_ns * f64::from(WARM_UPS + samples);
+    (least_ns > limits.timeout_ms as f64 * 1e6).then(|| {
+        format!(
+            "an iteration took {:.1} s in its pilot, so that a warm-up and {samples} sample(s) do not fit into {} s; \
+             --timeout allows more",
+            pace_ns / 1e9,
+            limits.timeout_ms as f64 / 1e3
+        )
+    })
 }
 
 /// `single`: a sample must be one iteration.
@@ -74,7 +98,7 @@ fn of_paces(paces_ns: &[f64], single: bool, shortest_ns: f64, limits: &Limits) -
     let sample_ns = slowest * f64::from(batch);
     let bearable = (limits.timeout_ms as f64 * 1e6 / 2.0 / sample_ns).max(1.0);
     let samples = (iterations / f64::from(batch)).max(SAMPLES_MIN).min(bearable) as u32;
-    Some(Schedule { warm_ups: 1, samples, batch })
+    Some(Schedule { warm_ups: WARM_UPS, samples, batch })
 }
 
 #[cfg(test)]

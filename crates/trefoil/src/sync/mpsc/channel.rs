@@ -141,11 +141,19 @@ impl<T, L> Tx<T, L> {
     /// Sends a message, or returns it if the queue is closed.
     #[inline]
     pub(super) fn send(&self, message: T) -> Result<(), T> {
-        self.send_quietly(message).map(|waker| waker.into_iter().for_each(Waker::wake))
+        match self.channel.queue.push(message) {
+            Pushed::Sent => {}
+            Pushed::SentToSleeper => {
+                if let Some(waker) = self.channel.end_wait() {
+                    waker.wake();
+                }
+            }
+            Pushed::Closed(message) => return Err(message),
+        }
+        Ok(())
     }
 
     /// As `send`. Whoever is returned is to be woken.
-    #[inline]
     pub(super) fn send_quietly(&self, message: T) -> Result<Option<Waker>, T> {
         match self.channel.queue.push(message) {
             Pushed::Sent => Ok(None),

@@ -250,8 +250,12 @@ impl Permits {
             if !is_satisfied {
                 return self.end_of_hand_out(waiters, woken);
             }
-            // SAFETY: its waiter is in the ring, so the parcel is live, and nobody has called this.
-            let collected = parcel.map(|parcel| unsafe { (parcel.as_ref().collect)(parcel) });
+            let collected = parcel.map(|parcel| {
+                // SAFETY: its waiter is in the ring, so the parcel is live.
+                let collect = unsafe { parcel.as_ref() }.collect;
+                // SAFETY: the lock is held, and the waiter leaves the ring now, so this is once.
+                unsafe { collect(parcel) }
+            });
             let outcome = match collected {
                 None => GRANTED,
                 Some(Collected::Gone(waker)) => {

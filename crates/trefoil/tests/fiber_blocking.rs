@@ -126,8 +126,8 @@ fn begin_to_send<T: Send + 'static>(
     fiber
 }
 
-/// Were their turns needed, the receiver would wait for one of them for each message, and where they
-/// are on different threads, these for each other.
+/// Were their turns needed, the receiver would wait for one of them for each message; and where
+/// they are on different threads, these would wait for each other.
 #[test]
 fn senders_that_wait_need_no_turn_for_their_messages() {
     const SENDERS: usize = 1_000;

@@ -16,9 +16,9 @@
 //! with as many fibers now as a moment ago asks the system for nothing. Those at the bottom of the
 //! pile are the ones that are not needed:
 //!
-//! - A *turn* of the pool ends after [`TIMES`] as many stacks were taken as there were free ones at
-//!   its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn are surplus.
-//!   Each stack that comes back from then on has one surplus stack give back the pages that it has
+//! - A *turn* of the pool ends after [`TIMES`] times as many stacks were taken as there were free
+//!   ones at its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn are
+//!   surplus. Each stack that comes back from then on has one surplus stack give back the pages that it has
 //!   touched, except for the first two, which most fibers touch; or, if there are [`TRIMMED`] such
 //!   stacks already, has it unmapped. So this costs a fiber one call of the system at most.
 //! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and

@@ -90,7 +90,7 @@ unsafe fn collect<T>(parcel: NonNull<Parcel>) -> Collected {
     match letter.tx.send_quietly(message) {
         Ok(waker) => Collected::Gone(waker),
         Err(message) => {
-            // SAFETY: as above.
+            // SAFETY: the sender is in the queue still, and the lock is held.
             unsafe { letter.put_back(message) };
             Collected::Unwanted
         }

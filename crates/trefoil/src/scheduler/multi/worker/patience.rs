@@ -41,9 +41,9 @@ impl SearchPatience {
         self.rounds.set(self.clamped(most).saturating_mul(2));
     }
 
-    /// As `paid`, for mail: whoever sends it waits for an answer perhaps, and so would sleep when
-    /// this thread is woken. Both have to wait awake for either to gain by it, so that one which has
-    /// found that the other does goes all the way.
+    /// As `paid`, for mail: whoever sends it may wait for an answer, and so sleep when this thread
+    /// is woken. Both have to wait awake for either to gain by it. So one that has found that the
+    /// other does goes all the way.
     pub(super) fn mail_came(&self, most: u32) {
         self.rounds.set(most);
     }

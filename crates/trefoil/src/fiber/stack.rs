@@ -17,10 +17,11 @@
 //! pile are the ones that are not needed:
 //!
 //! - A *turn* of the pool ends after [`TIMES`] times as many stacks were taken as there were free
-//!   ones at its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn are
-//!   surplus. Each stack that comes back from then on has one surplus stack give back the pages that it has
-//!   touched, except for the first two, which most fibers touch; or, if there are [`TRIMMED`] such
-//!   stacks already, has it unmapped. So this costs a fiber one call of the system at most.
+//!   ones at its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn
+//!   are surplus. Each stack that comes back from then on has one surplus stack give back the pages
+//!   that it has touched, except for the first two, which most fibers touch; or, if there are
+//!   [`TRIMMED`] such stacks already, has it unmapped. So this costs a fiber one call of the system
+//!   at most.
 //! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and
 //!   these give back their pages. That is on the monitor's thread, or, in a runtime of one worker,
 //!   on that worker's, when no stack has come or gone for a while, so many at a time

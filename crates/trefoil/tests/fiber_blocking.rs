@@ -106,6 +106,115 @@ fn a_sender_without_room_leaves_its_thread() {
     });
 }
 
+/// Spawns a fiber that sends, and returns when it has, or waits for room. All of this is on one
+/// thread.
+fn begin_to_send<T: Send + 'static>(
+    sender: &mpsc::Sender<T>,
+    message: T,
+) -> task::JoinHandle<Result<(), mpsc::error::SendError<T>>> {
+    let (sender, begun) = (sender.clone(), Arc::new(AtomicBool::new(false)));
+    let begins = begun.clone();
+    let fiber = fiber::spawn(move || {
+        begins.store(true, SeqCst);
+        sender.blocking_send(message)
+    });
+    while !begun.load(SeqCst) {
+        fiber::yield_now();
+    }
+    // Its time may have been over before it has waited: then it is before this one in the queue.
+    fiber::yield_now();
+    fiber
+}
+
+/// Were their turns needed, the receiver would wait for one of them for each message; and where
+/// they are on different threads, these would wait for each other.
+#[test]
+fn senders_that_wait_need_no_turn_for_their_messages() {
+    const SENDERS: usize = 1_000;
+    for capacity in [1, 3] {
+        let runtime = multi(1);
+        let _guard = runtime.enter();
+        let root = fiber::spawn(move || {
+            let (sender, mut receiver) = mpsc::channel(capacity);
+            let senders: Vec<_> = (0..SENDERS).map(|n| begin_to_send(&sender, n)).collect();
+            // This keeps the only thread.
+            let mut received: Vec<_> = (0..SENDERS).map(|_| receiver.try_recv().unwrap()).collect();
+            received.sort_unstable();
+            assert!(received.into_iter().eq(0..SENDERS));
+            assert!(receiver.try_recv().is_err());
+            assert_eq!(receiver.capacity(), capacity);
+            // Nobody can send any more. They have sent already.
+            drop(receiver);
+            senders.into_iter().for_each(|sender| sender.join().unwrap().unwrap());
+        });
+        root.join().unwrap();
+    }
+}
+
+#[test]
+fn a_message_that_waits_is_sent_or_dropped_or_comes_back() {
+    let runtime = multi(1);
+    let _guard = runtime.enter();
+    let root = fiber::spawn(|| {
+        let value = Arc::new(());
+        let (sender, mut receiver) = mpsc::channel(1);
+        sender.try_send(value.clone()).unwrap();
+        let send = || begin_to_send(&sender, value.clone());
+        let [first, second, third] = [send(), send(), send()];
+        // The message of one that is aborted is dropped where it waits.
+        first.abort();
+        assert!(first.join().unwrap_err().is_cancelled());
+        assert_eq!(Arc::strong_count(&value), 4);
+        // Of one that is aborted after it was sent, it is received.
+        receiver.try_recv().unwrap();
+        second.abort();
+        assert!(second.join().unwrap_err().is_cancelled());
+        assert_eq!(Arc::strong_count(&value), 3);
+        assert_eq!((receiver.len(), receiver.capacity()), (1, 0));
+        // The channel is closed while the third one waits.
+        receiver.close();
+        let sent = third.join().unwrap();
+        assert_eq!(Arc::strong_count(&value), 3);
+        drop(sent.unwrap_err());
+        assert!(receiver.blocking_recv().is_some());
+        assert!(receiver.blocking_recv().is_none());
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+    root.join().unwrap();
+}
+
+/// A thread waits awake for who wakes its fibers, but not for long: where that takes longer, it
+/// sleeps each time.
+#[test]
+fn a_thread_whose_fibers_are_woken_rarely_sleeps_in_between() {
+    const WAKES: u64 = 100;
+    let runtime = multi(2);
+    let (there, mut messages) = mpsc::unbounded_channel();
+    let (back, mut answers) = mpsc::unbounded_channel();
+    let guard = runtime.enter();
+    let fiber = fiber::spawn(move || {
+        while let Some(()) = messages.blocking_recv() {
+            back.send(()).unwrap();
+        }
+    });
+    let parks = || {
+        let metrics = runtime.metrics();
+        (0..2).map(|worker| metrics.worker_park_count(worker)).sum::<u64>()
+    };
+    let before = parks();
+    for _ in 0..WAKES {
+        thread::sleep(std::time::Duration::from_millis(1));
+        there.send(()).unwrap();
+        answers.blocking_recv().unwrap();
+    }
+    let parked = parks() - before;
+    // Not all: on a busy machine, a thread may be given no time to look before the next wake-up.
+    assert!(parked >= WAKES / 4, "{parked}");
+    drop(there);
+    fiber.join().unwrap();
+    drop(guard);
+}
+
 #[test]
 fn who_waits_for_a_lock_leaves_its_thread() {
     each(|runtime| {

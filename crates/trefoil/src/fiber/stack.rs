@@ -16,11 +16,12 @@
 //! with as many fibers now as a moment ago asks the system for nothing. Those at the bottom of the
 //! pile are the ones that are not needed:
 //!
-//! - A *turn* of the pool ends after as many stacks were taken as there were free ones at its
-//!   beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn are surplus.
-//!   Each stack that comes back from then on has one surplus stack give back the pages that it has
-//!   touched, except for the first two, which most fibers touch; or, if there are [`TRIMMED`] such
-//!   stacks already, has it unmapped. So this costs a fiber one call of the system at most.
+//! - A *turn* of the pool ends after [`TIMES`] times as many stacks were taken as there were free
+//!   ones at its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn
+//!   are surplus. Each stack that comes back from then on has one surplus stack give back the pages
+//!   that it has touched, except for the first two, which most fibers touch; or, if there are
+//!   [`TRIMMED`] such stacks already, has it unmapped. So this costs a fiber one call of the system
+//!   at most.
 //! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and
 //!   these give back their pages. That is on the monitor's thread, or, in a runtime of one worker,
 //!   on that worker's, when no stack has come or gone for a while, so many at a time
@@ -61,6 +62,11 @@ const TRIMMED: usize = 256;
 
 /// How many stacks are taken from the pool during a turn, at least.
 const TURN: usize = 64;
+
+/// How many times as many are taken during a turn as were free at its beginning. To unmap a stack,
+/// map one again and touch it costs nearly twenty times what a fiber costs that begins and ends. So
+/// however the number of fibers goes up and down, they cost no more than twice as much for it.
+const TIMES: usize = 16;
 
 /// How many stacks a worker has give back their memory before it looks for tasks again.
 const AT_A_TIME: usize = 256;
@@ -253,7 +259,7 @@ impl Pile {
             self.surplus = self.fewest;
             self.fewest = whole;
             self.taken = 0;
-            self.turn = whole.max(TURN);
+            self.turn = (TIMES * whole).max(TURN);
         }
     }
 
@@ -528,6 +534,46 @@ mod tests {
         }
     }
 
+    /// However the number of fibers at once goes up and down within a turn.
+    #[test]
+    fn stacks_that_are_needed_now_and_then_stay_whole() {
+        const MANY: usize = 10 * TURN;
+        let pool = Pool::new();
+        for _ in 0..MANY {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        for round in 1..=8 * TIMES {
+            let number = if round.is_multiple_of(TIMES - 1) { MANY } else { MANY / 2 };
+            let used: Vec<_> = (0..number).map(|_| pool.take().unwrap()).collect();
+            used.into_iter().for_each(|stack| pool.put(stack));
+            assert_eq!(kept(&pool), (0, MANY));
+        }
+    }
+
+    /// As fibers of which every third has ended when the last begins.
+    #[test]
+    fn stacks_that_are_taken_more_often_than_they_are_there_at_once_stay_whole() {
+        const MANY: usize = 10 * TURN;
+        let pool = Pool::new();
+        for _ in 0..MANY {
+            pool.put(Stack::map(DEFAULT_SIZE).unwrap());
+        }
+        for _ in 0..10 {
+            let (mut used, mut taken) = (Vec::new(), 0_usize);
+            while let Some(stack) = pool.take() {
+                taken += 1;
+                if taken.is_multiple_of(3) {
+                    pool.put(stack);
+                } else {
+                    used.push(stack);
+                }
+            }
+            assert_eq!(used.len(), MANY);
+            used.drain(..).for_each(|stack| pool.put(stack));
+            assert_eq!(kept(&pool), (0, MANY));
+        }
+    }
+
     #[test]
     fn stacks_that_a_thread_holds_count_for_the_turns_of_the_pool() {
         let pool = Pool::new();
@@ -548,7 +594,7 @@ mod tests {
             pool.put(Stack::map(DEFAULT_SIZE).unwrap());
         }
         // To the end of the turn that has begun before they came, and of the first whole one.
-        begin_and_end(&pool, TURN + number - 1);
+        begin_and_end(&pool, TURN + TIMES * (number - 1));
         assert_eq!(kept(&pool).1, number - 1, "the last of these has paid for one");
         begin_and_end(&pool, 10);
         assert_eq!(kept(&pool), (11, number - 11));

@@ -345,6 +345,9 @@ impl Builder {
 
     /// How often a worker without work searches the queues of all other workers before it sleeps.
     /// More rounds find work sooner, and use more CPU time in vain.
+    ///
+    /// A worker on whose thread fibers wait looks as often, at most, for wake-ups of these by other
+    /// threads. In either case, it makes fewer rounds where that has found nothing lately.
     pub fn search_rounds(&mut self, rounds: u32) -> &mut Self {
         self.knobs.search_rounds = rounds;
         self

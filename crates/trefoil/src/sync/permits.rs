@@ -13,6 +13,9 @@ use std::task::{Context, Poll, Waker, ready};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod parcel;
+
+pub(crate) use parcel::{Collected, Parcel};
 
 /// No more permits are given.
 const CLOSED: usize = 0b01;
@@ -50,6 +53,8 @@ struct Waiter {
     /// Guarded by the lock.
     node: UnsafeCell<Node>,
     wanted: usize,
+    /// What whoever grants the permits takes with them.
+    parcel: Option<NonNull<Parcel>>,
     /// How the wait has ended. It is written once, under the lock, when the waiter leaves the ring;
     /// the writer does not access the waiter from then on.
     outcome: AtomicU32,
@@ -68,6 +73,8 @@ struct Node {
 const NONE: u32 = 0;
 const GRANTED: u32 = 1;
 const REFUSED: u32 = 2;
+/// The permits were granted, and went away with the parcel at once.
+const COLLECTED: u32 = 3;
 
 /// No more permits are given: somebody has closed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +164,23 @@ impl Permits {
     /// next waiter.
     #[inline]
     pub(crate) fn acquire(&self, wanted: usize) -> Acquiring<'_> {
-        Acquiring { permits: self, phase: Phase::New, waiter: Waiter::new(wanted) }
+        Acquiring { permits: self, phase: Phase::New, waiter: Waiter::new(wanted, None) }
+    }
+
+    /// As `acquire`. If the permits are not there at once, whoever grants them later collects the
+    /// parcel, and they are not the caller's then.
+    ///
+    /// # Safety
+    /// 1. The future is dropped before the parcel is.
+    /// 2. `collect` may be called with the parcel, by any thread that grants permits, while the
+    ///    caller waits.
+    #[inline]
+    pub(crate) unsafe fn acquire_for(
+        &self,
+        wanted: usize,
+        parcel: NonNull<Parcel>,
+    ) -> Acquiring<'_> {
+        Acquiring { permits: self, phase: Phase::New, waiter: Waiter::new(wanted, Some(parcel)) }
     }
 
     /// Gives permits, to the waiters first. The permits need not have been taken before.
@@ -214,7 +237,7 @@ impl Permits {
                 return self.end_of_hand_out(waiters, woken);
             }
             // SAFETY: a waiter in the ring is live.
-            let wanted = unsafe { first.as_ref() }.wanted;
+            let Waiter { wanted, parcel, .. } = *unsafe { first.as_ref() };
             // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
             let is_satisfied = unsafe {
                 with_node(first, |node| {
@@ -227,8 +250,25 @@ impl Permits {
             if !is_satisfied {
                 return self.end_of_hand_out(waiters, woken);
             }
+            let collected = parcel.map(|parcel| {
+                // SAFETY: its waiter is in the ring, so the parcel is live.
+                let collect = unsafe { parcel.as_ref() }.collect;
+                // SAFETY: the lock is held, and the waiter leaves the ring now, so this is once.
+                unsafe { collect(parcel) }
+            });
+            let outcome = match collected {
+                None => GRANTED,
+                Some(Collected::Gone(waker)) => {
+                    woken.push(waker);
+                    COLLECTED
+                }
+                Some(Collected::Unwanted) => {
+                    permits += wanted;
+                    REFUSED
+                }
+            };
             // SAFETY: it is in the ring, whose lock is held.
-            woken.push(unsafe { waiters.end_wait(first, GRANTED) });
+            woken.push(unsafe { waiters.end_wait(first, outcome) });
         }
         // Nobody waits any more. Until this store, only the thread that holds the lock changes the
         // word, which has no permits. So `permits` is within the limit: `release_slow` has checked
@@ -306,12 +346,13 @@ impl Woken {
 }
 
 impl Waiter {
-    fn new(wanted: usize) -> Self {
+    fn new(wanted: usize, parcel: Option<NonNull<Parcel>>) -> Self {
         let node =
             Node { prev: NonNull::dangling(), next: NonNull::dangling(), waker: None, gathered: 0 };
         Self {
             node: UnsafeCell::new(node),
             wanted,
+            parcel,
             outcome: AtomicU32::new(NONE),
             _pinned: PhantomPinned,
         }
@@ -408,11 +449,14 @@ enum Phase {
     Queued,
     /// The permits are this future's. It has not said so yet, for want of budget.
     Taken,
+    /// They were, and went away with its parcel.
+    Collected,
     /// `Ready` was returned, or will be with an error.
     Done,
 }
 
-// SAFETY: the lock of the ring guards the waiter's node, which holds a `Waker`, which is `Send`.
+// SAFETY: the lock of the ring guards the waiter's node, which holds a `Waker`, which is `Send`. A
+// parcel may be collected by any thread, and this itself does not access it.
 unsafe impl Send for Acquiring<'_> {}
 // SAFETY: a shared reference gives access to nothing but the phase, which only `&mut self` changes.
 unsafe impl Sync for Acquiring<'_> {}
@@ -482,6 +526,7 @@ impl Acquiring<'_> {
             match self.waiter.outcome() {
                 NONE => {}
                 GRANTED => return Poll::Ready(Phase::Taken),
+                COLLECTED => return Poll::Ready(Phase::Collected),
                 _ => return Poll::Ready(Phase::Done),
             }
             let waiters = self.permits.waiters.lock();
@@ -531,8 +576,11 @@ impl Future for Acquiring<'_> {
             this.phase = ready!(this.poll_queued(cx.waker()));
         }
         budget.made_progress();
-        if std::mem::replace(&mut this.phase, Phase::Done) != Phase::Taken {
-            return Poll::Ready(Err(Closed));
+        match std::mem::replace(&mut this.phase, Phase::Done) {
+            Phase::Taken => {}
+            // Whether there are permits now does not matter: they have served.
+            Phase::Collected => return Poll::Ready(Ok(())),
+            _ => return Poll::Ready(Err(Closed)),
         }
         if !is_new && this.permits.is_closed() {
             // They were granted in time, but nobody is told of permits after the end.
@@ -547,7 +595,7 @@ impl Drop for Acquiring<'_> {
     #[inline]
     fn drop(&mut self) {
         match self.phase {
-            Phase::New | Phase::Done => {}
+            Phase::New | Phase::Collected | Phase::Done => {}
             Phase::Taken => self.permits.release(self.waiter.wanted),
             Phase::Queued => self.leave(),
         }

@@ -168,6 +168,12 @@ impl Local {
         self.host.own.queue.borrow().len() == 0 && self.host.inbox.is_empty() && !self.has_slot()
     }
 
+    /// Whether something has come from another thread.
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        !self.host.inbox.is_empty()
+    }
+
     /// Whether there is a task in the slot.
     #[inline]
     pub(super) fn has_slot(&self) -> bool {

@@ -71,6 +71,8 @@ pub(super) struct WorkerState {
     yields: Cell<usize>,
     throttle: WakeThrottle,
     patience: SearchPatience,
+    /// The same for wake-ups from other threads of what is bound to this one.
+    mail_patience: SearchPatience,
     /// When this worker last woke.
     awake_since: Cell<Instant>,
     /// The number of polls before the last sleep.
@@ -154,6 +156,7 @@ impl WorkerState {
             yields: Cell::new(0),
             throttle: WakeThrottle::new(),
             patience: SearchPatience::new(),
+            mail_patience: SearchPatience::new(),
             awake_since: Cell::new(Instant::now()),
             polls_before: Cell::new(0),
             blocked: Cell::new(0),

@@ -2,6 +2,7 @@
 
 use super::channel::{self, Limit, Rx, Tx, WeakTx};
 use super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
+use super::letter::Letter;
 use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::receiver;
 use crate::scheduler::block_on;
@@ -58,7 +59,7 @@ pub struct Receiver<T> {
 
 /// A wait that ends without permits may give some back, of which the receiver is told. None once
 /// the permits are there.
-struct GivenUp<'a, T>(Option<&'a Tx<T, Bounded>>);
+pub(super) struct GivenUp<'a, T>(pub(super) Option<&'a Tx<T, Bounded>>);
 
 impl<T> Drop for GivenUp<'_, T> {
     fn drop(&mut self) {
@@ -199,7 +200,11 @@ impl<T> Sender<T> {
         }
     }
 
-    /// [`send`](Self::send), for code that is not asynchronous: blocks the thread.
+    /// [`send`](Self::send), for code that is not asynchronous: blocks the thread, or has a fiber
+    /// wait.
+    ///
+    /// The message does not wait for the caller to go on: whoever makes room for it sends it. So a
+    /// receiver gets the messages of all that wait here without a turn of theirs.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -208,7 +213,8 @@ impl<T> Sender<T> {
     /// In asynchronous code, where the thread must not block.
     #[track_caller]
     pub fn blocking_send(&self, message: T) -> Result<(), SendError<T>> {
-        block_on::blocking(self.send(message))
+        let letter = Letter::new(&self.tx, message);
+        block_on::blocking(letter.send())
     }
 
     /// Waits until the receiver is dropped or closed.

@@ -153,6 +153,15 @@ impl<T, L> Tx<T, L> {
         Ok(())
     }
 
+    /// As `send`. Whoever is returned is to be woken.
+    pub(super) fn send_quietly(&self, message: T) -> Result<Option<Waker>, T> {
+        match self.channel.queue.push(message) {
+            Pushed::Sent => Ok(None),
+            Pushed::SentToSleeper => Ok(self.channel.end_wait()),
+            Pushed::Closed(message) => Err(message),
+        }
+    }
+
     /// Waits for the receiver's `close` or its end.
     pub(super) async fn closed(&self, is_closed: impl Fn(&Channel<T, L>) -> bool) {
         // The future sees each `notify_waiters` from its creation on.

@@ -2,6 +2,7 @@
 //! block, and blocks are retired and used again.
 
 use super::error::TryRecvError;
+use super::letter::Letter;
 use super::*;
 use crate::primitives::atomic::{AtomicBool, Relaxed};
 use loom::future::block_on;
@@ -287,6 +288,78 @@ fn loom_mpsc_bounded_permit_outlives_the_receiver() {
         let sending = thread::spawn(move || permit.send(its));
         drop(receiver);
         let _sender = sending.join().unwrap();
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+#[test]
+fn loom_mpsc_letter_against_a_receiver_that_closes() {
+    model(|| {
+        let (sender, mut receiver) = channel(1);
+        sender.try_send(1).unwrap();
+        let sending = thread::spawn(move || {
+            let sent = block_on(Letter::new(&sender.tx, 2).send()).is_ok();
+            (sent, sender)
+        });
+        assert_eq!(block_on(receiver.recv()), Some(1));
+        receiver.close();
+        let received = block_on(receiver.recv()).is_some();
+        let (sent, sender) = sending.join().unwrap();
+        assert_eq!(sent, received);
+        assert_eq!(sender.capacity(), 1);
+    });
+}
+
+#[test]
+fn loom_mpsc_letter_that_a_third_sends_to_a_receiver_that_waits() {
+    model(|| {
+        let (sender, mut receiver) = channel(1);
+        let permit = sender.clone().try_reserve_owned().unwrap();
+        let sending = thread::spawn(move || block_on(Letter::new(&sender.tx, 1).send()).unwrap());
+        let giving_up = thread::spawn(move || drop(permit));
+        // A lost wake-up is a deadlock, which loom reports.
+        assert_eq!(block_on(receiver.recv()), Some(1));
+        sending.join().unwrap();
+        giving_up.join().unwrap();
+        assert_eq!(block_on(receiver.recv()), None);
+    });
+}
+
+#[test]
+fn loom_mpsc_letter_against_the_end_of_the_receiver() {
+    model(|| {
+        let (sender, mut receiver) = channel(1);
+        let value = Alive::new(());
+        sender.try_send(Arc::clone(&value)).unwrap();
+        let its = Arc::clone(&value);
+        let sending = thread::spawn(move || {
+            let sent = block_on(Letter::new(&sender.tx, its).send());
+            (sent, sender)
+        });
+        assert!(receiver.try_recv().is_ok());
+        drop(receiver);
+        let (sent, _sender) = sending.join().unwrap();
+        // It was sent, and dropped with the channel, or it came back.
+        assert_eq!(Arc::strong_count(&value), 1 + usize::from(sent.is_err()));
+    });
+}
+
+#[test]
+fn loom_mpsc_letter_that_is_given_up() {
+    model(|| {
+        let (sender, mut receiver) = channel(1);
+        let value = Alive::new(());
+        sender.try_send(Arc::clone(&value)).unwrap();
+        let its = Arc::clone(&value);
+        let sending = thread::spawn(move || {
+            let letter = Letter::new(&sender.tx, its);
+            let polled = pin!(letter.send()).poll(&mut Context::from_waker(Waker::noop()));
+            assert!(!matches!(polled, Poll::Ready(Err(_))));
+        });
+        assert!(block_on(receiver.recv()).is_some());
+        drop(block_on(receiver.recv()));
+        sending.join().unwrap();
+        assert_eq!(receiver.capacity(), 1);
         assert_eq!(Arc::strong_count(&value), 1);
     });
 }

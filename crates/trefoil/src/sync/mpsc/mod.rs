@@ -25,6 +25,7 @@ mod block;
 mod bounded;
 mod channel;
 pub mod error;
+mod letter;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod permit;

@@ -172,6 +172,18 @@ impl WorkerThread {
         self.run(task);
     }
 
+    /// Whether a wake-up of a task that is bound to this thread has come from another one.
+    #[inline]
+    pub(super) fn has_bound_mail(&self) -> bool {
+        self.host.get().is_some_and(Local::has_mail)
+    }
+
+    /// Whether tasks that are bound to this thread are at rest, whom others may wake.
+    #[inline]
+    pub(super) fn awaits_bound_mail(&self) -> bool {
+        self.host.get().is_some_and(|host| host.tasks().len() > 0)
+    }
+
     /// Whether something is queued that is bound to this thread.
     #[inline]
     pub(super) fn has_bound_work(&self) -> bool {

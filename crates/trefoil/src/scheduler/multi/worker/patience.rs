@@ -41,6 +41,13 @@ impl SearchPatience {
         self.rounds.set(self.clamped(most).saturating_mul(2));
     }
 
+    /// As `paid`, for mail: whoever sends it may wait for an answer, and so sleep when this thread
+    /// is woken. Both have to wait awake for either to gain by it. So one that has found that the
+    /// other does goes all the way.
+    pub(super) fn mail_came(&self, most: u32) {
+        self.rounds.set(most);
+    }
+
     /// None has.
     pub(super) fn did_not_pay(&self, most: u32) {
         self.rounds.set(self.clamped(most) * 3 / 4);
@@ -66,6 +73,13 @@ mod tests {
         assert_eq!(patience.next_search(2), 2);
         patience.paid(24);
         assert_eq!(patience.next_search(24), 2 * ROUNDS_MIN);
+        patience.mail_came(24);
+        assert_eq!(patience.next_search(24), 24);
+        let searches = (0..100).take_while(|_| {
+            patience.did_not_pay(24);
+            patience.next_search(24) > ROUNDS_MIN
+        });
+        assert!(searches.count() < 10, "a few that are in vain end it");
         let longest = (0..PROBE_EVERY).map(|_| patience.next_search(24)).max();
         assert_eq!(longest, Some(24), "one in {PROBE_EVERY} makes all its rounds");
     }

@@ -35,22 +35,35 @@ impl WorkerThread {
         if self.remote(state).handoff.has_forkers() {
             return self.steal_beside_forkers(state).map(Found::Task);
         }
-        if !state.searching.get() {
-            if !self.shared.idle.start_searching() {
-                return None;
-            }
+        if !state.searching.get() && self.shared.idle.start_searching() {
             state.searching.set(true);
         }
         let most = self.shared.knobs.search_rounds;
-        let rounds = state.patience.next_search(most);
-        for round in 0..=rounds {
-            let found =
-                self.steal_anything(state).or_else(|| self.take_injected(state).map(Found::Task));
-            if found.is_some() {
-                if round > 0 {
-                    state.patience.paid(most);
+        let (is_searcher, listens) = (state.searching.get(), self.awaits_bound_mail());
+        let search = if is_searcher { state.patience.next_search(most) } else { 0 };
+        // For what is bound to this thread, which no other could run in its place, it waits in the
+        // same way, also if others search already.
+        let listen = if listens { state.mail_patience.next_search(most) } else { 0 };
+        if !is_searcher && !listens {
+            return None;
+        }
+        for round in 0..=search.max(listen) {
+            if is_searcher {
+                let found = self
+                    .steal_anything(state)
+                    .or_else(|| self.take_injected(state).map(Found::Task));
+                if found.is_some() {
+                    if round > 0 {
+                        state.patience.paid(most);
+                    }
+                    return found;
                 }
-                return found;
+            }
+            if listens && self.has_bound_mail() {
+                if round > 0 {
+                    state.mail_patience.mail_came(most);
+                }
+                return self.next(state).map(Found::Task);
             }
             let remote = self.remote(state);
             if !remote.inbox.is_empty() || self.shared.is_shut_down() {
@@ -60,7 +73,12 @@ impl WorkerThread {
                 std::hint::spin_loop();
             }
         }
-        state.patience.did_not_pay(most);
+        if is_searcher {
+            state.patience.did_not_pay(most);
+        }
+        if listens {
+            state.mail_patience.did_not_pay(most);
+        }
         None
     }
 

@@ -1,6 +1,7 @@
 //! How a worker looks for the work of others, and when it stops.
 
 use super::*;
+use crate::reactor::Reactor;
 
 impl WorkerThread {
     /// Ends the search; the last searcher has another one start if there is
@@ -42,7 +43,7 @@ impl WorkerThread {
             state.searching.set(true);
         }
         let most = self.shared.knobs.search_rounds;
-        let rounds = state.patience.next_search(most);
+        let rounds = state.patience.next_search(most, self.delays_events());
         for round in 0..=rounds {
             let found =
                 self.steal_anything(state).or_else(|| self.take_injected(state).map(Found::Task));
@@ -62,6 +63,14 @@ impl WorkerThread {
         }
         state.patience.did_not_pay(most);
         None
+    }
+
+    /// Whether a search that goes on only keeps this worker from the poll: no other worker is
+    /// awake, which could post, and nobody waits for events.
+    fn delays_events(&self) -> bool {
+        let (_, sleeping) = self.shared.idle.counts();
+        sleeping as usize + 1 >= self.shared.workers()
+            && self.shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder)
     }
 
     /// Takes from the shared queue: no more than a batch, so that nothing else

@@ -11,7 +11,7 @@ pub(crate) enum Reactor {}
 
 /// Nothing comes of what is not there.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes;
+pub(crate) struct Wakes(());
 
 impl Wakes {
     #[expect(clippy::unused_self, reason = "as of a build with I/O")]

@@ -161,40 +161,37 @@ impl Reactor {
     /// Sleeps until the parker gets a token, an event comes or the time is over: in the poll, if
     /// there are sources and no other thread is there, and in the parker otherwise.
     ///
-    /// The wakers of what has become ready are for the caller to wake, when it counts as awake.
-    /// There are none if it has slept in its parker.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Option<Wakes> {
+    /// The wakers of what has become ready are added to `wakes`, for the caller to wake when it
+    /// counts as awake. There are none if it has slept in its parker.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>, wakes: &mut Wakes) {
         if self.has_sources()
             && let Some(system) = self.made()
+            && sleep_with(&system.lease, parker, |core| self.turn(core, timeout, wakes))
         {
-            let mut wakes = Wakes::default();
-            let poll = |core: &mut Core| self.turn(core, timeout, &mut wakes);
-            if sleep_with(&system.lease, parker, poll) {
-                return Some(wakes);
-            }
+            return;
         }
         match timeout {
             None => parker.park(),
             Some(timeout) => parker.park_timeout(timeout),
         }
-        None
     }
 
-    /// Takes what events there are, without waiting, unless another thread is at it.
+    /// Takes what events there are, without waiting, unless another thread is at it. The wakers are
+    /// added to `wakes`, as by [`park`](Self::park).
     #[inline]
-    pub(crate) fn look(&self) -> Option<Wakes> {
-        if self.has_sources() { self.look_closely() } else { None }
+    pub(crate) fn look(&self, wakes: &mut Wakes) {
+        if self.has_sources() {
+            self.look_closely(wakes);
+        }
     }
 
-    fn look_closely(&self) -> Option<Wakes> {
-        let system = self.made()?;
-        if system.lease.seems_taken() {
-            return None;
+    fn look_closely(&self, wakes: &mut Wakes) {
+        if let Some(system) = self.made()
+            && !system.lease.seems_taken()
+            && let Some(mut leased) = system.lease.take()
+        {
+            leased.with(|core| self.turn(core, Some(Duration::ZERO), wakes));
         }
-        let mut leased = system.lease.take()?;
-        let mut wakes = Wakes::default();
-        leased.with(|core| self.turn(core, Some(Duration::ZERO), &mut wakes));
-        Some(wakes)
     }
 
     /// Whether there are sources, nobody has the lease, and nobody has looked since `seen`, which

@@ -67,6 +67,7 @@ impl Registration {
     }
 
     /// Waits for one side. The last caller of each side is woken. It spends no budget.
+    #[inline]
     fn poll_side(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Event>> {
         match self.place.slot().wait(direction, cx.waker()) {
             Some(event) => Poll::Ready(unless_over(event)),
@@ -203,6 +204,7 @@ impl Drop for Registration {
     }
 }
 
+#[inline]
 fn unless_over(event: Event) -> io::Result<Event> {
     if event.is_over { Err(shutdown_error()) } else { Ok(event) }
 }

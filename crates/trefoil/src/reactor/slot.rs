@@ -153,6 +153,7 @@ impl Slot {
     }
 
     /// What of `mask` is ready.
+    #[inline]
     pub(super) fn event(&self, mask: Ready) -> Option<Event> {
         // Acquire: pairs with `announce`. The call that follows comes after the event.
         let event = Event::of(self.word.load(Acquire), mask);
@@ -208,11 +209,18 @@ impl Slot {
     }
 
     /// As [`event`](Self::event). If there is none, leaves the waker on that side.
+    #[inline]
     pub(super) fn wait(&self, direction: Direction, waker: &Waker) -> Option<Event> {
-        let mask = direction.mask();
-        if let Some(event) = self.event(mask) {
-            return Some(event);
+        match self.event(direction.mask()) {
+            None => self.leave_waker(direction, waker),
+            event => event,
         }
+    }
+
+    /// Most operations need not wait, so this part is a call.
+    #[inline(never)]
+    fn leave_waker(&self, direction: Direction, waker: &Waker) -> Option<Event> {
+        let mask = direction.mask();
         let mut waiters = self.waiters.lock();
         match waiters.side(direction) {
             Some(old) if old.will_wake(waker) => return self.event(mask),

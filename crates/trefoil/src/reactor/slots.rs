@@ -22,6 +22,7 @@ pub(super) struct Place {
 }
 
 impl Place {
+    #[inline]
     pub(super) fn slot(&self) -> &Slot {
         &self.page[self.index as usize % PAGE]
     }

@@ -3,44 +3,36 @@
 use crate::task::wake_guarded;
 use std::task::Waker;
 
-/// Events come in small batches, whose wakers need no allocation.
-const INLINE: usize = 8;
+/// For how many wakers the room is kept.
+const KEPT: usize = 1024;
 
 /// Wakers that were taken out of their slots. They are woken on drop at the latest: nobody else
 /// would wake them.
+///
+/// Whoever polls often keeps one for its room, and hands it down by reference.
 #[derive(Debug, Default)]
-#[must_use = "the wakers are woken on drop, which may not be the right place"]
-pub(crate) struct Wakes {
-    inline: [Option<Waker>; INLINE],
-    len: usize,
-    more: Vec<Waker>,
-}
+pub(crate) struct Wakes(Vec<Waker>);
 
 impl Wakes {
     pub(crate) fn push(&mut self, waker: Waker) {
-        match self.inline.get_mut(self.len) {
-            Some(place) => {
-                *place = Some(waker);
-                self.len += 1;
-            }
-            None => self.more.push(waker),
-        }
+        self.0.push(waker);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_empty()
     }
 
-    /// Wakes all of them. A waker that panics harms no other one.
-    pub(crate) fn wake(self) {
-        drop(self);
+    /// Wakes all of them, and keeps the room. A waker that panics harms no other one.
+    pub(crate) fn wake(&mut self) {
+        self.0.drain(..).for_each(wake_guarded);
+        if self.0.capacity() > KEPT {
+            self.0.shrink_to(KEPT);
+        }
     }
 }
 
 impl Drop for Wakes {
     fn drop(&mut self) {
-        let len = std::mem::take(&mut self.len);
-        self.inline[..len].iter_mut().filter_map(Option::take).for_each(wake_guarded);
-        self.more.drain(..).for_each(wake_guarded);
+        self.wake();
     }
 }

@@ -91,10 +91,12 @@ impl Hooks {
         call(&self.thread_stop);
     }
 
+    #[inline]
     pub(crate) fn thread_park(&self) {
         call(&self.thread_park);
     }
 
+    #[inline]
     pub(crate) fn thread_unpark(&self) {
         call(&self.thread_unpark);
     }
@@ -144,14 +146,13 @@ impl Common {
     }
 
     /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
-    /// it, if any, are for the caller to wake, when it counts as awake.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>) -> Option<Wakes> {
+    /// it, if any, are added to `wakes`, for the caller to wake when it counts as awake.
+    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>, wakes: &mut Wakes) {
         match (&self.reactor, timeout) {
-            (Some(reactor), _) => return reactor.park(parker, timeout),
+            (Some(reactor), _) => reactor.park(parker, timeout, wakes),
             (None, None) => parker.park(),
             (None, Some(timeout)) => parker.park_timeout(timeout),
         }
-        None
     }
 
     /// Whether there is anything that events may come from.
@@ -160,10 +161,12 @@ impl Common {
         self.reactor.as_ref().is_some_and(Reactor::has_sources)
     }
 
-    /// Looks for events without waiting.
+    /// Looks for events without waiting. The wakers are added to `wakes`, as by `park`.
     #[inline]
-    pub(crate) fn look_at_events(&self) -> Option<Wakes> {
-        self.reactor.as_ref().and_then(Reactor::look)
+    pub(crate) fn look_at_events(&self, wakes: &mut Wakes) {
+        if let Some(reactor) = &self.reactor {
+            reactor.look(wakes);
+        }
     }
 
     /// Without sources, nobody polls, and a fork does its parent no harm: only `register` asks

@@ -66,6 +66,8 @@ pub(crate) struct Driver {
     awake_since: Cell<Instant>,
     /// The number of polls before the last sleep.
     polls_before: Cell<u64>,
+    /// Room for the wakers that the next look at events brings.
+    wakes: RefCell<Wakes>,
 }
 
 // SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
@@ -91,6 +93,7 @@ impl Shared {
                 thread: Cell::new(None),
                 awake_since: Cell::new(Instant::now()),
                 polls_before: Cell::new(0),
+                wakes: RefCell::default(),
             };
             Self {
                 common,
@@ -475,9 +478,10 @@ impl Driver {
     fn look_in_turn(&self, shared: &Shared) {
         if self.polls_since_look.get() >= shared.knobs.event_interval {
             self.polls_since_look.set(0);
-            if let Some(wakes) = shared.common.look_at_events() {
-                wakes.wake();
-            }
+            let mut wakes = self.wakes.take();
+            shared.common.look_at_events(&mut wakes);
+            wakes.wake();
+            self.wakes.replace(wakes);
         }
     }
 
@@ -508,43 +512,41 @@ impl Driver {
         shared.common.hooks.thread_park();
         // The hook may have woken something.
         let is_idle = self.queue.borrow().len() == 0 && self.deferred.borrow().is_empty();
-        let mut wakes = None;
+        let mut wakes = self.wakes.take();
         if is_idle && !main.is_woken() {
             shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
-            wakes = self.park(shared);
+            self.park(shared, &mut wakes);
             self.awake_since.set(Instant::now());
             shared.counters.unparks.add(1);
         }
         shared.common.hooks.thread_unpark();
-        if let Some(wakes) = wakes {
-            wakes.wake();
-        }
+        wakes.wake();
+        self.wakes.replace(wakes);
     }
 
     fn count_busy(&self) {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared) -> Option<Wakes> {
+    fn park(&self, shared: &Shared, wakes: &mut Wakes) {
         self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
                 // Tasks that other threads have sent, and events, come before the next timer.
-                let wakes = shared.common.park(&shared.parker, Some(Duration::ZERO));
-                if shared.inbox.is_empty() && wakes.as_ref().is_none_or(Wakes::is_empty) {
+                shared.common.park(&shared.parker, Some(Duration::ZERO), wakes);
+                if shared.inbox.is_empty() && wakes.is_empty() {
                     shared.common.clock.jump(timeout);
                 }
-                wakes
             }
             Some(timeout) if !shared.common.clock.is_paused() => {
-                shared.common.park(&shared.parker, Some(timeout))
+                shared.common.park(&shared.parker, Some(timeout), wakes);
             }
             // The clock is paused and must not jump, so no timer becomes due by itself.
-            Some(_) | None => shared.common.park(&shared.parker, None),
+            Some(_) | None => shared.common.park(&shared.parker, None, wakes),
         }
     }
 }

@@ -42,6 +42,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use crate::primitives::thread;
+use crate::reactor::Wakes;
 use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
 use std::sync::Arc;
@@ -463,9 +464,8 @@ impl Shared {
         if !reactor.is_unattended(seen) || self.have_reactor_attended() {
             return;
         }
-        if let Some(wakes) = reactor.look() {
-            wakes.wake();
-        }
+        // They are woken by the drop.
+        reactor.look(&mut Wakes::default());
         // A worker that was turned down meanwhile may have gone to sleep elsewhere.
         self.have_reactor_attended();
     }

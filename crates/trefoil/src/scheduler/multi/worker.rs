@@ -33,6 +33,7 @@ use crate::primitives::CachePadded;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence};
 use crate::queue::Fifo;
+use crate::reactor::Wakes;
 use crate::scheduler::stalls::{Stalls, Watched};
 use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, HOSTS, Home, OwnedTasks, Ran, Runnable, settle};
@@ -134,6 +135,8 @@ pub(crate) struct WorkerThread {
     quiet: hosting::Quiet,
     /// It was asked to be one, and is the user's: the task that has asked goes to another.
     refused: Cell<bool>,
+    /// Room for the wakers that the next look at events brings.
+    wakes: RefCell<Wakes>,
     /// Where it says whose poll it is in, if the runtime reports stalls.
     watched: Option<Watched>,
     /// Memory of completed tasks, for new ones; none if it is a guest.
@@ -271,6 +274,7 @@ impl WorkerThread {
             fills_host_slot: Cell::new(false),
             quiet: hosting::Quiet::default(),
             refused: Cell::new(false),
+            wakes: RefCell::default(),
             watched: shared.common.stalls.as_ref().map(Stalls::watch),
             task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
@@ -472,8 +476,7 @@ impl WorkerThread {
         let is_time = yields >= self.remote(state).ring.len();
         state.yields.set(if is_time { 0 } else { yields });
         if is_time {
-            let wakes = self.shared.common.look_at_events();
-            self.wake_all(state, wakes);
+            self.look_at_events(state);
         }
     }
 
@@ -502,8 +505,7 @@ impl WorkerThread {
     fn maintain(&self, state: &WorkerState) {
         self.wake_deferred(state);
         self.reap(state);
-        let wakes = self.shared.common.look_at_events();
-        self.wake_all(state, wakes);
+        self.look_at_events(state);
     }
 
     fn reap(&self, state: &WorkerState) {

@@ -24,7 +24,8 @@ impl WorkerThread {
             self.end_search();
             let timeout =
                 self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
-            let wakes = self.sleep(state, Some(timeout));
+            let mut wakes = self.wakes.take();
+            self.sleep(state, Some(timeout), &mut wakes);
             self.wake_all(state, wakes);
             self.fire_timers(state);
             return !shared.is_shut_down();
@@ -41,16 +42,17 @@ impl WorkerThread {
         if asleep == Asleep::LookAgain {
             shared.look_again(state.index);
         }
-        let limits = [shared.monitor.limit_sleep(shared), self.limit_sleep_for_stacks()];
-        let is_limited = limits[1].is_some();
+        let for_monitor = shared.monitor.limit_sleep(shared);
+        let for_stacks = self.limit_sleep_for_stacks();
         let timers = self.own_timers(state).until_next();
-        let timeout = limits.into_iter().chain([timers]).flatten().min();
-        let wakes = self.sleep(state, timeout);
+        let timeout = earlier(earlier(timers, for_monitor), for_stacks);
+        let mut wakes = self.wakes.take();
+        self.sleep(state, timeout, &mut wakes);
         state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
         if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
         }
-        if is_limited {
+        if for_stacks.is_some() {
             self.slept_for_stacks();
         }
         self.about_to_call(&shared.common.hooks.thread_unpark);
@@ -75,17 +77,23 @@ impl WorkerThread {
             || self.has_woken_root()
     }
 
-    /// Wakes what events were for. It is foreign code, and so not called before the worker counts
-    /// as awake.
-    pub(super) fn wake_all(&self, state: &WorkerState, wakes: Option<Wakes>) {
-        if let Some(wakes) = wakes
-            && !wakes.is_empty()
-        {
+    /// Takes events without waiting, and wakes what they are for.
+    pub(super) fn look_at_events(&self, state: &WorkerState) {
+        let mut wakes = self.wakes.take();
+        self.shared.common.look_at_events(&mut wakes);
+        self.wake_all(state, wakes);
+    }
+
+    /// Wakes what events were for, and keeps the room for the next ones. It is foreign code, and so
+    /// not called before the worker counts as awake.
+    fn wake_all(&self, state: &WorkerState, mut wakes: Wakes) {
+        if !wakes.is_empty() {
             self.end_search();
             state.batch.set(true);
             wakes.wake();
             state.batch.set(false);
         }
+        self.wakes.replace(wakes);
     }
 
     /// The worker leaves, and sleeps no more.
@@ -96,17 +104,24 @@ impl WorkerThread {
         }
     }
 
-    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>) -> Option<Wakes> {
+    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>, wakes: &mut Wakes) {
         let Remote { counters, parker, .. } = self.remote(state);
         counters.count_noop(&state.polls_before);
         counters.parks.add(1);
         let before = Instant::now();
         counters.busy_ns.add((before - state.awake_since.get()).as_nanos() as u64);
-        let wakes = self.shared.common.park(parker, timeout);
+        self.shared.common.park(parker, timeout, wakes);
         let after = Instant::now();
         state.awake_since.set(after);
         state.turns.slept(after - before);
         counters.unparks.add(1);
-        wakes
+    }
+}
+
+/// The earlier end of two sleeps, of which either may have none.
+fn earlier(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }

@@ -30,10 +30,18 @@ impl SearchPatience {
 
     /// For how many rounds the next search may go on after the first, of `most`
     /// that are allowed.
-    pub(super) fn next_search(&self, most: u32) -> u32 {
+    ///
+    /// `delays_events` says that no other worker is awake, and nobody waits for the system's
+    /// events. Then these are what is to come, unless searches have paid lately.
+    pub(super) fn next_search(&self, most: u32, delays_events: bool) -> u32 {
         let searches = self.searches.get().wrapping_add(1);
         self.searches.set(searches);
-        if searches.is_multiple_of(PROBE_EVERY) { most } else { self.clamped(most) }
+        let rounds = self.clamped(most);
+        match () {
+            () if searches.is_multiple_of(PROBE_EVERY) => most,
+            () if delays_events && rounds <= ROUNDS_MIN => 0,
+            () => rounds,
+        }
     }
 
     /// A later round than the first has found something.
@@ -61,26 +69,31 @@ mod tests {
     #[test]
     fn it_learns_within_its_limits() {
         let patience = SearchPatience::new();
-        assert_eq!(patience.next_search(24), ROUNDS_MIN);
+        assert_eq!(patience.next_search(24, false), ROUNDS_MIN);
+        assert_eq!(patience.next_search(24, true), 0);
         for _ in 0..3 {
             patience.paid(24);
         }
-        assert_eq!(patience.next_search(24), 24);
+        assert_eq!(patience.next_search(24, false), 24);
+        assert_eq!(patience.next_search(24, true), 24);
         for _ in 0..100 {
             patience.did_not_pay(24);
         }
-        assert_eq!(patience.next_search(24), ROUNDS_MIN);
-        assert_eq!(patience.next_search(2), 2);
+        assert_eq!(patience.next_search(24, false), ROUNDS_MIN);
+        assert_eq!(patience.next_search(24, true), 0);
+        assert_eq!(patience.next_search(2, false), 2);
         patience.paid(24);
-        assert_eq!(patience.next_search(24), 2 * ROUNDS_MIN);
+        assert_eq!(patience.next_search(24, false), 2 * ROUNDS_MIN);
         patience.mail_came(24);
-        assert_eq!(patience.next_search(24), 24);
+        assert_eq!(patience.next_search(24, true), 24);
         let searches = (0..100).take_while(|_| {
             patience.did_not_pay(24);
-            patience.next_search(24) > ROUNDS_MIN
+            patience.next_search(24, false) > ROUNDS_MIN
         });
         assert!(searches.count() < 10, "a few that are in vain end it");
-        let longest = (0..PROBE_EVERY).map(|_| patience.next_search(24)).max();
-        assert_eq!(longest, Some(24), "one in {PROBE_EVERY} makes all its rounds");
+        for delays_events in [false, true] {
+            let longest = (0..PROBE_EVERY).map(|_| patience.next_search(24, delays_events)).max();
+            assert_eq!(longest, Some(24), "one in {PROBE_EVERY} makes all its rounds");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! How a worker looks for the work of others, and when it stops.
 
 use super::*;
+use crate::reactor::Reactor;
 
 impl WorkerThread {
     /// Ends the search; the last searcher has another one start if there is
@@ -39,11 +40,12 @@ impl WorkerThread {
             state.searching.set(true);
         }
         let most = self.shared.knobs.search_rounds;
+        let delays_events = self.delays_events();
         let (is_searcher, listens) = (state.searching.get(), self.awaits_bound_mail());
-        let search = if is_searcher { state.patience.next_search(most) } else { 0 };
+        let search = if is_searcher { state.patience.next_search(most, delays_events) } else { 0 };
         // For what is bound to this thread, which no other could run in its place, it waits in the
         // same way, also if others search already.
-        let listen = if listens { state.mail_patience.next_search(most) } else { 0 };
+        let listen = if listens { state.mail_patience.next_search(most, delays_events) } else { 0 };
         if !is_searcher && !listens {
             return None;
         }
@@ -80,6 +82,14 @@ impl WorkerThread {
             state.mail_patience.did_not_pay(most);
         }
         None
+    }
+
+    /// Whether a search that goes on only keeps this worker from the poll: no other worker is
+    /// awake, which could post, and nobody waits for events.
+    fn delays_events(&self) -> bool {
+        let (_, sleeping) = self.shared.idle.counts();
+        sleeping as usize + 1 >= self.shared.workers()
+            && self.shared.common.reactor.as_ref().is_some_and(Reactor::lacks_holder)
     }
 
     /// Takes from the shared queue: no more than a batch, so that nothing else

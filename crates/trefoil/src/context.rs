@@ -41,6 +41,8 @@
 //!   `Inside::enter`. For frames; the fiber is owned by the task that is polled.
 //! - `scopes`. Set by polls and drops of a `TaskLocalFuture` and by `sync_scope`; restored by the
 //!   end of `in_scope`. For frames. A fiber that waits takes its own along, as with `handles`.
+//! - `burst`. Set by `open_burst` and `without_burst`; restored by the end of the former's guard,
+//!   and of the latter. For frames; the burst is in a frame below.
 //! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
 //!   function. For frames; the restored value belongs to a frame below.
@@ -53,6 +55,7 @@
 //! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
+mod bursts;
 mod closures;
 mod locals;
 mod polls;
@@ -62,11 +65,12 @@ mod stack;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 mod surroundings;
 
+pub(crate) use bursts::{open_burst, without_burst};
 pub(crate) use closures::{in_helper, is_in_taken_closure};
 pub(crate) use locals::{
     LocalGuard, enter_local, is_in_local, local_drops, with_local, without_local,
 };
-pub(crate) use polls::enter_task;
+pub(crate) use polls::{enter_task, thread_id};
 pub(crate) use random::{random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -113,6 +117,8 @@ pub(crate) struct Context {
     fork: Cell<*const fork_join::Deque>,
     /// The single-threaded scheduler that this thread drives.
     current: Cell<*const current::Driver>,
+    /// The wakes that this thread makes together.
+    burst: Cell<*const multi::Burst>,
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
     /// The fiber that this thread runs.
@@ -163,6 +169,7 @@ impl Context {
             worker: Cell::new(std::ptr::null()),
             fork: Cell::new(std::ptr::null()),
             current: Cell::new(std::ptr::null()),
+            burst: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fiber: Cell::new(std::ptr::null()),
@@ -465,16 +472,6 @@ impl Context {
     pub(crate) fn entered(&self) -> Entered {
         self.entered.get()
     }
-}
-
-/// The thread's id. `std` takes two RMWs to find it; this takes them once.
-#[inline]
-pub(crate) fn thread_id() -> ThreadId {
-    with(|context| {
-        let id = context.thread_id.get().unwrap_or_else(thread::own_id);
-        context.thread_id.set(Some(id));
-        id
-    })
 }
 
 /// The innermost runtime's handle, by value.

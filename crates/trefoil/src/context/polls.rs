@@ -1,9 +1,20 @@
-//! The task that a thread is inside of, for the time of a poll.
+//! The task that a thread is inside of, for the time of a poll, and which thread that is.
 
 use super::{Context, with};
+use crate::primitives::thread::{self, ThreadId};
 use crate::task::Header;
 use crate::task::coop::Budget;
 use std::ptr::NonNull;
+
+/// The thread's id. `std` takes two RMWs to find it; this takes them once.
+#[inline]
+pub(crate) fn thread_id() -> ThreadId {
+    with(|context| {
+        let id = context.thread_id.get().unwrap_or_else(thread::own_id);
+        context.thread_id.set(Some(id));
+        id
+    })
+}
 
 /// One task inside of this thread, from `enter_task` to `leave`.
 #[derive(Debug)]

@@ -53,6 +53,21 @@ impl<T: Linked> Injector<T> {
         self.put(value, Fifo::push_front)
     }
 
+    /// Pushes all values, in their order.
+    ///
+    /// # Errors
+    /// The injector is closed.
+    pub(crate) fn push_all(&self, mut values: Fifo<T>) -> Result<(), Fifo<T>> {
+        let mut queue = self.queue.lock();
+        if queue.is_closed {
+            return Err(values);
+        }
+        queue.values.append(&mut values);
+        // Relaxed: see `len`.
+        self.len.store(queue.values.len(), Relaxed);
+        Ok(())
+    }
+
     fn put(&self, value: T, put: impl FnOnce(&mut Fifo<T>, T)) -> Result<(), T> {
         let mut queue = self.queue.lock();
         if queue.is_closed {

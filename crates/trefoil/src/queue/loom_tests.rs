@@ -170,6 +170,35 @@ fn loom_injector_gives_each_item_to_one_beside_its_end() {
     });
 }
 
+#[test]
+fn loom_injector_takes_all_of_a_list_or_none() {
+    loom::model(|| {
+        let injector = Arc::new(Injector::new());
+        assert!(injector.push(Numbered::new(0)).is_ok());
+        let mut list = Fifo::new();
+        list.push_back(Numbered::new(1));
+        list.push_back(Numbered::new(2));
+        let theirs = Arc::clone(&injector);
+        let pushing = thread::spawn(move || -> Vec<_> {
+            theirs.push_all(list).err().into_iter().flat_map(numbers).collect()
+        });
+        let theirs = Arc::clone(&injector);
+        let popping = thread::spawn(move || {
+            let mut got = Vec::new();
+            let first = theirs.pop_batch(1, 2, |item| got.push(item.number()));
+            got.extend(first.map(Numbered::number));
+            got
+        });
+        let mut got: Vec<_> = numbers(injector.close()).collect();
+        let refused = pushing.join().unwrap();
+        assert!(refused.is_empty() || refused == [1, 2]);
+        got.extend(refused);
+        got.extend(popping.join().unwrap());
+        assert!(injector.is_empty());
+        all_once(got, 3);
+    });
+}
+
 /// The idle protocol relies on this: with a fence on each side, items that were pushed before are
 /// seen.
 #[test]

@@ -2,11 +2,11 @@
 
 use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
 use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
-use crate::task::{coop, wake_guarded};
+use crate::task::{coop, discard, wake_all};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -210,20 +210,15 @@ impl Notify {
         }
         self.leave_waiting();
         drop(waiters);
-        let mut left = Left(wakers.into_iter());
-        for waker in left.0.by_ref() {
-            waker.wake();
+        // If one of them panics, the others are woken all the same: nobody else would do that.
+        let mut panic = None;
+        wake_all(wakers.into_iter(), |payload| match &panic {
+            Some(_) => discard(payload),
+            None => panic = Some(payload),
+        });
+        if let Some(payload) = panic {
+            resume_unwind(payload);
         }
-    }
-}
-
-/// The wakers of tasks that were notified. If one of them panics, the others are woken all the
-/// same: nobody else would do that.
-struct Left(std::vec::IntoIter<Waker>);
-
-impl Drop for Left {
-    fn drop(&mut self) {
-        self.0.by_ref().for_each(wake_guarded);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A batch of wakers: collected under a lock, woken outside of it.
 
-use crate::task::wake_guarded;
+use crate::task::{discard, wake_all};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::task::Waker;
@@ -41,11 +41,10 @@ impl Wakers {
     /// Wakes all, and makes room. Not to be called under a lock.
     pub(crate) fn wake(&mut self) {
         let added = std::mem::take(&mut self.added);
-        for waker in &self.wakers[..added] {
-            // SAFETY: it was initialised by `add`, and is read once: `added` is zero by now, and
-            // nothing below unwinds.
-            wake_guarded(unsafe { waker.assume_init_read() });
-        }
+        // SAFETY: it was initialised by `add`, and is read once: `added` is zero by now, and
+        // nothing that `wake_all` does unwinds.
+        let wakers = self.wakers[..added].iter().map(|waker| unsafe { waker.assume_init_read() });
+        wake_all(wakers, discard);
     }
 }
 

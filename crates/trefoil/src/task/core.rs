@@ -10,6 +10,7 @@ use crate::context;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 use crate::fiber::{Inside, Resumed};
 use crate::queue::{Link, Linked};
+use crate::scheduler::multi;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -23,6 +24,9 @@ use std::task::{Context, Waker};
 /// task that has a wake in flight at that moment, it leaves the waker a count (see
 /// `task/README.md`).
 pub(crate) trait Schedule: Send + Sync + Sized + 'static {
+    /// A delivery calls no foreign code, and may wait for others of a burst (`multi::Burst`).
+    const JOINS_BURSTS: bool = false;
+
     /// Brings a task to a queue.
     ///
     /// # Errors
@@ -568,9 +572,32 @@ impl Drop for TaskRef {
 
 /// Wakes, and stops a panic of the waker, which is foreign code.
 pub(crate) fn wake_guarded(waker: Waker) {
+    try_wake(waker, discard);
+}
+
+fn try_wake(waker: Waker, on_panic: impl FnOnce(Box<dyn Any + Send>)) {
     // No state of ours is inconsistent after a panic, and its message was printed.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        discard(payload);
+        on_panic(payload);
+    }
+}
+
+/// Wakes all, in their order, and stops their panics; `on_panic` must not panic. Called on a thread
+/// that is no worker, tasks come to their queue together, as a burst. Wakers that are not of tasks
+/// are foreign code, which may wait for what was woken before: no burst is open then.
+pub(crate) fn wake_all(
+    wakers: impl Iterator<Item = Waker>,
+    mut on_panic: impl FnMut(Box<dyn Any + Send>),
+) {
+    let burst = multi::Burst::default();
+    let _opened = context::open_burst(&burst);
+    for waker in wakers {
+        if waker::joins_bursts(&waker) {
+            try_wake(waker, &mut on_panic);
+        } else {
+            burst.end();
+            context::without_burst(|| try_wake(waker, &mut on_panic));
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Vtable {
     pub(super) end_joined: unsafe fn(NonNull<Header>),
     /// From the header to the trailer, in bytes.
     pub(super) trailer_offset: usize,
+    /// `Schedule::JOINS_BURSTS` of its scheduler.
+    pub(super) joins_bursts: bool,
     /// Each poll is seen by somebody: see `notes.rs`.
     #[cfg_attr(
         not(all(feature = "fiber", unix, not(loom))),

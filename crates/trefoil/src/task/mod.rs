@@ -42,7 +42,7 @@ pub use yield_now::yield_now;
 
 pub(crate) use self::core::{
     CompletedTask, Home, Ran, Runnable, Schedule, TaskRef, abort_all, cancel_all, discard, id_of,
-    is_under_way, settle, wake_guarded,
+    is_under_way, settle, wake_all, wake_guarded,
 };
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use self::core::{bind, own_state};
@@ -54,7 +54,7 @@ pub(crate) use memory::{Depot, Memory};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use memory::{acquire as acquire_memory, release as release_memory};
 pub(crate) use notes::{Notes, Origin};
-pub(crate) use raw::allocate;
+pub(crate) use raw::{allocate, take_back};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use waker::borrowed as borrowed_waker;
 pub(crate) use waker::task_of;

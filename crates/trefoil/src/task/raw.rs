@@ -7,7 +7,7 @@ use super::state::{State, Undeliver};
 use super::{Id, JoinError, JoinHandle, Runnable, Schedule, TaskRef, discard};
 use crate::context;
 use crate::primitives::UnsafeCell;
-use crate::queue::Link;
+use crate::queue::{Link, Linked};
 use std::alloc::Layout;
 use std::any::Any;
 use std::future::Future;
@@ -90,6 +90,7 @@ const fn vtable<F: Future, S: Schedule>() -> Vtable {
         end_joined: end_joined::<F, Trailer>,
         schedule: schedule::<S>,
         trailer_offset: offset_of!(TaskCell<F>, trailer),
+        joins_bursts: S::JOINS_BURSTS,
         has_notes: false,
     }
 }
@@ -316,8 +317,21 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
     // SAFETY: a scheduler outlives its incomplete tasks, and this task is incomplete for as long as
     // we have its entry. If the shutdown has seized the task, it has left us a count of the
     // scheduler (see `Schedule`).
-    let Err(runnable) = (unsafe { S::deliver(scheduler, runnable) }) else { return };
-    match runnable.undeliver() {
+    if let Err(refused) = unsafe { S::deliver(scheduler, runnable) } {
+        // SAFETY: as above.
+        unsafe { take_back(scheduler, refused) };
+    }
+}
+
+/// A wake-up has found its queue closed for good.
+///
+/// # Safety
+/// `task` is of `scheduler`, which is as in [`Schedule::deliver`], and its entry comes from the
+/// caller's transition.
+pub(crate) unsafe fn take_back<S: Schedule>(scheduler: *const S, refused: Runnable) {
+    let task = Linked::into_link(refused).cast::<Header>();
+    // SAFETY: it was this entry just now.
+    match unsafe { Runnable::new(task) }.undeliver() {
         Undeliver::Reverted => {}
         Undeliver::Seized => {
             // SAFETY: `State::seize` left this reference for the entry.

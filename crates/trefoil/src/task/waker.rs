@@ -30,6 +30,13 @@ pub(crate) fn task_of(waker: &Waker) -> Option<NonNull<Header>> {
     NonNull::new(waker.data().cast_mut().cast())
 }
 
+/// Whether the wake is one of a task that may wait for others of a burst.
+#[inline]
+pub(crate) fn joins_bursts(waker: &Waker) -> bool {
+    // SAFETY: the waker keeps the task live.
+    task_of(waker).is_some_and(|task| unsafe { header(task) }.vtable.joins_bursts)
+}
+
 fn ptr_eq(a: &'static RawWakerVTable, b: &'static RawWakerVTable) -> bool {
     std::ptr::eq(a, b)
 }

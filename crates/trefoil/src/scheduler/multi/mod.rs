@@ -1,5 +1,6 @@
 //! The scheduler with several workers: the state that they share.
 
+mod burst;
 mod deferred;
 mod handoff;
 mod host;
@@ -9,6 +10,7 @@ mod monitor;
 mod shutdown;
 mod worker;
 
+pub(crate) use burst::Burst;
 pub(super) use monitor::PERIOD;
 pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
@@ -455,15 +457,15 @@ impl Shared {
 }
 
 impl Schedule for Shared {
+    const JOINS_BURSTS: bool = true;
+
     #[inline]
     unsafe fn deliver(this: *const Self, task: Runnable) -> Result<(), Runnable> {
         context::with(|context| {
             match context.worker().filter(|worker| worker.is_of(this)) {
                 Some(worker) => worker.wake(task),
-                None => {
-                    // SAFETY: the caller's promise.
-                    unsafe { deliver_from_afar(this, task) }
-                }
+                // SAFETY: the caller's promise.
+                None => unsafe { deliver_from_afar(this, task, context.burst()) },
             }
         })
     }
@@ -472,7 +474,16 @@ impl Schedule for Shared {
 /// # Safety
 /// As for [`Schedule::deliver`].
 #[cold]
-unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), Runnable> {
+unsafe fn deliver_from_afar(
+    this: *const Shared,
+    task: Runnable,
+    burst: Option<&Burst>,
+) -> Result<(), Runnable> {
+    if let Some(burst) = burst.filter(|_| task.pinned_to().is_none()) {
+        // SAFETY: the caller's promise.
+        unsafe { burst.add(this, task) };
+        return Ok(());
+    }
     // Once the task is in a queue, the runtime may complete it, and end, before this thread has
     // looked for sleepers.
     // SAFETY: `this` is from `as_ptr`, and live up to here by the caller's promise.

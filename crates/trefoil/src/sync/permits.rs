@@ -4,6 +4,7 @@
 use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release};
 use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
 use crate::task::{coop, wake_guarded};
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -58,6 +59,8 @@ struct Waiter {
     /// How the wait has ended. It is written once, under the lock, when the waiter leaves the ring;
     /// the writer does not access the waiter from then on.
     outcome: AtomicU32,
+    /// For its future alone. It is here because it takes no room beside `outcome`.
+    phase: Cell<Phase>,
     _pinned: PhantomPinned,
 }
 
@@ -164,7 +167,7 @@ impl Permits {
     /// next waiter.
     #[inline]
     pub(crate) fn acquire(&self, wanted: usize) -> Acquiring<'_> {
-        Acquiring { permits: self, phase: Phase::New, waiter: Waiter::new(wanted, None) }
+        Acquiring { permits: self, waiter: Waiter::new(wanted, None) }
     }
 
     /// As `acquire`. If the permits are not there at once, whoever grants them later collects the
@@ -180,7 +183,7 @@ impl Permits {
         wanted: usize,
         parcel: NonNull<Parcel>,
     ) -> Acquiring<'_> {
-        Acquiring { permits: self, phase: Phase::New, waiter: Waiter::new(wanted, Some(parcel)) }
+        Acquiring { permits: self, waiter: Waiter::new(wanted, Some(parcel)) }
     }
 
     /// Gives permits, to the waiters first. The permits need not have been taken before.
@@ -354,6 +357,7 @@ impl Waiter {
             wanted,
             parcel,
             outcome: AtomicU32::new(NONE),
+            phase: Cell::new(Phase::New),
             _pinned: PhantomPinned,
         }
     }
@@ -438,7 +442,6 @@ impl Waiters {
 #[must_use = "futures do nothing unless polled"]
 pub(crate) struct Acquiring<'a> {
     permits: &'a Permits,
-    phase: Phase,
     waiter: Waiter,
 }
 
@@ -458,7 +461,8 @@ enum Phase {
 // SAFETY: the lock of the ring guards the waiter's node, which holds a `Waker`, which is `Send`. A
 // parcel may be collected by any thread, and this itself does not access it.
 unsafe impl Send for Acquiring<'_> {}
-// SAFETY: a shared reference gives access to nothing but the phase, which only `&mut self` changes.
+// SAFETY: a shared reference gives access to nothing but the phase, which only `&mut self` changes,
+// and which whoever has the lock never accesses.
 unsafe impl Sync for Acquiring<'_> {}
 
 impl Acquiring<'_> {
@@ -469,8 +473,8 @@ impl Acquiring<'_> {
     #[inline]
     unsafe fn ask(&mut self, waker: &Waker) {
         match self.permits.try_acquire(self.waiter.wanted) {
-            Ok(()) => self.phase = Phase::Taken,
-            Err(TryError::Closed) => self.phase = Phase::Done,
+            Ok(()) => self.waiter.phase.set(Phase::Taken),
+            Err(TryError::Closed) => self.waiter.phase.set(Phase::Done),
             Err(TryError::TooFew) => {
                 // SAFETY: the caller promises it.
                 unsafe { self.enqueue(waker) }
@@ -490,7 +494,7 @@ impl Acquiring<'_> {
         let mut seen = self.permits.word.load(Acquire);
         let gathered = loop {
             if seen & CLOSED != 0 {
-                self.phase = Phase::Done;
+                self.waiter.phase.set(Phase::Done);
                 break None;
             }
             if seen & WAITING != 0 {
@@ -503,7 +507,7 @@ impl Acquiring<'_> {
             match self.permits.word.compare_exchange(seen, next, Acquire, Acquire) {
                 Ok(_) if there < wanted => break Some(there),
                 Ok(_) => {
-                    self.phase = Phase::Taken;
+                    self.waiter.phase.set(Phase::Taken);
                     break None;
                 }
                 Err(now) => seen = now,
@@ -513,7 +517,7 @@ impl Acquiring<'_> {
             drop(waiters);
             return;
         };
-        self.phase = Phase::Queued;
+        self.waiter.phase.set(Phase::Queued);
         // SAFETY: the waiter is pinned and so stays live, it is new and so in no ring, and `drop`
         // removes it.
         unsafe { waiters.push(NonNull::from(&self.waiter), waker, gathered) };
@@ -561,7 +565,7 @@ impl Future for Acquiring<'_> {
         // SAFETY: nothing is moved out of the pinned value.
         let this = unsafe { self.get_unchecked_mut() };
         let budget = coop::poll_proceed(cx);
-        let is_new = this.phase == Phase::New;
+        let is_new = this.waiter.phase.get() == Phase::New;
         if is_new {
             // Without budget too: a task that yields before it has asked would be overtaken, maybe
             // each time, by others that ask while it waits for its turn.
@@ -569,14 +573,15 @@ impl Future for Acquiring<'_> {
             unsafe { this.ask(cx.waker()) };
         }
         let budget = ready!(budget);
-        if this.phase == Phase::Queued {
+        if this.waiter.phase.get() == Phase::Queued {
             if is_new {
                 return Poll::Pending;
             }
-            this.phase = ready!(this.poll_queued(cx.waker()));
+            let phase = ready!(this.poll_queued(cx.waker()));
+            this.waiter.phase.set(phase);
         }
         budget.made_progress();
-        match std::mem::replace(&mut this.phase, Phase::Done) {
+        match this.waiter.phase.replace(Phase::Done) {
             Phase::Taken => {}
             // Whether there are permits now does not matter: they have served.
             Phase::Collected => return Poll::Ready(Ok(())),
@@ -594,7 +599,7 @@ impl Future for Acquiring<'_> {
 impl Drop for Acquiring<'_> {
     #[inline]
     fn drop(&mut self) {
-        match self.phase {
+        match self.waiter.phase.get() {
             Phase::New | Phase::Collected | Phase::Done => {}
             Phase::Taken => self.permits.release(self.waiter.wanted),
             Phase::Queued => self.leave(),
@@ -628,7 +633,7 @@ impl fmt::Debug for Acquiring<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Acquiring")
             .field("wanted", &self.waiter.wanted)
-            .field("phase", &self.phase)
+            .field("phase", &self.waiter.phase.get())
             .finish_non_exhaustive()
     }
 }

@@ -318,7 +318,8 @@ unsafe fn schedule<S: Schedule>(task: NonNull<Header>) {
     // we have its entry. If the shutdown has seized the task, it has left us a count of the
     // scheduler (see `Schedule`).
     if let Err(refused) = unsafe { S::deliver(scheduler, runnable) } {
-        // SAFETY: as above.
+        // SAFETY: the entry came back, and is still the one of our transition; so what makes the
+        // scheduler live above does here.
         unsafe { take_back(scheduler, refused) };
     }
 }

@@ -403,7 +403,6 @@ impl WorkerThread {
     /// What some turns begin with. False when the worker has to leave.
     #[inline(never)]
     fn begin_turn(&self, state: &WorkerState) -> bool {
-        state.turns.measure_injected();
         if state.turns.is_for_maintenance() {
             state.turns.maintained(self.shared.knobs.event_interval);
             self.maintain(state);

@@ -122,9 +122,6 @@ impl WorkerThread {
             fence(SeqCst);
             self.notify_for(state);
         }
-        if batched && beside_others {
-            state.turns.took_batch();
-        }
         first
     }
 

@@ -30,8 +30,8 @@ const TIMERS_EVERY: u32 = 8;
 const TIMERS_QUANTUM: Duration = Duration::from_micros(40);
 
 /// How many tasks a worker takes from the shared queue at a time, at most, and
-/// at least if there are so many: beside tasks of its own, as many as last for
-/// `INJECTED_QUANTUM`, if they are as long as the first ones of the last batches.
+/// at least if there are so many: beside tasks of its own, as many of average
+/// length as last for `INJECTED_QUANTUM`.
 const INJECTED_BATCH: usize = 128;
 const INJECTED_BATCH_MIN: usize = 4;
 const INJECTED_QUANTUM: Duration = Duration::from_micros(100);
@@ -59,11 +59,9 @@ pub(super) struct Turns {
     /// How many nanoseconds a poll may take: as long as the polls between two looks did on
     /// average, where that was the most of late. A sixteenth of it goes with each look.
     poll_ns: Cell<u64>,
-    /// When a batch was last taken from there, if its first task was not measured yet.
-    took: Cell<Option<Instant>>,
-    /// How many nanoseconds a poll of such a task takes: the average of the last few that were
-    /// measured. 0 if none was.
-    injected_ns: Cell<u64>,
+    /// When a batch was last taken from there, and at which turn.
+    took: Cell<Instant>,
+    took_at: Cell<u32>,
     /// How often the slot has run before the ring, in a row.
     streak: Cell<u8>,
     /// How many tasks of the ring are to run before the slot.
@@ -93,8 +91,8 @@ impl Turns {
             looked: Cell::new(Instant::now()),
             looked_at: Cell::new(0),
             poll_ns: Cell::new(0),
-            took: Cell::new(None),
-            injected_ns: Cell::new(0),
+            took: Cell::new(Instant::now()),
+            took_at: Cell::new(0),
             streak: Cell::new(0),
             rest: Cell::new(0),
             waited: Cell::new(0),
@@ -244,38 +242,11 @@ impl Turns {
         if !beside_others {
             return INJECTED_BATCH;
         }
-        match self.injected_ns.get() {
-            0 => INJECTED_BATCH_MIN,
-            ns => {
-                let quantum = u64::from(INJECTED_QUANTUM.subsec_nanos());
-                ((quantum / ns) as usize).clamp(INJECTED_BATCH_MIN, INJECTED_BATCH)
-            }
-        }
-    }
-
-    /// A batch was taken beside other tasks. Its first task runs in this turn, and is measured at
-    /// the next one.
-    ///
-    /// It is these tasks that the worker's own ones wait for, however long they take themselves.
-    pub(super) fn took_batch(&self) {
-        self.took.set(Some(Instant::now()));
-        self.more_at.set(self.tick.get().wrapping_add(1));
-    }
-
-    /// The turn after one that has taken a batch, or any other.
-    pub(super) fn measure_injected(&self) {
-        let Some(took) = self.took.take() else { return };
-        // Longer ones make no batch smaller. So the pause that the system makes now and then, in
-        // the midst of a poll, is forgotten within a few batches.
-        let poll = took.elapsed().min(INJECTED_QUANTUM).subsec_nanos();
-        self.injected_measured(u64::from(poll.max(1)));
-        self.find_more();
-    }
-
-    fn injected_measured(&self, ns: u64) {
-        let before = self.injected_ns.get();
-        let average = if before == 0 { ns } else { before - before / 4 + ns / 4 };
-        self.injected_ns.set(average.max(1));
+        let now = Instant::now();
+        let polls = self.tick.get().wrapping_sub(self.took_at.replace(self.tick.get()));
+        let took = now.duration_since(self.took.replace(now));
+        let quantum = INJECTED_QUANTUM.as_nanos() * u128::from(polls) / took.as_nanos().max(1);
+        (quantum as usize).clamp(INJECTED_BATCH_MIN, INJECTED_BATCH)
     }
 
     /// Whether the ring is served before the LIFO slot.
@@ -375,57 +346,17 @@ mod tests {
 
     #[test]
     fn a_batch_is_a_quantum_within_its_limits() {
-        for (poll_ns, expected) in
-            [(1, INJECTED_BATCH), (10_000, 10), (100_000, INJECTED_BATCH_MIN)]
-        {
-            let turns = Turns::new();
-            assert_eq!(turns.injected_batch(false), INJECTED_BATCH);
-            assert_eq!(turns.injected_batch(true), INJECTED_BATCH_MIN, "nothing is known");
-            turns.injected_measured(poll_ns);
-            assert_eq!(turns.injected_batch(true), expected);
-            assert_eq!(turns.injected_batch(false), INJECTED_BATCH);
-        }
-    }
-
-    /// Tasks from outside become long, or the system makes a pause in one of them.
-    #[test]
-    fn a_batch_follows_the_tasks_within_a_few_batches() {
         let turns = Turns::new();
-        for _ in 0..100 {
-            turns.injected_measured(100);
+        assert_eq!(turns.injected_batch(false), INJECTED_BATCH);
+        for (poll_us, expected) in [(0, INJECTED_BATCH), (10, 10), (1000, INJECTED_BATCH_MIN)] {
+            for _ in 0..61 {
+                turns.advance();
+            }
+            let ago = Duration::from_micros(61 * poll_us);
+            turns.took.set(Instant::now().checked_sub(ago).unwrap());
+            let batch = turns.injected_batch(true);
+            assert!(batch <= expected && batch >= expected.min(INJECTED_BATCH_MIN), "{batch}");
         }
-        assert_eq!(turns.injected_batch(true), INJECTED_BATCH);
-        turns.injected_measured(100_000);
-        let after_one = turns.injected_batch(true);
-        assert_eq!(after_one, INJECTED_BATCH_MIN, "at once");
-        let recovers = (0..)
-            .map(|_| {
-                turns.injected_measured(100);
-                turns.injected_batch(true)
-            })
-            .take_while(|&batch| batch < INJECTED_BATCH)
-            .count();
-        assert!(recovers < 20, "{recovers}");
-    }
-
-    /// The worker's own tasks are long, and those from outside are not: what is measured is one
-    /// turn, that of the first task of a batch.
-    #[test]
-    fn long_tasks_of_the_worker_make_no_batch_small() {
-        let turns = Turns::new();
-        turns.maintained(1000);
-        turns.fired(Fired { has_more: false, at: None });
-        turns.advance();
-        turns.took_batch();
-        turns.advance();
-        assert!(turns.is_for_more_than_a_poll());
-        turns.measure_injected();
-        assert!(!turns.is_for_more_than_a_poll(), "all else comes when it would have come");
-        let measured = turns.injected_ns.get();
-        std::thread::sleep(Duration::from_millis(1));
-        turns.advance();
-        turns.measure_injected();
-        assert_eq!(turns.injected_ns.get(), measured);
     }
 
     #[test]

@@ -271,7 +271,7 @@ fn each_note_of_a_miss_is_about_a_prediction_that_there_is() {
 
 #[test]
 fn a_missed_prediction_is_shown_with_its_note() {
-    let bundle = root().join("docs/results/nio.json.gz");
+    let bundle = root().join("docs/results/full.json.gz");
     let project = Project::new();
     let args = ["report", "--bundle", bundle.to_str().unwrap(), "--format"];
     for format in ["terminal", "markdown", "html", "json"] {

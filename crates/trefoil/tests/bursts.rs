@@ -115,9 +115,9 @@ fn tasks_of_several_runtimes_are_woken() {
     wait_for("all tasks", || woken.load(SeqCst) == 40);
 }
 
-/// The end of a burst may start a thread, if the worker blocks in place, and so ask the user for its
-/// name. What that code wakes is queued as well: it comes too late for the burst that ends, and is
-/// no part of the one of another runtime that follows.
+/// The end of a burst may start a thread, if the worker blocks in place, and so ask the user for
+/// its name. What that code wakes is queued as well: it comes too late for the burst that ends, and
+/// is no part of the one of another runtime that follows.
 #[test]
 fn what_is_woken_for_the_name_of_a_thread_is_queued() {
     for others in 0..2 {

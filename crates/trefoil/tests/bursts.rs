@@ -10,9 +10,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 use support::multi;
-use support::watch::{receive, wait_for};
-use trefoil::runtime::Runtime;
+use support::watch::{Event, HappensOnDrop, receive, wait_for};
+use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::Notify;
+use trefoil::task::block_in_place;
 
 /// Starts so many tasks that wait for `notify` once, and waits until they do.
 fn waiters(runtime: &Runtime, notify: &Arc<Notify>, count: usize, woken: &Arc<AtomicUsize>) {
@@ -30,7 +31,8 @@ fn waiters(runtime: &Runtime, notify: &Arc<Notify>, count: usize, woken: &Arc<At
     }
     wait_for("the waiters", || waiting.load(SeqCst) == count);
     // Each has given its waker once nothing is queued and no poll is under way.
-    let polls = || (0..2).map(|worker| runtime.metrics().worker_poll_count(worker)).sum::<u64>();
+    let metrics = runtime.metrics();
+    let polls = || (0..metrics.num_workers()).map(|n| metrics.worker_poll_count(n)).sum::<u64>();
     wait_for("no polls", || {
         let before = polls();
         thread::sleep(Duration::from_millis(5));
@@ -111,6 +113,46 @@ fn tasks_of_several_runtimes_are_woken() {
     }
     notify.notify_waiters();
     wait_for("all tasks", || woken.load(SeqCst) == 40);
+}
+
+/// The end of a burst may start a thread, if the worker blocks in place, and so ask the user for
+/// its name. What that code wakes is queued as well: it comes too late for the burst that ends, and
+/// is no part of the one of another runtime that follows.
+#[test]
+fn what_is_woken_for_the_name_of_a_thread_is_queued() {
+    for others in 0..2 {
+        let (named, was_named) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let third = multi(2);
+        waiters(&third, &named, 1, &was_named);
+        let is_blocked = Event::default();
+        let names = {
+            let (named, is_blocked) = (Arc::clone(&named), is_blocked.clone());
+            move || {
+                if is_blocked.has_happened() {
+                    named.notify_one();
+                }
+                "worker".to_owned()
+            }
+        };
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().thread_name_fn(names).build().unwrap();
+        let (notify, woken) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        waiters(&runtime, &notify, 2, &woken);
+        let second = multi(2);
+        waiters(&second, &notify, others, &woken);
+        let end = HappensOnDrop(Event::default());
+        let (blocks, ends) = (is_blocked.clone(), end.0.clone());
+        runtime.spawn(async move {
+            block_in_place(|| {
+                blocks.happens();
+                wait_for("the end", || ends.has_happened());
+            });
+        });
+        wait_for("a worker that blocks", || is_blocked.has_happened());
+        notify.notify_waiters();
+        wait_for("the tasks of the burst", || woken.load(SeqCst) == 2 + others);
+        wait_for("the task that the name has woken", || was_named.load(SeqCst) == 1);
+    }
 }
 
 /// What is woken beyond a number is queued although the burst goes on: the last waker is foreign,

@@ -254,7 +254,7 @@ impl Runtime {
                  another runtime"
             );
         }
-        if timeout.is_none() && self.handle.common().blocking.is_this_thread_its_own() {
+        if timeout.is_none() && self.is_this_thread_its_own() {
             if crate::primitives::thread::panicking() {
                 return;
             }
@@ -264,6 +264,15 @@ impl Runtime {
             );
         }
         self.handle.common().blocking.wait_over(&self.handle, left());
+    }
+
+    /// Whether the runtime's end waits for the calling thread.
+    fn is_this_thread_its_own(&self) -> bool {
+        let is_visitor = match &self.handle.scheduler {
+            Scheduler::Multi(shared) => shared.has_task_of_visitor(),
+            Scheduler::Current(_) => false,
+        };
+        is_visitor || self.handle.common().blocking.is_this_thread_its_own()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Panics of the root, and the end of the runtime.
 
-use crate::rig::{OnDrop, id, serving, stand_in};
+use crate::rig::{OnDrop, builder, id, serving, stand_in};
 use crate::support::Hasty;
 use crate::support::watch::WATCHDOG;
 use crate::support::watch::drop_returns;
@@ -174,5 +174,31 @@ fn a_runtime_ends_while_a_task_blocks_on_the_roots_thread() {
         let runtime = runtime.0.take();
         drop_returns("the drop of the runtime", Hasty(runtime));
         body.join().unwrap();
+    }
+}
+
+/// In a task, it would wait for the thread that stands in, which runs the task, and so for ever. It
+/// does not wait for the root.
+#[test]
+fn a_drop_inside_of_the_runtime_panics_in_a_task_and_not_in_the_root() {
+    for in_task in [true, false] {
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            let runtime = builder(1).build().unwrap();
+            let handle = runtime.handle().clone();
+            let drops = move || {
+                let dropped = || catch_unwind(AssertUnwindSafe(|| drop(runtime)));
+                done.send(block_in_place(dropped).is_err()).unwrap();
+            };
+            handle.block_on(async {
+                stand_in().await;
+                if in_task {
+                    drop(spawn(async { drops() }).await);
+                } else {
+                    drops();
+                }
+            });
+        });
+        assert_eq!(receive("no hang", &is_done), in_task);
     }
 }

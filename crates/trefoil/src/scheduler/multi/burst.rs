@@ -13,9 +13,11 @@
 //! a few RMWs, and no foreign code. What a burst is made of is `task::wake_all`.
 
 use super::Shared;
+use crate::context;
 use crate::queue::Fifo;
 use crate::task::{self, Runnable};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
@@ -59,8 +61,23 @@ impl Burst {
     }
 
     /// Queues the tasks that wait.
+    ///
+    /// This may call foreign code: for the name of a thread that is started, and when a runtime or
+    /// a task goes with its last count. What that wakes must not come to this burst: nobody may end
+    /// it once more, and `add` goes on with another scheduler's tasks.
     pub(crate) fn end(&self) {
-        let Some(Open { shared, tasks }) = self.open.take() else { return };
+        let Some(open) = self.open.take() else { return };
+        let queued = catch_unwind(AssertUnwindSafe(|| context::without_burst(|| open.queue())));
+        if let Err(payload) = queued {
+            // Of a destructor, after the tasks were queued.
+            task::discard(payload);
+        }
+    }
+}
+
+impl Open {
+    fn queue(self) {
+        let Self { shared, tasks } = self;
         shared.common.woken_elsewhere.add_shared(tasks.len() as u64);
         match shared.injector.push_all(tasks) {
             Ok(()) => shared.notify(),
@@ -75,5 +92,72 @@ impl Burst {
 impl Drop for Burst {
     fn drop(&mut self) {
         debug_assert!(self.open.get_mut().is_none(), "a `Fifo` drops nothing");
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::runtime::{Builder, Runtime};
+    use std::future::poll_fn;
+    use std::sync::mpsc;
+    use std::task::{Poll, Waker};
+    use std::time::{Duration, Instant};
+
+    const WATCHDOG: Duration = Duration::from_secs(30);
+
+    /// A task that ends when it is woken, its waker, and where it says that it has.
+    fn waits(runtime: &Runtime) -> (Waker, mpsc::Receiver<()>) {
+        let (give, given) = mpsc::channel();
+        let (end, ended) = mpsc::channel();
+        let mut was_polled = false;
+        drop(runtime.spawn(poll_fn(move |cx| {
+            if was_polled {
+                end.send(()).unwrap();
+                return Poll::Ready(());
+            }
+            was_polled = true;
+            give.send(cx.waker().clone()).unwrap();
+            Poll::Pending
+        })));
+        (given.recv_timeout(WATCHDOG).expect("a waker"), ended)
+    }
+
+    /// The runtime is over when the burst ends, whose count is the last: what the runtime's hooks
+    /// own is dropped there. That may wake others, and may panic.
+    #[test]
+    fn what_the_end_of_a_runtime_wakes_is_queued() {
+        struct WakesAndPanics(Option<Waker>);
+        impl Drop for WakesAndPanics {
+            fn drop(&mut self) {
+                self.0.take().into_iter().for_each(Waker::wake);
+                panic!("this panic belongs to a test");
+            }
+        }
+        let other = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (waker, ended) = waits(&other);
+        let owned = WakesAndPanics(Some(waker));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .on_thread_park(move || {
+                let _owned = &owned;
+            })
+            .build()
+            .unwrap();
+        let (waker, _ended) = waits(&runtime);
+        let burst = Burst::default();
+        let opened = context::open_burst(&burst);
+        waker.wake();
+        drop(runtime);
+        // The burst's count, and the one that the shutdown leaves for a wake in flight.
+        let counts = || Arc::strong_count(&burst.open.borrow().as_ref().expect("a wake").shared);
+        let start = Instant::now();
+        while counts() > 2 {
+            assert!(start.elapsed() < WATCHDOG, "its threads keep the runtime");
+            std::thread::yield_now();
+        }
+        assert!(ended.try_recv().is_err(), "the burst keeps it");
+        drop(opened);
+        ended.recv_timeout(WATCHDOG).expect("a wake-up");
     }
 }

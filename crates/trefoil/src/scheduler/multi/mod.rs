@@ -201,6 +201,14 @@ impl Shared {
         self.knobs.serves_in_block_on && context::is_free()
     }
 
+    /// Whether the calling thread, which stands in for a worker, is inside of a task. The runtime's
+    /// end waits for that, as for its own threads.
+    pub(crate) fn has_task_of_visitor(&self) -> bool {
+        context::with(|context| {
+            context.worker().is_some_and(|worker| worker.is_of(self) && worker.serves_beside_root())
+        })
+    }
+
     /// Queues a new task. If the runtime has shut down, cancels it.
     #[inline]
     pub(crate) fn spawn(self: &Arc<Self>, task: Runnable) {

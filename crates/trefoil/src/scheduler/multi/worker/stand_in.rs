@@ -275,6 +275,11 @@ impl WorkerThread {
         std::ptr::eq(self.root.get(), root)
     }
 
+    /// Whether this thread stands in, and what it runs is not its root.
+    pub(in crate::scheduler::multi) fn serves_beside_root(&self) -> bool {
+        !self.root.get().is_null() && !self.in_root.get()
+    }
+
     /// Whether this thread has a root that was woken.
     #[inline]
     pub(super) fn has_woken_root(&self) -> bool {

@@ -2,9 +2,10 @@
 
 mod support;
 
+use parking_lot::Mutex;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};
@@ -188,7 +189,7 @@ fn dropping_a_runtime_in_async_context_panics() {
 #[test]
 fn dropping_a_runtime_on_its_own_thread_panics() {
     let drops = |runtime: Arc<Mutex<Option<Runtime>>>| {
-        let runtime = runtime.lock().unwrap().take().unwrap();
+        let runtime = runtime.lock().take().unwrap();
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(runtime)));
         *result.unwrap_err().downcast::<&'static str>().unwrap()
     };

@@ -43,7 +43,7 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 ///   that gives way.
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
 ///   end 5 of them in half of the time-out. Whoever could not end a warm-up and one sample in all
-///   of it is [`too_slow`] to take part.
+///   of it takes no part.
 ///
 /// The rule looks at times alone and treats all cells alike, so that the location of an invocation
 /// is the same function of the same number of draws for everybody.

@@ -74,9 +74,9 @@ pub fn worker_index() -> Option<usize> {
 ///
 /// # Panics
 /// The drop panics in asynchronous code, because it waits, and on a thread of its own runtime (in a
-/// blocking closure or inside of `block_in_place`), because it would wait for that thread too, and so
-/// for ever, as tokio's does. The shutdown has begun then. During another panic it does not panic but
-/// shuts down without waiting. Call [`Runtime::shutdown_background`] there.
+/// blocking closure or inside of `block_in_place`), because it would wait for that thread too, and
+/// so for ever, as tokio's does. The shutdown has begun then. During another panic it does not panic
+/// but shuts down without waiting. Call [`Runtime::shutdown_background`] there.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -206,8 +206,8 @@ impl Runtime {
     /// left alone, and ends when the closure or the poll returns.
     ///
     /// # Panics
-    /// In asynchronous code, because it waits; not if `duration` is zero. On a thread of the runtime
-    /// itself, it waits for all of `duration`.
+    /// In asynchronous code, because it waits; not if `duration` is zero. On a thread of the
+    /// runtime itself, it waits for all of `duration`.
     #[track_caller]
     pub fn shutdown_timeout(mut self, duration: Duration) {
         self.shut_down(Some(duration));

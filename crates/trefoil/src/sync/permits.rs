@@ -461,8 +461,7 @@ enum Phase {
 // SAFETY: the lock of the ring guards the waiter's node, which holds a `Waker`, which is `Send`. A
 // parcel may be collected by any thread, and this itself does not access it.
 unsafe impl Send for Acquiring<'_> {}
-// SAFETY: a shared reference gives access to nothing but the phase, which only `&mut self` changes,
-// and which whoever has the lock never accesses.
+// SAFETY: a shared reference gives access to the phase alone, which only `&mut self` changes.
 unsafe impl Sync for Acquiring<'_> {}
 
 impl Acquiring<'_> {

@@ -4,8 +4,8 @@ mod support;
 
 use parking_lot::Mutex;
 use std::future::pending;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};

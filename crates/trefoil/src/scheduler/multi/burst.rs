@@ -120,7 +120,11 @@ mod tests {
             give.send(cx.waker().clone()).unwrap();
             Poll::Pending
         })));
-        (given.recv_timeout(WATCHDOG).expect("a waker"), ended)
+        let waker = given.recv_timeout(WATCHDOG).expect("a waker");
+        // There is one worker: when it has run another task, this one is at rest, and a wake-up
+        // has to bring it to a queue.
+        runtime.block_on(runtime.spawn(async {})).unwrap();
+        (waker, ended)
     }
 
     /// The runtime is over when the burst ends, whose count is the last: what the runtime's hooks

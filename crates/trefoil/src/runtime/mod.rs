@@ -75,8 +75,8 @@ pub fn worker_index() -> Option<usize> {
 /// # Panics
 /// The drop panics in asynchronous code, because it waits, and on a thread of its own runtime (in a
 /// blocking closure or inside of `block_in_place`), because it would wait for that thread too, and
-/// so for ever, as tokio's does. The shutdown has begun then. During another panic it does not panic
-/// but shuts down without waiting. Call [`Runtime::shutdown_background`] there.
+/// so for ever, as tokio's does. The shutdown has begun then. During another panic, it does not
+/// panic but shuts down without waiting. Call [`Runtime::shutdown_background`] there.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,

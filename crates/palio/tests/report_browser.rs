@@ -49,7 +49,7 @@ fn in_a_browser() {
     std::fs::write(pages.join("typical.results.json"), results(typical).to_string())
         .expect("what the page is held against can be written");
     // Real runs have longer names and wilder numbers than any that were made up.
-    for name in ["fairness", "nio", "fork-join", "full"] {
+    for name in ["fairness", "native", "fork-join", "full"] {
         let path = directory().join(format!("../../../../docs/results/{name}.json.gz"));
         let bundle = std::fs::File::open(path).expect("the bundle is part of the repository");
         let mut store = Store::in_memory().expect("a database in memory");

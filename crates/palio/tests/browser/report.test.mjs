@@ -464,7 +464,7 @@ const tests = {
   },
 
   async "nothing is wider than the screen"() {
-    const names = ["typical", "large", "hostile", "pending", "empty", "bundle-fairness", "bundle-nio", "bundle-fork-join", "bundle-full"];
+    const names = ["typical", "large", "hostile", "pending", "empty", "bundle-fairness", "bundle-native", "bundle-fork-join", "bundle-full"];
     for (const name of names) {
       for (const width of [390, 768, 1000, 1280]) {
         const scheme = width === 768 ? "dark" : "light";

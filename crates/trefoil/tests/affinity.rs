@@ -56,6 +56,21 @@ fn workers_run_where_they_are_told() {
     }
 }
 
+/// A worker's thread is started by a thread that is pinned, or in a runtime that is.
+#[test]
+fn a_worker_does_not_inherit_cpus_from_whoever_wakes_it() {
+    let everywhere = listed();
+    let unpinned = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let other = pinned(1);
+    let handle = unpinned.handle().clone();
+    let tasks = other.spawn(async move {
+        [1, 2, 3].map(|worker| handle.spawn_pinned(worker, async { listed() }))
+    });
+    for task in other.block_on(tasks).unwrap() {
+        assert_eq!(other.block_on(task).unwrap(), everywhere);
+    }
+}
+
 #[test]
 fn a_worker_may_have_several_cpus() {
     let all = allowed();

@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use support::Hasty;
 use support::watch::{Event, drop_returns, receive, wait_for, workers_sleep};
+use support::{Hasty, start_workers};
 use trefoil::runtime::Builder;
 use trefoil::task::block_in_place;
 
@@ -201,6 +201,7 @@ fn a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come() {
         .build()
         .unwrap();
     let runtime = Hasty(Some(runtime));
+    start_workers(&runtime);
     // The monitor needs a thread, too.
     drop(runtime.spawn_pinned(0, async { block_in_place(|| ()) }));
     workers_sleep(&runtime.metrics());
@@ -314,4 +315,96 @@ fn a_closure_relies_on_a_thread_that_does_not_come() {
     wait_for("the other closure", || other.is_finished());
     runtime.block_on(other).expect("it has run");
     drop_returns("the drop of a runtime that had no threads for a while", runtime);
+}
+
+/// The system gives no thread for workers that have none yet. What all workers see is done by the
+/// one that has a thread; what is pinned to another waits until there are threads again.
+#[test]
+fn a_worker_gets_its_thread_when_there_are_threads_again() {
+    let _turn = turn();
+    for monitor_first in [false, true] {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(8)
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .unwrap();
+        let runtime = Hasty(Some(runtime));
+        let metrics = runtime.metrics();
+        if monitor_first {
+            // It starts when the runtime is a period old, and is at rest when all have slept.
+            thread::sleep(std::time::Duration::from_millis(300));
+        }
+        let no_threads = NoThreads::new();
+        let pinned = [5, 2].map(|worker| runtime.spawn_pinned(worker, async {}));
+        let tasks = Vec::from_iter((0..100).map(|_| runtime.spawn(async {})));
+        wait_for("tasks that the first worker can run", || {
+            tasks.iter().all(|task| task.is_finished())
+        });
+        // Longer only makes it harder to pass.
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert!(pinned.iter().all(|pinned| !pinned.is_finished()));
+        assert_eq!(metrics.worker_thread_id(5), None);
+        drop(no_threads);
+        wait_for("pinned tasks", || pinned.iter().all(|pinned| pinned.is_finished()));
+        drop_returns("the drop of a runtime that had few threads for a while", runtime);
+    }
+}
+
+/// The same at the end of a runtime, which needs no more threads for that.
+#[test]
+fn a_runtime_ends_although_its_workers_get_no_threads() {
+    let _turn = turn();
+    for pinned in [0, 1, 7] {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(8)
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .unwrap();
+        let runtime = Hasty(Some(runtime));
+        let no_threads = NoThreads::new();
+        let tasks =
+            Vec::from_iter((1..=pinned).map(|worker| runtime.spawn_pinned(worker, async {})));
+        // The drop has a thread of its own, of the usual size.
+        drop_returns("the drop of a runtime that has one thread", runtime);
+        assert!(tasks.iter().all(|task| task.is_finished()));
+        drop(no_threads);
+    }
+}
+
+/// Whoever posts work has one worker after the other woken, and none gets a thread. That takes no
+/// more stack than one.
+#[test]
+fn many_workers_get_no_threads_on_a_small_stack() {
+    let _turn = turn();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1000)
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .unwrap();
+    let runtime = Hasty(Some(runtime));
+    // Its thread blocks, and counts as busy.
+    let (begin, begun) = mpsc::channel();
+    let (end, is_over) = mpsc::channel::<()>();
+    drop(runtime.spawn(async move {
+        begin.send(()).unwrap();
+        let _ = is_over.recv();
+    }));
+    receive("a task blocks", &begun);
+    let handle = runtime.handle().clone();
+    let (go, may_go) = mpsc::channel::<()>();
+    let poster = thread::Builder::new().stack_size(128 * 1024).spawn(move || {
+        let _ = may_go.recv();
+        handle.spawn(async {})
+    });
+    let no_threads = NoThreads::new();
+    drop(go);
+    let task = poster.unwrap().join().unwrap();
+    assert!(!task.is_finished());
+    drop(end);
+    wait_for("a task that the first worker can run", || task.is_finished());
+    drop_returns("the drop of a runtime that has one thread", runtime);
+    drop(no_threads);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{fib, multi};
+use support::{fib, multi, start_workers};
 use trefoil::fork_join::{fork_all, join};
 use trefoil::runtime::{Builder, Runtime};
 
@@ -263,6 +263,7 @@ fn workers_without_work_sleep_while_a_leaf_runs() {
         .on_thread_start(move || list.lock().push(system::this_thread()))
         .build()
         .unwrap();
+    start_workers(&runtime);
     runtime.install(|| {
         let leaf = || {
             let own = system::this_thread();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use support::watch::{
     Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
 };
-use support::{Hasty, multi};
+use support::{Hasty, multi, start_workers};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime, RuntimeMetrics};
 use trefoil::task::{block_in_place, yield_now};
@@ -280,6 +280,7 @@ fn a_hook_of_a_new_thread_is_no_search() {
             .build()
             .unwrap();
         let runtime = Hasty(Some(runtime));
+        start_workers(&runtime);
         workers_sleep(&runtime.metrics());
         // The other worker has slept for longer, so this one is chosen first.
         let release = block(&runtime, 0);

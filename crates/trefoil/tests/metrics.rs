@@ -490,6 +490,10 @@ fn nobody_wakes_in_an_idle_runtime() {
         .enable_all()
         .build()
         .unwrap();
+    // All of them have threads.
+    for worker in 0..4 {
+        runtime.block_on(runtime.spawn_pinned(worker, async {})).unwrap();
+    }
     runtime.block_on(async {
         drop(trefoil::spawn(std::future::pending::<()>()));
         drop(trefoil::spawn(async { time::sleep(Duration::from_secs(3600)).await }));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
-use support::{multi, that_waits};
+use support::{multi, start_workers, that_waits};
 use trefoil::fork_join;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::task::{self, LocalSet};
@@ -215,6 +215,7 @@ fn with_hooks(workers: usize, act: fn()) -> (usize, usize) {
         .on_thread_stop(hook(&calls))
         .build()
         .unwrap();
+    start_workers(&runtime);
     for _ in 0..20 {
         still_works(&runtime);
     }

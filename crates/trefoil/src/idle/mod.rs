@@ -205,7 +205,12 @@ impl Idle {
             return None;
         }
         let mut sleepers = self.sleepers.lock();
-        let worker = sleepers.asleep.pop()?;
+        if sleepers.asleep.is_empty() {
+            return None;
+        }
+        // The one that has slept for longest, or has no thread yet: it is not needed, and those
+        // that would be woken first are left for whoever has work for them.
+        let worker = sleepers.asleep.remove(0);
         sleepers.covered.push(worker);
         before_wake(worker);
         // To all others, this is a sleeper that woke by itself.
@@ -223,7 +228,8 @@ impl Idle {
         if !take_out(&mut sleepers.covered, worker) {
             return None;
         }
-        sleepers.asleep.push(worker);
+        // Where `cover` has found it: it has slept all the while.
+        sleepers.asleep.insert(0, worker);
         // SeqCst: as in `sleep`.
         let before = self.counts.fetch_add(SLEEPING, SeqCst);
         Some(if searching(before) == 0 { Asleep::LookAgain } else { Asleep::OthersSearch })

@@ -135,6 +135,15 @@ impl Builder {
     /// The number of workers of a multi-thread runtime. It has no effect on a current-thread
     /// runtime.
     ///
+    /// Only the first worker has a thread from the beginning. Each other one gets its thread when
+    /// it is woken for the first time, because there is more to do than the others can begin with,
+    /// or something that is [pinned](super::Handle::spawn_pinned) to it. That costs whoever wakes
+    /// it some 15 µs, once. The new thread may use the same CPUs as the one that has built the
+    /// runtime; its signal mask and priority come from the thread that wakes it. If the system
+    /// gives no thread then, the others do what is not pinned to that worker, and the system is
+    /// asked again. (A task pinned to each worker, and awaited, has all threads started; so has
+    /// [`serve_in_block_on`](Builder::serve_in_block_on).)
+    ///
     /// The default is the environment variable `TREFOIL_WORKER_THREADS`, if that is a number
     /// greater than 0, or else the number of CPUs that the process may use.
     ///
@@ -449,7 +458,7 @@ impl Builder {
     /// takes the place of a sleeping worker, if there is one, and is that worker until the future
     /// has ended. A message between the future and a task of that worker then wakes no thread. As
     /// many threads compute as before. The worker's own thread sleeps meanwhile, and is the worker
-    /// again when `block_on` returns.
+    /// again when `block_on` returns. All workers have threads of their own from the beginning.
     ///
     /// What this changes for the future:
     /// - It waits while a task is being polled on its thread, for as long as that takes, also while
@@ -518,10 +527,12 @@ impl Builder {
         self.build().map(LocalRuntime::from_runtime)
     }
 
-    /// Builds the runtime and starts its workers.
+    /// Builds the runtime, and starts the thread of its first worker: see
+    /// [`worker_threads`](Builder::worker_threads).
     ///
     /// # Errors
-    /// If the system cannot start the worker threads, or if they cannot be pinned as
+    /// If the system cannot start that thread (or all of them, with
+    /// [`serve_in_block_on`](Builder::serve_in_block_on)), or if workers cannot be pinned as
     /// [`worker_affinity`](Builder::worker_affinity) asks.
     ///
     /// # Panics

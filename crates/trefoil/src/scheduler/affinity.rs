@@ -73,6 +73,28 @@ impl Affinity {
     }
 }
 
+/// The CPUs of the thread that has made a runtime whose workers are not pinned. A worker's thread
+/// may be started later by a thread that has other CPUs, which it would inherit.
+pub(crate) struct Origin(system::CpuSet);
+
+impl Origin {
+    /// That of a runtime which the calling thread makes. `None` if the system does not say.
+    pub(crate) fn here() -> Option<Self> {
+        system::current().ok().map(Self)
+    }
+
+    /// Has the calling thread run there, if the system allows it.
+    pub(crate) fn settle(&self) {
+        let _ = system::pin_to(&self.0);
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Origin").finish_non_exhaustive()
+    }
+}
+
 /// A thread that is not the runtime's, and is pinned for a while.
 pub(crate) struct Visitor<'a> {
     before: system::CpuSet,

@@ -31,6 +31,7 @@ use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -52,6 +53,8 @@ pub(crate) struct Body {
     pub(crate) worker: u32,
     /// The sleep that it still counts as, if it does: see `Shared::count_as_busy`.
     pub(crate) blocked: u64,
+    /// It is the first of a worker for whose thread room was kept: see `Pool::reserve`.
+    pub(crate) is_reserved: bool,
     pub(crate) run: Run,
 }
 
@@ -81,6 +84,11 @@ struct State {
     threads: usize,
     /// Of these, the ones that are workers. Such a thread may never be free.
     workers: usize,
+    /// The number of workers that have no thread yet, and for which there has to be room.
+    reserved: usize,
+    /// How many threads were refused one by the system, and are about to count workers that wait as
+    /// busy: see `count_waiting`.
+    counting: usize,
     /// Threads that wait on `work`.
     idle: usize,
     /// Whether a thread is being woken or started.
@@ -147,7 +155,7 @@ impl State {
             self.on_its_way = true;
             return Need::WakeOne;
         }
-        if self.threads < config.max_threads {
+        if self.threads + self.reserved < config.max_threads {
             self.on_its_way = true;
             self.threads += 1;
             return Need::StartOne;
@@ -242,7 +250,7 @@ impl Pool {
         }
         let mut cancelled = Fifo::new();
         let mut has_own = false;
-        std::mem::take(&mut state.queue).drain(|other| {
+        mem::take(&mut state.queue).drain(|other| {
             let is_own = other.id() == id;
             has_own |= is_own;
             let queue = if is_own || !others_wait { &mut cancelled } else { &mut state.queue };
@@ -275,19 +283,7 @@ impl Pool {
                     let mut state = self.state.lock();
                     state.threads -= 1;
                     state.on_its_way = false;
-                    // Whoever waits for the end may have counted this thread, and has to ask again.
-                    if state.waits > 0 {
-                        self.gone.notify_all();
-                    }
-                    // A thread may have come to rest meanwhile, and has not been woken for what
-                    // came after that.
-                    if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
-                        self.work.notify_one();
-                    }
-                    let bodies = state.bodies.iter().map(|body| (body.worker, body.blocked));
-                    let bodies = Vec::from_iter(bodies);
-                    drop(state);
-                    count_as_busy(handle, &bodies);
+                    self.count_waiting(handle, state);
                 }
                 started
             }
@@ -344,9 +340,14 @@ impl Pool {
     ) -> bool {
         let mut state = self.state.lock();
         let Some(body) = take() else { return false };
-        let waiting = (body.worker, body.blocked);
+        state.reserved -= usize::from(body.is_reserved);
         state.bodies.push_back(body);
-        let free = state.idle + self.config.max_threads.saturating_sub(state.threads);
+        if state.counting > 0 {
+            // No thread is to be had. The one that was told so counts this worker, too.
+            return true;
+        }
+        let taken = state.threads + state.reserved;
+        let free = state.idle + self.config.max_threads.saturating_sub(taken);
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
@@ -355,9 +356,52 @@ impl Pool {
         // rely on a thread that was on its way are counted if that one does not come.
         let _ = self.meet(handle, need);
         if !has_thread {
-            count_as_busy(handle, &[waiting]);
+            self.count_waiting(handle, self.state.lock());
         }
         true
+    }
+
+    /// It may take long until there is a thread for the workers that wait for one. Until then, they
+    /// are no sleepers that could be woken, and they do not search either.
+    ///
+    /// A worker that stops searching may have the next sleeper woken, which may need a thread as
+    /// well. Its body then comes here meanwhile, and is counted in this loop: one call within the
+    /// other for each of many workers might need more stack than there is.
+    fn count_waiting<'a>(&'a self, handle: &Handle, mut state: MutexGuard<'a, State>) {
+        state.counting += 1;
+        loop {
+            // Whoever waits for the end may have counted on a thread, and has to ask again.
+            if state.waits > 0 {
+                self.gone.notify_all();
+            }
+            // A thread may have come to rest meanwhile, and has not been woken for what came after
+            // that.
+            if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
+                self.work.notify_one();
+            }
+            // Once each. Whoever retakes the worker's next sleep makes another body of it.
+            let uncounted = state.bodies.iter_mut().filter(|body| body.blocked != 0);
+            let bodies =
+                Vec::from_iter(uncounted.map(|body| (body.worker, mem::take(&mut body.blocked))));
+            if bodies.is_empty() {
+                state.counting -= 1;
+                return;
+            }
+            let is_shut_down = state.is_shut_down;
+            drop(state);
+            // They may have been asleep until now, and so may the monitor, which asks again. Once
+            // the runtime ends, whoever waits for that does.
+            if !is_shut_down {
+                asks_again(handle);
+            }
+            count_as_busy(handle, &bodies);
+            state = self.state.lock();
+        }
+    }
+
+    /// Keeps room for the threads of so many workers, which may be started later.
+    pub(crate) fn reserve(&self, workers: usize) {
+        self.state.lock().reserved = workers;
     }
 
     /// Whether a worker's body waits for a thread, or closures do and there is none.
@@ -488,8 +532,10 @@ impl Pool {
         (state, is_late)
     }
 
+    /// The number of threads, with those for which room is kept.
     pub(crate) fn threads(&self) -> usize {
-        self.state.lock().threads
+        let state = self.state.lock();
+        state.threads + state.reserved
     }
 
     pub(crate) fn idle_threads(&self) -> usize {
@@ -522,8 +568,6 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// It may take long until there is a thread for these workers. Until then, they are no sleepers
-/// that could be woken, and they do not search either.
 fn count_as_busy(handle: &Handle, bodies: &[(u32, u64)]) {
     if let Scheduler::Multi(shared) = &handle.scheduler {
         bodies.iter().for_each(|&(worker, blocked)| shared.count_as_busy(worker, blocked));

@@ -19,6 +19,13 @@ pub(crate) fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
+/// Has all workers' threads started, which otherwise are when they are needed.
+pub(crate) fn start_workers(runtime: &Runtime) {
+    for worker in 0..runtime.metrics().num_workers() {
+        runtime.block_on(runtime.spawn_pinned(worker, async {})).unwrap();
+    }
+}
+
 /// A runtime whose drop does not wait, so that a test that fails because of a hang ends and says
 /// so.
 pub(crate) struct Hasty(pub(crate) Option<Runtime>);

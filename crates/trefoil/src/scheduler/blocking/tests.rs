@@ -39,7 +39,12 @@ fn a_body_comes_while_the_last_thread_goes() {
     stopping.recv_timeout(WATCHDOG).expect("the thread goes");
     let (run, has_run) = mpsc::channel();
     let run = Box::new(move |is_new| run.send(is_new).unwrap());
-    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
+    assert!(pool.run(runtime.handle(), || Some(Body {
+        worker: 0,
+        blocked: 0,
+        is_reserved: false,
+        run
+    })));
     drop(go);
     assert!(!has_run.recv_timeout(WATCHDOG).expect("the worker has a thread"));
     thread.join().unwrap();
@@ -57,7 +62,12 @@ fn a_closure_does_not_wait_for_a_worker() {
         begin.send(()).unwrap();
         let _ = is_over.recv();
     });
-    assert!(pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, run })));
+    assert!(pool.run(runtime.handle(), || Some(Body {
+        worker: 0,
+        blocked: 0,
+        is_reserved: false,
+        run
+    })));
     let thread = serve(&runtime, &pool);
     begun.recv_timeout(WATCHDOG).expect("the worker has a thread");
     let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));
@@ -102,7 +112,12 @@ fn a_closure_has_run_when_its_thread_does_not_come() {
             begin.send(()).unwrap();
             let _ = is_over.recv();
         });
-        assert!(its_pool.run(&handle, || Some(Body { worker: 0, blocked: 0, run })));
+        assert!(its_pool.run(&handle, || Some(Body {
+            worker: 0,
+            blocked: 0,
+            is_reserved: false,
+            run
+        })));
         drop(go);
         begun.recv_timeout(WATCHDOG).expect("it is a worker");
     }));

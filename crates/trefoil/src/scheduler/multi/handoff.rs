@@ -11,6 +11,7 @@
 //! | while it forks | a busy worker | the monitor, if something waits for the worker for a period |
 //! | while it blocks | a sleeping worker | whoever has work for a sleeper, at once |
 //! | while it polls the future of its `block_on` | a busy worker | as from a fork |
+//! | while it has no thread yet (`unstarted.rs`) | a sleeping worker | as while it blocks |
 //!
 //! A worker that forks computes, so one more thread would be one too many. A worker that blocks
 //! leaves its CPU to other threads. The last row is about threads that stand in for a worker
@@ -56,7 +57,9 @@ const HAS_PINNED: u64 = 2;
 const BLOCKS: u64 = 4;
 /// The thread polls the future of its `block_on`.
 const IN_ROOT: u64 = 8;
-const NUMBER: u64 = 16;
+/// No thread has ever had the state.
+const UNSTARTED: u64 = 16;
+const NUMBER: u64 = 32;
 
 // SAFETY: whoever takes the pointer out owns the state, and a state is `Send`.
 unsafe impl Send for Handoff {}
@@ -72,6 +75,8 @@ pub(super) enum Kind {
     Blocks,
     /// It polls the future of its `block_on`.
     InRoot,
+    /// There is none yet. In all else, this is as `Blocks`.
+    Unstarted,
 }
 
 /// One offer, which is needed to take the state out again.
@@ -83,7 +88,12 @@ impl Offer {
         self.0 & HAS_PINNED != 0
     }
 
-    /// Whether the thread blocks, and does not compute.
+    /// Whether no thread has ever had the state.
+    pub(super) fn is_unstarted(self) -> bool {
+        self.0 & UNSTARTED != 0
+    }
+
+    /// Whether the thread blocks, and does not compute; or there is none yet.
     pub(super) fn blocks(self) -> bool {
         self.0 & BLOCKS != 0
     }
@@ -161,6 +171,7 @@ impl Handoff {
                 Kind::Forks => 0,
                 Kind::Blocks => BLOCKS,
                 Kind::InRoot => IN_ROOT,
+                Kind::Unstarted => BLOCKS | UNSTARTED,
             };
         // Release: pairs with `take`. Acquire: for the fence.
         self.word.swap(word, AcqRel);
@@ -185,6 +196,11 @@ impl Handoff {
         // comes before (`Shared::unpark_worker`, `Monitor::rest`).
         let word = self.word.load(Relaxed);
         (word & AVAILABLE != 0).then_some(Offer(word))
+    }
+
+    /// Whether a state is on offer that a thread has parted with, and may come back for.
+    pub(super) fn needs_monitor(&self) -> bool {
+        self.available().is_some_and(|offer| !offer.is_unstarted())
     }
 
     /// Whether the state's worker serves only tasks, and steals no jobs.

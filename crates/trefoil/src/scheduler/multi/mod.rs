@@ -8,6 +8,7 @@ mod lifo;
 mod loan;
 mod monitor;
 mod shutdown;
+mod unstarted;
 mod worker;
 
 pub(crate) use burst::Burst;
@@ -15,6 +16,7 @@ pub(super) use monitor::PERIOD;
 pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;
+use super::affinity::Origin;
 use super::blocking::Body;
 use super::{Common, Knobs, Scheduler};
 use crate::context;
@@ -62,6 +64,8 @@ pub(crate) struct Shared {
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
+    /// Where workers run whose threads are started later, unless they are pinned.
+    origin: Option<Origin>,
     /// The number of threads that run the scheduler's tasks: one for each worker state, and one for
     /// each thread that blocks or forks without its state.
     threads: AtomicUsize,
@@ -93,7 +97,7 @@ struct Remote {
 }
 
 impl Shared {
-    /// Makes a scheduler, and starts its threads.
+    /// Makes a scheduler, and starts the threads that it needs from the beginning.
     ///
     /// # Errors
     /// The system cannot start a thread. The threads that were started are told to leave.
@@ -124,6 +128,8 @@ impl Shared {
                 })
             })
             .collect();
+        let starts_later = workers > 1 && !knobs.serves_in_block_on;
+        let origin = if starts_later && common.affinity.is_none() { Origin::here() } else { None };
         let shared = Arc::new_cyclic(|this| Self {
             common,
             knobs,
@@ -137,18 +143,23 @@ impl Shared {
             injector: CachePadded(Injector::new()),
             idle: CachePadded(Idle::new(workers as u32)),
             shutdown: CachePadded(AtomicBool::new(false)),
+            origin,
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
         });
-        for index in 0..workers {
+        let started = shared.lay_asleep();
+        for index in 0..started {
             let state = shared.new_state(index);
+            if started < workers {
+                shared.begins_as_searcher(&state);
+            }
             let its = Arc::clone(&shared);
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.shut_down();
                 shared.common.blocking.shut_down(&handle(&shared));
                 // This thread leaves in the place of the threads that were not started.
-                for index in index..workers {
+                for index in index..started {
                     shared.retire(Some(shared.new_state(index)));
                 }
                 return Err(error);
@@ -285,7 +296,8 @@ impl Shared {
         true
     }
 
-    /// Wakes a worker. If its thread blocks, another one becomes the worker.
+    /// Wakes a worker. If its thread blocks, another one becomes the worker. If it has none yet, one
+    /// is started.
     ///
     /// The caller has made a full fence between the work for the worker and this call. So either
     /// the caller sees the state on offer, or the thread that offers the state sees the work
@@ -332,9 +344,9 @@ impl Shared {
         let its = handle(&shared);
         self.common.blocking.run(&its, || {
             let state = take()?;
-            let blocked = state.blocked();
+            let (blocked, is_reserved) = (state.blocked(), state.is_unstarted());
             let run = Box::new(move |is_new| worker::run(shared, state, is_new));
-            Some(Body { worker, blocked, run })
+            Some(Body { worker, blocked, is_reserved, run })
         })
     }
 
@@ -403,6 +415,9 @@ impl Shared {
         // state later sees the flag (`WorkerThread::offer`).
         fence(SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {
+            if remote.handoff.available().is_some_and(Offer::is_unstarted) {
+                continue;
+            }
             self.unpark_worker(worker as u32);
             // A fork may wait until one of the worker's tasks is dropped.
             if let Some(offer) = remote.handoff.available().filter(|offer| !offer.blocks()) {
@@ -416,9 +431,13 @@ impl Shared {
     /// Called by each thread that leaves, with its state if it has one. The last one cancels the
     /// tasks that are left.
     fn retire(self: &Arc<Self>, state: Option<Box<WorkerState>>) {
+        let mut leaves = 1;
         if let Some(state) = state {
             let mut retired = self.retired.lock();
             retired.push(state);
+            let before = retired.len();
+            retired.extend(self.take_unstarted());
+            leaves += retired.len() - before;
             let is_last = retired.len() == self.workers();
             drop(retired);
             if is_last {
@@ -429,7 +448,7 @@ impl Shared {
         }
         // Release: what this thread did to tasks and lists is visible to the last one. Acquire:
         // this may be the last one.
-        if self.threads.fetch_sub(1, AcqRel) == 1 {
+        if self.threads.fetch_sub(leaves, AcqRel) == leaves {
             shutdown::cancel_tasks(self);
             self.common.blocking.tasks_are_gone();
         }

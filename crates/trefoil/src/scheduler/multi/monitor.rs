@@ -196,6 +196,10 @@ impl Monitor {
                 // worker waits for the end of that worker's poll.
                 self.was_refused_at(self.since.elapsed());
                 self.state.store(ABSENT, Relaxed);
+                // A worker that has gone to sleep meanwhile has relied on this monitor.
+                for remote in &shared.remotes {
+                    remote.parker.unpark();
+                }
             }
         }
     }
@@ -318,7 +322,7 @@ impl Shared {
             || self
                 .remotes
                 .iter()
-                .any(|remote| remote.handoff.available().is_some() || remote.handoff.has_guest())
+                .any(|remote| remote.handoff.needs_monitor() || remote.handoff.has_guest())
             || self.common.blocking.lacks_thread()
             || self.common.stalls.as_ref().is_some_and(Stalls::is_any_in_poll)
     }

@@ -34,6 +34,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{SeqCst, fence};
 use crate::queue::Fifo;
 use crate::reactor::Wakes;
+use crate::scheduler::affinity::Origin;
 use crate::scheduler::stalls::{Stalls, Watched};
 use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, HOSTS, Home, OwnedTasks, Ran, Runnable, settle};
@@ -78,8 +79,10 @@ pub(super) struct WorkerState {
     awake_since: Cell<Instant>,
     /// The number of polls before the last sleep.
     polls_before: Cell<u64>,
-    /// How often this worker has begun to block.
+    /// How often this worker has begun to block. If it began without a thread, that counts as one.
     blocked: Cell<u64>,
+    /// No thread has had this state yet.
+    unstarted: Cell<bool>,
     /// This worker counts as searching.
     searching: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
@@ -119,6 +122,8 @@ pub(crate) struct WorkerThread {
     /// This thread is in a job of the one it waits for, on top of something
     /// that can go on without the state.
     in_leapfrog: Cell<bool>,
+    /// The runtime has ended, and this thread ends what it has queued.
+    leaves: Cell<bool>,
     /// Foreign code runs in the midst of the scheduler's own: see `keep_state`.
     keeps_state: Cell<bool>,
     /// The worker whose place this thread has taken, if it is a guest.
@@ -163,6 +168,7 @@ impl WorkerState {
             awake_since: Cell::new(Instant::now()),
             polls_before: Cell::new(0),
             blocked: Cell::new(0),
+            unstarted: Cell::new(false),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
@@ -185,6 +191,23 @@ impl WorkerState {
     /// Which time it was that this worker began to block, or 0 if there was none.
     pub(super) fn blocked(&self) -> u64 {
         self.blocked.get()
+    }
+
+    /// The worker counts as searching from the beginning.
+    pub(super) fn begins_as_searcher(&self) {
+        self.searching.set(true);
+    }
+
+    /// The worker begins asleep, without a thread. Returns which of its sleeps that is.
+    pub(super) fn begins_asleep(&self) -> u64 {
+        self.unstarted.set(true);
+        self.blocked.set(1);
+        self.counters.parks.add(1);
+        self.blocked.get()
+    }
+
+    pub(super) fn is_unstarted(&self) -> bool {
+        self.unstarted.get()
     }
 
     #[inline(always)]
@@ -225,6 +248,10 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     assert!(ptr::eq(remote, state.remote), "the state of another scheduler's worker");
     remote.parker.adopt();
     state.counters.note_thread();
+    if state.unstarted.take() {
+        shared.origin.iter().for_each(Origin::settle);
+        worker.is_awake(&state);
+    }
     let seeds = shared.common.seeds.as_ref();
     let random = seeds.map(|seeds| context::seed_random(seeds.of_worker(state.index)));
     worker.state.set(Box::into_raw(state));
@@ -236,9 +263,9 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
             context::enter_fork(owner, || {
                 worker.wake_up();
                 if is_new {
-                    worker.end_search();
                     // As a worker: what a hook forks would wait for one
                     // elsewhere, and there may be no other.
+                    worker.about_to_call(&shared.common.hooks.thread_start);
                     shared.common.hooks.thread_start();
                 }
                 worker.work();
@@ -266,6 +293,7 @@ impl WorkerThread {
             scopes: Cell::new(0),
             in_job: Cell::new(false),
             in_leapfrog: Cell::new(false),
+            leaves: Cell::new(false),
             keeps_state: Cell::new(false),
             place: Cell::new(place),
             root: Cell::new(ptr::null()),

@@ -218,6 +218,7 @@ impl WorkerThread {
         if self.state().is_none() {
             return;
         }
+        self.leaves.set(true);
         task::abort_all(self);
         let mut deferred_rounds = DEFERRED_ROUNDS;
         // A destructor may give the state away, and with it the rest of this.

@@ -165,10 +165,11 @@ impl WorkerThread {
         self.notify_for(state);
     }
 
-    /// Has a sleeper woken if nobody searches.
+    /// Has a sleeper woken if nobody searches. A thread that leaves does not: whoever came would
+    /// leave as well, and may have no thread yet.
     #[inline]
     pub(super) fn notify_for(&self, state: &WorkerState) {
-        if self.shared.notify_fenced() {
+        if !self.leaves.get() && self.shared.notify_fenced() {
             self.remote(state).counters.wakes.add(1);
         }
     }

@@ -1,0 +1,277 @@
+//! Workers have no thread until they are needed.
+
+mod support;
+
+use std::collections::HashSet;
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
+use support::Hasty;
+use support::watch::{drop_returns, is_parked, receive, wait_for};
+use trefoil::runtime::{Builder, Handle, RuntimeMetrics};
+use trefoil::task;
+
+/// A runtime with so many workers, and how often it was asked for the name of a new thread of the
+/// pool. (The monitor has a name of its own.)
+fn build(workers: usize) -> (Hasty, Arc<AtomicUsize>) {
+    build_with(Builder::new_multi_thread().worker_threads(workers))
+}
+
+fn build_with(builder: &mut Builder) -> (Hasty, Arc<AtomicUsize>) {
+    let threads = Arc::new(AtomicUsize::new(0));
+    let its = Arc::clone(&threads);
+    let name = move || {
+        its.fetch_add(1, SeqCst);
+        "unstarted".to_owned()
+    };
+    let runtime = builder.thread_name_fn(name).enable_all().build().unwrap();
+    (Hasty(Some(runtime)), threads)
+}
+
+fn started(metrics: &RuntimeMetrics) -> usize {
+    let workers = 0..metrics.num_workers();
+    workers.filter(|&worker| metrics.worker_thread_id(worker).is_some()).count()
+}
+
+#[test]
+fn a_runtime_that_is_not_used_has_one_thread() {
+    for workers in [1, 2, 8] {
+        let (runtime, threads) = build(workers);
+        drop_returns("the drop of an unused runtime", runtime);
+        assert_eq!(threads.load(SeqCst), 1);
+    }
+}
+
+/// Whether the first worker looks for it, sleeps, or has not begun.
+#[test]
+fn one_task_needs_one_thread() {
+    for round in 0..200 {
+        let (runtime, threads) = build(2 + round % 7);
+        if round % 2 == 1 {
+            std::thread::yield_now();
+        }
+        let metrics = runtime.metrics();
+        assert_eq!(runtime.block_on(runtime.spawn(async { 7 })).unwrap(), 7);
+        assert_eq!((threads.load(SeqCst), started(&metrics)), (1, 1));
+        drop_returns("the drop of a short runtime", runtime);
+        assert_eq!((threads.load(SeqCst), started(&metrics)), (1, 1));
+    }
+}
+
+#[test]
+fn tasks_that_need_each_other_get_a_thread_each() {
+    for workers in [2, 3, 8] {
+        let (runtime, threads) = build(workers);
+        let meet = Arc::new(Barrier::new(workers));
+        let tasks = Vec::from_iter((0..workers).map(|_| {
+            let meet = Arc::clone(&meet);
+            runtime.spawn(async move { drop(meet.wait()) })
+        }));
+        wait_for("tasks that meet", || tasks.iter().all(|task| task.is_finished()));
+        assert_eq!((threads.load(SeqCst), started(&runtime.metrics())), (workers, workers));
+    }
+}
+
+#[test]
+fn a_pinned_task_starts_its_worker() {
+    for first in 0..4 {
+        let (runtime, _) = build(4);
+        let indices = (0..4).map(|n| {
+            let worker = (first + n) % 4;
+            let task = runtime.spawn_pinned(worker, async { trefoil::runtime::worker_index() });
+            assert_eq!(runtime.block_on(task).unwrap(), Some(worker));
+            assert!(runtime.metrics().worker_thread_id(worker).is_some());
+            worker
+        });
+        assert_eq!(indices.collect::<HashSet<_>>().len(), 4);
+    }
+}
+
+#[test]
+fn a_worker_without_a_thread_counts_as_parked() {
+    let (runtime, _) = build(3);
+    let metrics = runtime.metrics();
+    assert_eq!((metrics.worker_park_count(2), metrics.worker_park_unpark_count(2)), (1, 1));
+    let (tell, told) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    drop(runtime.spawn_pinned(2, async move {
+        tell.send(()).unwrap();
+        let _ = may_go.recv();
+    }));
+    receive("a pinned task", &told);
+    assert_eq!((metrics.worker_park_count(2), metrics.worker_park_unpark_count(2)), (1, 2));
+    drop(go);
+}
+
+#[test]
+fn hooks_come_in_pairs_for_the_threads_that_there_are() {
+    for (workers, pinned) in [(8, None), (8, Some(5))] {
+        let counters: [Arc<AtomicUsize>; 4] = Default::default();
+        let count = |n: usize| {
+            let counter = Arc::clone(&counters[n]);
+            move || drop(counter.fetch_add(1, SeqCst))
+        };
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(workers).on_thread_start(count(0)).on_thread_stop(count(1));
+        builder.on_thread_park(count(2)).on_thread_unpark(count(3));
+        let (runtime, threads) = build_with(&mut builder);
+        let task = match pinned {
+            None => runtime.spawn(async {}),
+            Some(worker) => runtime.spawn_pinned(worker, async {}),
+        };
+        runtime.block_on(task).unwrap();
+        drop_returns("the drop of a runtime", runtime);
+        let [starts, stops, parks, unparks] = counters.map(|counter| counter.load(SeqCst));
+        let threads = threads.load(SeqCst);
+        assert_eq!((starts, stops, parks), (threads, threads, unparks));
+        assert!(threads < workers, "{threads}");
+    }
+}
+
+/// Closures do not take the room that is kept for workers.
+#[test]
+fn closures_keep_their_limit_beside_workers_without_threads() {
+    let (runtime, _) =
+        build_with(Builder::new_multi_thread().worker_threads(8).max_blocking_threads(1));
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.num_blocking_threads(), 0);
+    let (begin, begun) = mpsc::channel();
+    let (end, is_over) = mpsc::channel::<()>();
+    drop(runtime.spawn_blocking(move || {
+        begin.send(()).unwrap();
+        let _ = is_over.recv();
+    }));
+    receive("a closure", &begun);
+    let second = runtime.spawn_blocking(|| ());
+    assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (1, 1));
+    // Nor do closures keep workers from their threads.
+    let meet = Arc::new(Barrier::new(8));
+    let tasks = Vec::from_iter((0..8).map(|worker| {
+        let meet = Arc::clone(&meet);
+        runtime.spawn_pinned(worker, async move { drop(meet.wait()) })
+    }));
+    wait_for("all workers", || tasks.iter().all(|task| task.is_finished()));
+    assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (1, 1));
+    drop(end);
+    runtime.block_on(second).unwrap();
+}
+
+#[test]
+fn an_idle_thread_becomes_a_worker() {
+    let (runtime, threads) = build(4);
+    let metrics = runtime.metrics();
+    runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    wait_for("the thread is idle", || metrics.num_idle_blocking_threads() == 1);
+    runtime.block_on(runtime.spawn_pinned(3, async {})).unwrap();
+    assert_eq!(threads.load(SeqCst), 2);
+    assert_eq!((metrics.num_blocking_threads(), metrics.num_idle_blocking_threads()), (0, 0));
+    // There is room for another closure's thread.
+    runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    assert_eq!((threads.load(SeqCst), metrics.num_blocking_threads()), (3, 1));
+}
+
+/// All that is sent to workers without threads is dropped, whoever comes first.
+#[test]
+fn tasks_for_workers_without_threads_race_with_the_end() {
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    for round in 0..300 {
+        let (mut runtime, _) = build(4);
+        let count = Arc::new(AtomicUsize::new(0));
+        let (handle, its) = (runtime.handle().clone(), Arc::clone(&count));
+        let start = Arc::new(Barrier::new(2));
+        let its_start = Arc::clone(&start);
+        let sending = std::thread::spawn(move || {
+            its_start.wait();
+            let task = |handle: &Handle, worker| {
+                let dropped = Dropped(Arc::clone(&its));
+                let future = async move {
+                    let _dropped = dropped;
+                    pending::<()>().await;
+                };
+                match worker {
+                    Some(worker) => handle.spawn_pinned(worker, future),
+                    None => handle.spawn(future),
+                }
+            };
+            [Some(3), None, Some(1), None, Some(2)].map(|worker| task(&handle, worker))
+        });
+        start.wait();
+        for _ in 0..round % 10 * 100 {
+            std::hint::spin_loop();
+        }
+        match round % 3 {
+            0 => drop_returns("the drop", runtime),
+            1 => runtime.0.take().unwrap().shutdown_timeout(Duration::from_secs(20)),
+            _ => runtime.0.take().unwrap().shutdown_background(),
+        }
+        let tasks = sending.join().unwrap();
+        wait_for("all tasks are dropped", || count.load(SeqCst) == 5);
+        wait_for("all tasks are over", || tasks.iter().all(|task| task.is_finished()));
+    }
+}
+
+/// The first worker's thread blocks in place, and its state is on offer as well.
+#[test]
+fn a_worker_blocks_beside_workers_without_threads() {
+    let (runtime, threads) = build(2);
+    let (tell, told) = mpsc::channel();
+    drop(runtime.spawn(async move {
+        // Its place, or the other worker's.
+        let inner = trefoil::spawn(async move { tell.send(()).unwrap() });
+        task::block_in_place(|| futures::executor::block_on(inner)).unwrap();
+    }));
+    receive("a task for which another one blocks", &told);
+    drop_returns("the drop", runtime);
+    assert!(threads.load(SeqCst) <= 3);
+}
+
+/// Who wakes a worker for the first time has little stack left.
+#[cfg(unix)]
+#[test]
+fn a_fiber_with_the_smallest_stack_starts_workers() {
+    use trefoil::fiber;
+    let (runtime, _) = build(3);
+    let smallest = || fiber::Builder::new().stack_size(16 * 1024);
+    let starter = smallest().spawn_on(runtime.handle(), || {
+        let tasks = [1, 2].map(|worker| task::spawn_pinned(worker, async {}));
+        tasks.map(|task| fiber::wait(task).is_ok())
+    });
+    assert_eq!(runtime.block_on(starter.unwrap()).unwrap(), [true; 2]);
+}
+
+/// Tasks that rest on the only worker with a thread wake each other when they are dropped.
+#[test]
+fn the_end_starts_no_threads() {
+    use trefoil::sync::oneshot;
+    let (runtime, threads) = build(8);
+    let spawned = runtime.spawn(async {
+        let (first, mut before) = oneshot::channel::<()>();
+        for _ in 0..50 {
+            let (wake, next) = oneshot::channel::<()>();
+            let (rest, rests) = oneshot::channel::<()>();
+            let dropped = std::mem::replace(&mut before, next);
+            // One after the other, each in the slot, so that nobody is woken.
+            drop(trefoil::spawn(async move {
+                rest.send(()).unwrap();
+                let _ = dropped.await;
+                pending::<()>().await;
+                drop(wake);
+            }));
+            rests.await.unwrap();
+        }
+        pending::<()>().await;
+        drop(first);
+    });
+    wait_for("tasks rest", || runtime.metrics().num_alive_tasks() == 51);
+    wait_for("a worker sleeps", || is_parked(&runtime.metrics(), 0));
+    assert_eq!(threads.load(SeqCst), 1);
+    drop_returns("the drop", runtime);
+    assert!(spawned.is_finished());
+    assert_eq!(threads.load(SeqCst), 1);
+}

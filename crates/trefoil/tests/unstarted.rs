@@ -110,7 +110,9 @@ fn hooks_come_in_pairs_for_the_threads_that_there_are() {
         let counters: [Arc<AtomicUsize>; 4] = Default::default();
         let count = |n: usize| {
             let counter = Arc::clone(&counters[n]);
-            move || drop(counter.fetch_add(1, SeqCst))
+            move || {
+                counter.fetch_add(1, SeqCst);
+            }
         };
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(workers).on_thread_start(count(0)).on_thread_stop(count(1));

@@ -185,6 +185,9 @@
 //! **Threads and names**
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
+//! - Only the first worker's thread is started by `build`, each other one when its worker is first
+//!   woken: see [`worker_threads`](super::Builder::worker_threads). With tokio, `build` starts all.
+//!   `unstarted::one_task_needs_one_thread`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
 //!   `JoinError` are. Others name the way out, or this crate.
 //!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`

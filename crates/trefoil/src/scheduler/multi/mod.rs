@@ -296,8 +296,8 @@ impl Shared {
         true
     }
 
-    /// Wakes a worker. If its thread blocks, another one becomes the worker. If it has none yet, one
-    /// is started.
+    /// Wakes a worker. If its thread blocks, another one becomes the worker. If it has none yet,
+    /// one is started.
     ///
     /// The caller has made a full fence between the work for the worker and this call. So either
     /// the caller sees the state on offer, or the thread that offers the state sees the work

@@ -314,7 +314,7 @@ impl Shared {
     }
 
     /// Whether there is anything to look after.
-    fn needs_monitor(&self) -> bool {
+    pub(super) fn needs_monitor(&self) -> bool {
         let is_any_awake = self.is_monitored() && !self.idle.is_all_asleep();
         // Whoever retakes a state makes a body of it in one critical section of the
         // pool. So one of the last two looks sees it, if they come in this order.

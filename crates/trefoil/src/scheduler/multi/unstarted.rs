@@ -72,6 +72,28 @@ impl Shared {
     }
 }
 
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use crate::runtime::Builder;
+    use crate::scheduler::Scheduler;
+    use crate::scheduler::multi::Offer;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_worker_without_a_thread_needs_no_monitor() {
+        let runtime = Builder::new_multi_thread().worker_threads(3).build().unwrap();
+        let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
+        let start = Instant::now();
+        while shared.needs_monitor() {
+            assert!(start.elapsed() < Duration::from_secs(20), "nobody is awake");
+            std::thread::yield_now();
+        }
+        for remote in &shared.remotes[1..] {
+            assert!(remote.handoff.available().is_some_and(Offer::is_unstarted));
+        }
+    }
+}
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;

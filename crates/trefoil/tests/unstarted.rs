@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -66,7 +67,9 @@ fn tasks_that_need_each_other_get_a_thread_each() {
         let meet = Arc::new(Barrier::new(workers));
         let tasks = Vec::from_iter((0..workers).map(|_| {
             let meet = Arc::clone(&meet);
-            runtime.spawn(async move { drop(meet.wait()) })
+            runtime.spawn(async move {
+                meet.wait();
+            })
         }));
         wait_for("tasks that meet", || tasks.iter().all(|task| task.is_finished()));
         assert_eq!((threads.load(SeqCst), started(&runtime.metrics())), (workers, workers));
@@ -151,7 +154,9 @@ fn closures_keep_their_limit_beside_workers_without_threads() {
     let meet = Arc::new(Barrier::new(8));
     let tasks = Vec::from_iter((0..8).map(|worker| {
         let meet = Arc::clone(&meet);
-        runtime.spawn_pinned(worker, async move { drop(meet.wait()) })
+        runtime.spawn_pinned(worker, async move {
+            meet.wait();
+        })
     }));
     wait_for("all workers", || tasks.iter().all(|task| task.is_finished()));
     assert_eq!((metrics.num_blocking_threads(), metrics.blocking_queue_depth()), (1, 1));
@@ -276,4 +281,23 @@ fn the_end_starts_no_threads() {
     drop_returns("the drop", runtime);
     assert!(spawned.is_finished());
     assert_eq!(threads.load(SeqCst), 1);
+}
+
+/// The last that a thread does is to wake a worker, in the destructor of a thread-local.
+#[test]
+fn a_thread_that_ends_starts_a_worker() {
+    struct Sends(Handle, mpsc::Sender<()>);
+    impl Drop for Sends {
+        fn drop(&mut self) {
+            let tell = self.1.clone();
+            drop(self.0.spawn_pinned(1, async move { tell.send(()).unwrap() }));
+        }
+    }
+    thread_local!(static LAST: RefCell<Option<Sends>> = const { RefCell::new(None) });
+
+    let (runtime, _) = build(2);
+    let (tell, told) = mpsc::channel();
+    let sends = Sends(runtime.handle().clone(), tell);
+    std::thread::spawn(move || LAST.set(Some(sends))).join().unwrap();
+    receive("a pinned task", &told);
 }

@@ -549,9 +549,11 @@ pub(crate) struct EnteredGuard {
 #[track_caller]
 pub(crate) fn enter_blocking_section() -> EnteredGuard {
     if with(Context::entered) == Entered::Yes {
+        // The first words are those by which programs know this panic from others.
         panic!(
-            "this thread drives asynchronous code and must not block on a future: `.await` it, or \
-             block inside of `block_in_place` or `spawn_blocking`"
+            "Cannot start a runtime from within a runtime: this thread drives asynchronous code and \
+             must not block on a future: `.await` it, or block inside of `block_in_place` or \
+             `spawn_blocking`"
         );
     }
     mark_entered(Entered::Yes)

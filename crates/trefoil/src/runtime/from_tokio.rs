@@ -186,7 +186,8 @@
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
-//!   `JoinError` are. Others name the way out, or this crate.
+//!   `JoinError` are. Others begin with the words that programs look for, and then name the way
+//!   out; some name this crate where tokio's name tokio.
 //!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
 //! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
 //!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`

@@ -336,7 +336,8 @@ macro_rules! answers {
                 assert!(dropped.starts_with(words), "{dropped}");
                 // Theirs has their name and version between the first two words.
                 let runtime = Builder::new_current_thread().build().unwrap();
-                let timeless = text(|| runtime.block_on($runtime::time::sleep(Duration::ZERO)));
+                let sleep = async { $runtime::time::sleep(Duration::ZERO).await };
+                let timeless = text(|| runtime.block_on(sleep));
                 let words = "context was found, but timers are disabled";
                 assert!(timeless.contains(words), "{timeless}");
             }

@@ -24,6 +24,9 @@ cargo xtask <habit>
   stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks, fibers, actors and shutdowns on Trefoil, counted and watched
 ";
 
+/// Trefoil is optimised as in a release, and other crates are not: see `Cargo.toml`.
+const LEAN: &str = "--profile=lean";
+
 /// What may follow `cargo xtask`.
 const VERBS: [&str; 10] =
     ["check", "tidy", "results", "test", "verify", "loom", "asan", "tsan", "fences", "stress"];
@@ -149,7 +152,7 @@ fn loom(root: &Path, name: &str) -> bool {
     let filter = if name.is_empty() { "loom_" } else { name };
     let args = [
         "test",
-        "--release",
+        LEAN,
         "--locked",
         "--target-dir",
         "target/loom",
@@ -175,11 +178,11 @@ fn loom(root: &Path, name: &str) -> bool {
     command().status().is_ok_and(|status| status.success())
 }
 
-/// In release mode, since it is the optimised code that has to be right.
+/// Optimised, since it is the optimised code that has to be right.
 fn fences(root: &Path) -> bool {
     let args = [
         "test",
-        "--release",
+        LEAN,
         "--locked",
         "--package",
         "trefoil",
@@ -194,16 +197,8 @@ fn fences(root: &Path) -> bool {
 /// Tasks first, then forks and fibers; the options go to each.
 fn stress(root: &Path, options: &[String]) -> bool {
     ["stress_tasks", "stress_forks", "stress_fibers"].iter().all(|program| {
-        let mut args = vec![
-            "run",
-            "--release",
-            "--locked",
-            "--package",
-            "trefoil-tools",
-            "--bin",
-            program,
-            "--",
-        ];
+        let mut args =
+            vec!["run", LEAN, "--locked", "--package", "trefoil-tools", "--bin", program, "--"];
         args.extend(options.iter().map(String::as_str));
         run(root, "cargo", &args)
     })

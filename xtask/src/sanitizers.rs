@@ -11,6 +11,21 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// A run that takes longer hangs. It takes about a minute on two cores.
 const LIMIT_SECONDS: u32 = 900;
 
+/// Crates that take long to optimise, and in which no test spends much time. (Whatever is no member
+/// of the workspace would be std, too, where that is rebuilt.)
+const NOT_OPTIMISED: [&str; 10] = [
+    "axum",
+    "axum-core",
+    "futures-util",
+    "h2",
+    "http",
+    "hyper",
+    "memchr",
+    "rayon-core",
+    "rustix",
+    "tokio",
+];
+
 pub(crate) struct Sanitizer {
     name: &'static str,
     /// What follows `librustc-nightly_rt.` in the name of its runtime.
@@ -356,6 +371,9 @@ impl Habit<'_> {
             false => format!("target/{}", self.sanitizer.short),
         };
         command.args(["--target", TARGET, "--target-dir", &folder, "--package", "trefoil"]);
+        for name in NOT_OPTIMISED {
+            command.args(["--config", &format!("profile.dev.package.{name}.opt-level=0")]);
+        }
         command.args(self.sanitizer.features.iter().flat_map(|feature| ["--features", feature]));
         if self.std_is_rebuilt {
             command.arg("-Zbuild-std");

@@ -92,6 +92,9 @@ pub struct Contender {
     pub files: Vec<PathBuf>,
     /// Where its build puts things.
     pub target: PathBuf,
+    /// The folder that its build has to itself meanwhile: `target`, or that of the contender of
+    /// which it is a variant.
+    pub workplace: PathBuf,
     /// How it is built with another release of its runtime, if its file says so.
     pub releases: Option<Releases>,
     /// The release that it is built with, where that is not the one of its sources.

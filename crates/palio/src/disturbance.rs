@@ -1,24 +1,11 @@
 //! Blocks that others disturbed: what the machine did for processes outside of a race, and the rule
 //! by which such a block is repeated. It looks at the machine alone, never at a sample.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::machine::CpuUse;
-use crate::record::{BlockRecord, RunRecord};
+use crate::record::{BlockRecord, RepeatRule, RunRecord};
 
 /// A shorter block has too few ticks of the kernel's accounting (10 ms each) to tell percents.
 const BLOCK_S_MIN: f64 = 0.5;
-
-/// Which blocks are repeated; fixed before the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RepeatRule {
-    /// The most of the machine's CPU time that others may take in a block, as a fraction.
-    pub outside_max: f64,
-    /// How many blocks of a race are repeated at most.
-    pub repeats_max: u32,
-}
 
 /// What others took of the machine's CPU time, as fractions.
 #[derive(Clone, Copy, Debug, PartialEq)]

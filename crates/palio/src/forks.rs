@@ -5,7 +5,7 @@
 //! lies below the least was done by plain calls.
 
 use crate::salt::Rule;
-use crate::workload::Settings;
+use crate::settings::Settings;
 
 /// The forks of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ pub mod release;
 pub mod report;
 pub mod runner;
 pub mod salt;
+mod settings;
 pub mod stats;
 pub mod store;
 pub mod suggest;

@@ -109,12 +109,17 @@ struct Variant {
 /// What the placeholders of commands and probes stand for.
 struct Places<'a> {
     target: PathBuf,
+    /// The target folder of the contender itself, for its variants too.
+    shared: &'a Path,
     folder: &'a Path,
     features: String,
 }
 
 /// What may stand between braces.
-const PLACEHOLDERS: [&str; 3] = ["target", "dir", "features"];
+const PLACEHOLDERS: [&str; 4] = ["target", "shared", "dir", "features"];
+
+/// What a contender's variants share with it, for what is built alike for all of them.
+const SHARED: &str = "{shared}";
 
 /// Refuses what looks like a placeholder and is none. After a `$` it is a matter of the shell's.
 fn check_placeholders(text: &str, known: &[&str]) -> Result<()> {
@@ -137,6 +142,7 @@ impl Places<'_> {
     fn fill(&self, words: &[String]) -> Vec<String> {
         let each = words.iter().map(|word| {
             word.replace("{target}", &self.target.to_string_lossy())
+                .replace(SHARED, &self.shared.to_string_lossy())
                 .replace("{dir}", &self.folder.to_string_lossy())
                 .replace("{features}", &self.features)
         });
@@ -169,10 +175,10 @@ pub(crate) fn load(path: &Path, target: &Path) -> Result<Vec<Contender>> {
     let language = folder.parent().and_then(Path::file_name).unwrap_or_default();
     let output = manifest.build.output(&language.to_string_lossy());
     let target = target.join(output.with_context(|| format!("{} is malformed", path.display()))?);
-    let mut contenders = vec![manifest.contender(None, &folder, target.clone())];
+    let mut contenders = vec![manifest.contender(None, &folder, target.clone(), &target)];
     for variant in &manifest.variant {
-        let target = target.join(VARIANTS).join(&variant.id);
-        let contender = manifest.contender(Some(variant), &folder, target);
+        let own = target.join(VARIANTS).join(&variant.id);
+        let contender = manifest.contender(Some(variant), &folder, own, &target);
         // Two builds of one executable would overwrite one another.
         if let Some(twin) = contenders.iter().find(|other| other.command == contender.command) {
             bail!(
@@ -209,7 +215,7 @@ impl Contender {
             .with_context(|| format!("{} cannot be raced at {}", self.id, release.choice()))?;
         let variant = manifest.variant.iter().find(|v| Some(&v.id) == self.variant.as_ref());
         let target = self.target.join(RELEASES).join(&self.id).join(release.folder());
-        let mut contender = manifest.contender(variant, &self.folder, target);
+        let mut contender = manifest.contender(variant, &self.folder, target.clone(), &target);
         if contender.command == self.command {
             bail!(
                 "{} is malformed: every release starts `{}`: begin the executable in `run.command` with {{target}}, \
@@ -298,9 +304,16 @@ impl Manifest {
         Ok(())
     }
 
-    fn contender(&self, variant: Option<&Variant>, folder: &Path, target: PathBuf) -> Contender {
+    fn contender(
+        &self,
+        variant: Option<&Variant>,
+        folder: &Path,
+        target: PathBuf,
+        shared: &Path,
+    ) -> Contender {
         let features = variant.map_or_else(String::new, |variant| variant.features.join(","));
-        let places = Places { target, folder, features };
+        let places = Places { target, shared, folder, features };
+        let shares = self.build.commands.iter().flatten().any(|word| word.contains(SHARED));
         let mut build_inputs: Vec<_> =
             self.build.inputs.iter().map(|input| folder.join(input)).collect();
         build_inputs.push(folder.to_owned());
@@ -351,6 +364,7 @@ impl Manifest {
             build_variables: Settings::new(),
             command: places.fill(&self.run.command),
             files: places.fill(&self.run.files).into_iter().map(PathBuf::from).collect(),
+            workplace: if shares { shared.to_owned() } else { places.target.clone() },
             target: places.target,
             releases: self.releases.clone(),
             release: None,
@@ -553,6 +567,19 @@ mod tests {
         assert_eq!(base.build_commands, [["make", "FEATURES=", "/target/c/rt"]]);
         let variant = ["make", "FEATURES=stacks,pages", "/target/c/variants/big/rt"];
         assert_eq!(big.build_commands, [variant]);
+        assert_eq!([&base.workplace, &big.workplace], [&base.target, &big.target]);
+    }
+
+    #[test]
+    fn a_variant_may_be_built_where_its_contender_is() {
+        let text = MANIFEST.replace("\"make\"", "\"make\", \"OBJECTS={shared}\"");
+        let contenders = load_text(&text).unwrap();
+        let [base, big] = &contenders[..] else { panic!("{contenders:?}") };
+        for contender in [base, big] {
+            assert_eq!(contender.build_commands[0][1], "OBJECTS=/target/c");
+            assert_eq!(contender.workplace, base.target);
+        }
+        assert_ne!(big.target, base.target);
     }
 
     #[test]

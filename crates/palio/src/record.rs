@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{CpuBudget, Throttled};
 use crate::contender::{Kind, Track};
-use crate::disturbance::RepeatRule;
 use crate::forks::Demand;
 use crate::grid::Design;
 use crate::load::LoadRecord;
@@ -59,6 +58,16 @@ pub struct Header {
     /// and those of an invocation that did not end well, are always kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned: Option<u32>,
+}
+
+/// Which blocks are repeated; fixed before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepeatRule {
+    /// The most of the machine's CPU time that others may take in a block, as a fraction.
+    pub outside_max: f64,
+    /// How many blocks of a race are repeated at most.
+    pub repeats_max: u32,
 }
 
 /// The machine; `None` is a thing that could not be read, never a zero.

@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use palio_protocol::salt::mix;
 
+use crate::settings::{Settings, settings_text};
 use crate::words::words;
-use crate::workload::{Settings, settings_text};
 
 words! {
     /// Where the salt enters a workload.

@@ -15,20 +15,13 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::prediction::{MissNote, Order, Prediction, Relation};
 use crate::salt::Rule;
+pub use crate::settings::{Settings, settings_text};
 use crate::stats::Statistic;
 use crate::suggest::nearest;
 use crate::words::words;
 pub use origin::{Fidelity, Origin};
 
 pub(crate) use file::{read_toml, toml_files};
-
-/// Parameters or knobs by name, as they are passed with `--set`.
-pub type Settings = BTreeMap<String, String>;
-
-/// Renders settings the way a person writes them: `n=27` or `reader=first,x=1`.
-pub fn settings_text(settings: &Settings) -> String {
-    settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
-}
 
 words! {
     /// Which sizes and thread counts a run uses.

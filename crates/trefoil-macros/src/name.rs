@@ -12,6 +12,10 @@
 //!   and are not there where an editor expands the macro.
 //! - The text of the attribute (`tokio::main`) is for diagnostics alone, and not always there.
 //!
+//! A manifest that names `tokio` and not `trefoil` is that of a program whose `[patch.crates-io]`
+//! puts a package in tokio's place that passes `trefoil` on. Such a program knows nobody else by
+//! whom it could have reached the attribute.
+//!
 //! Where there is no manifest, as in builds without Cargo, the name is `trefoil`.
 
 use std::collections::BTreeMap;
@@ -20,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const OURS: &str = "trefoil";
+/// What may be a package that stands in for tokio.
+const STAND_IN: &str = "tokio";
 
 /// By which name `::name` is `trefoil` in the crate that is being compiled.
 pub(crate) fn of_trefoil() -> String {
@@ -128,23 +134,34 @@ impl Manifest {
         add(&mut self.dependencies, section, name, rest, value);
     }
 
-    /// The name of `trefoil`, given the dependencies of the workspace.
+    /// The name of `trefoil`, or else of what stands in for tokio, given the dependencies of the
+    /// workspace.
     fn name_of_ours(&self, workspace: &Dependencies, is_build_script: bool) -> Option<String> {
-        let is_ours = |name: &String, dependency: &Dependency| {
+        let name = |package| self.name_of(package, workspace, is_build_script);
+        name(OURS).or_else(|| name(STAND_IN))
+    }
+
+    fn name_of(
+        &self,
+        wanted: &str,
+        workspace: &Dependencies,
+        is_build_script: bool,
+    ) -> Option<String> {
+        let is_wanted = |name: &String, dependency: &Dependency| {
             let package = if dependency.is_of_workspace {
                 let shared = workspace.get(&(Section::Normal, name.clone()));
                 shared.and_then(|shared| shared.package.as_ref())
             } else {
                 dependency.package.as_ref()
             };
-            package.unwrap_or(name) == OURS
+            package.unwrap_or(name) == wanted
         };
-        let ours = self.dependencies.iter().filter(|((_, name), it)| is_ours(name, it));
+        let found = self.dependencies.iter().filter(|((_, name), it)| is_wanted(name, it));
         // A build script sees nothing but its own section, and nobody else sees that. In a section
         // that has both, its own name is that of the crate that our documentation speaks of.
-        let (_, name) = ours.map(|(key, _)| key).min_by_key(|(section, name)| {
+        let (_, name) = found.map(|(key, _)| key).min_by_key(|(section, name)| {
             let is_visible = (*section == Section::Build) == is_build_script;
-            (!is_visible, *section, name != OURS)
+            (!is_visible, *section, name != wanted)
         })?;
         Some(name.replace('-', "_"))
     }
@@ -305,7 +322,12 @@ mod tests {
             ("dependencies = { rt = { package = \"trefoil\" } }", Some("rt")),
             ("[target.'cfg(unix)'.dependencies]\nrt = { package = \"trefoil\" }", Some("rt")),
             ("[dev-dependencies]\nrt = { package = \"trefoil\" }", Some("rt")),
-            ("[dependencies]\ntokio = \"1\"\nserde = { version = \"1\" }", None),
+            ("[dependencies]\nserde = { version = \"1\" }", None),
+            // Something stands in for tokio.
+            ("[dependencies]\ntokio = \"1\"\nserde = { version = \"1\" }", Some("tokio")),
+            ("[dependencies]\nrt = { package = \"tokio\", version = \"1\" }", Some("rt")),
+            ("[dependencies]\ntokio = \"1\"\nrt = { package = \"trefoil\" }", Some("rt")),
+            ("[dependencies]\ntokio = { package = \"other\" }", None),
             ("[package]\nname = \"trefoil\"", None),
             // Something else has our name.
             ("[dependencies]\ntrefoil = { package = \"other\" }", None),

@@ -55,8 +55,10 @@
 //! alive. The frame that runs a worker, or drives, owns the scheduler that it compares with others.
 //! Those are alive by the promise of [`Schedule`](crate::task::Schedule).
 
+mod block_on;
 mod bursts;
 mod closures;
+mod handles;
 mod locals;
 mod polls;
 mod random;
@@ -65,8 +67,13 @@ mod stack;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 mod surroundings;
 
+pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
 pub(crate) use closures::{in_helper, is_in_taken_closure};
+pub(crate) use handles::{
+    HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_strictly,
+    runtime_with_time,
+};
 pub(crate) use locals::{
     LocalGuard, enter_local, is_in_local, local_drops, with_local, without_local,
 };
@@ -77,14 +84,12 @@ pub(crate) use scopes::{Scope, borrowing, in_scope};
 pub(crate) use surroundings::{Before, Detached};
 
 use crate::fork_join;
-use crate::primitives::parker::Parker;
-use crate::primitives::thread::{self, ThreadId};
-use crate::scheduler::{Handle, Id, WorkerCounters, current, multi};
+use crate::primitives::thread::ThreadId;
+use crate::scheduler::{Handle, WorkerCounters, current, multi};
 use crate::task::coop::Budget;
-use crate::task::{Header, LocalShared, wake_guarded};
-use crate::time::TimerQueue;
-use stack::{Node, Pin, Stack};
-use std::cell::{Cell, OnceCell, RefCell};
+use crate::task::{Header, LocalShared};
+use stack::{Pin, Stack};
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
@@ -222,46 +227,6 @@ pub(crate) fn address() -> NonNull<Context> {
     with(|context| NonNull::from(context))
 }
 
-/// The part of a `block_on` on a foreign thread that its future may reach.
-#[derive(Debug)]
-pub(crate) struct BlockOn {
-    /// The parker of this `block_on` alone.
-    parker: Arc<Parker>,
-    /// The timers, which are made when the first timer is registered, and the runtime that knows
-    /// them.
-    timers: OnceCell<(Arc<TimerQueue>, Handle)>,
-    pub(crate) deferred: RefCell<Vec<Waker>>,
-}
-
-impl BlockOn {
-    pub(crate) fn new(parker: Arc<Parker>) -> Self {
-        Self { parker, timers: OnceCell::new(), deferred: RefCell::default() }
-    }
-
-    /// For a thread that is about to block in place, and cannot serve these meanwhile. The timers
-    /// and deferred wakers of a `block_on` may be waited for by others: the future may share a part
-    /// of it with tasks.
-    pub(crate) fn release(&self) {
-        if let Some(timers) = self.made_timers() {
-            timers.release();
-        }
-        self.deferred.take().into_iter().for_each(wake_guarded);
-    }
-
-    /// The timers, if any were ever registered.
-    pub(crate) fn made_timers(&self) -> Option<&Arc<TimerQueue>> {
-        self.timers.get().map(|(timers, _)| timers)
-    }
-
-    /// This `block_on` ends, and fires timers no more.
-    pub(crate) fn close_timers(&self) {
-        if let Some((timers, handle)) = self.timers.get() {
-            handle.common().block_on_timers.leave(timers);
-            timers.close();
-        }
-    }
-}
-
 /// A set of local tasks, or none.
 #[derive(Debug)]
 pub(crate) struct Local {
@@ -396,21 +361,6 @@ impl Context {
         }
     }
 
-    /// The innermost runtime. Code that calls foreign code may only use the reference while the
-    /// handles are pinned, because foreign code may leave the runtime.
-    #[inline(always)]
-    pub(crate) fn handle(&self) -> Option<&Handle> {
-        // SAFETY: the handle is valid until its guard is dropped on this thread. That does not
-        // happen while the reference is in use, by the rule above.
-        unsafe { self.handles.newest().as_ref() }
-    }
-
-    /// Keeps the handle that `handle` returns from being freed.
-    #[inline(always)]
-    pub(crate) fn pin_handles(&self) -> Pin<'_, Handle> {
-        self.handles.pin()
-    }
-
     /// The current set of local tasks, or null. It is valid until foreign code is called, or until
     /// the end of a pin.
     #[inline(always)]
@@ -425,113 +375,8 @@ impl Context {
         self.locals.pin()
     }
 
-    /// The timers that this thread fires, if there are any.
-    #[inline]
-    pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
-        if let Some(worker) = self.worker() {
-            return worker.timers();
-        }
-        if let Some(driver) = self.current() {
-            return Some(driver.timers());
-        }
-        self.block_on()?.made_timers()
-    }
-
-    /// The timers that this thread fires, if they are that runtime's.
-    #[inline]
-    pub(crate) fn timers_of(&self, runtime: Id) -> Option<&Arc<TimerQueue>> {
-        let own = self.timers().or_else(|| self.make_timers())?;
-        // Time that is stopped jumps to the next timer of the thread that drives. It would neither
-        // see nor wait for one in a queue of this `block_on`.
-        let is_seen = !own.is_virtual() || self.current().is_some();
-        (own.runtime() == runtime && is_seen).then_some(own)
-    }
-
-    /// The timers of the `block_on` that this thread is in, for the innermost runtime.
-    #[cold]
-    fn make_timers(&self) -> Option<&Arc<TimerQueue>> {
-        if self.worker().is_some() {
-            return None;
-        }
-        let (frame, handle) = (self.block_on()?, self.handle()?);
-        if frame.made_timers().is_none() {
-            let parker = Arc::clone(&frame.parker);
-            let timers = Arc::new(TimerQueue::new_private(handle.clock(), parker, handle.id()));
-            handle.common().block_on_timers.enter(&timers);
-            let made = frame.timers.set((timers, handle.clone()));
-            debug_assert!(made.is_ok(), "nothing else makes them meanwhile");
-        }
-        frame.made_timers()
-    }
-
-    pub(crate) fn block_on(&self) -> Option<&BlockOn> {
-        // SAFETY: set by `enter_block_on` for as long as the frame lives.
-        unsafe { self.block_on.get().as_ref() }
-    }
-
     pub(crate) fn entered(&self) -> Entered {
         self.entered.get()
-    }
-}
-
-/// The innermost runtime's handle, by value.
-pub(crate) fn current_handle() -> Option<Handle> {
-    with(|context| context.handle().cloned())
-}
-
-/// The innermost runtime, if it has timers.
-#[inline]
-pub(crate) fn runtime_with_time() -> Option<Id> {
-    with(|context| {
-        let common = context.handle()?.common();
-        common.has_time.then_some(common.id)
-    })
-}
-
-/// Makes a runtime the thread's innermost one until the guard is dropped.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct HandleGuard {
-    /// From `Box::into_raw`, and on the stack of this thread.
-    node: *const Node<Handle>,
-    /// Whether the guard must be the newest when it is dropped.
-    is_strict: bool,
-}
-
-/// For frames.
-pub(crate) fn enter_handle(handle: Handle) -> HandleGuard {
-    let node = Box::into_raw(Box::new(Node::new(handle))).cast_const();
-    with(|context| {
-        context.count_change();
-        // SAFETY: new, and not freed before the guard has unlinked it.
-        unsafe { context.handles.link(node) };
-    });
-    HandleGuard { node, is_strict: false }
-}
-
-/// The same for users, whose guards have to be dropped in order.
-pub(crate) fn enter_handle_strictly(handle: Handle) -> HandleGuard {
-    let mut guard = enter_handle(handle);
-    guard.is_strict = true;
-    guard
-}
-
-impl Drop for HandleGuard {
-    fn drop(&mut self) {
-        let was_newest = with(|context| {
-            context.count_change();
-            // SAFETY: the guard's node is live.
-            let was_newest = unsafe { context.handles.unlink(self.node) };
-            // SAFETY: made by `enter_handle`, unlinked, and the guard's alone.
-            unsafe { context.handles.free(self.node) };
-            was_newest
-        });
-        if self.is_strict && !was_newest && !thread::panicking() {
-            panic!(
-                "an `EnterGuard` was dropped before a newer one of its thread: drop the guards of \
-                 `Handle::enter` in the reverse order of their making"
-            );
-        }
     }
 }
 
@@ -549,9 +394,11 @@ pub(crate) struct EnteredGuard {
 #[track_caller]
 pub(crate) fn enter_blocking_section() -> EnteredGuard {
     if with(Context::entered) == Entered::Yes {
+        // The first words are those by which programs know this panic from others.
         panic!(
-            "this thread drives asynchronous code and must not block on a future: `.await` it, or \
-             block inside of `block_in_place` or `spawn_blocking`"
+            "Cannot start a runtime from within a runtime: this thread drives asynchronous code and \
+             must not block on a future: `.await` it, or block inside of `block_in_place` or \
+             `spawn_blocking`"
         );
     }
     mark_entered(Entered::Yes)
@@ -612,29 +459,6 @@ pub(crate) fn enter_current<R>(driver: Option<&current::Driver>, f: impl FnOnce(
     let _worker = Restore::set(|context| &context.worker, std::ptr::null());
     let _fork = Restore::set(|context| &context.fork, std::ptr::null());
     f()
-}
-
-/// Runs `f` inside of a `block_on` on a thread that is no worker.
-pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
-    let _current = Restore::set(|context| &context.current, std::ptr::null());
-    let _worker = Restore::set(|context| &context.worker, std::ptr::null());
-    let _fork = Restore::set(|context| &context.fork, std::ptr::null());
-    let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
-    f()
-}
-
-/// Runs `f` inside of a `block_on` on a thread that is a worker meanwhile.
-pub(crate) fn enter_root<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
-    let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
-    f()
-}
-
-/// Runs `f` in the given runtime and in no set of local tasks, whatever guards there are.
-pub(crate) fn beside_guards<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
-    let is_inside =
-        with(|context| context.handle().is_some_and(|newest| newest.id() == handle.id()));
-    let _handle = (!is_inside).then(|| enter_handle(handle.clone()));
-    if with(|context| context.local().is_null()) { f() } else { without_local(f) }
 }
 
 /// Whether nothing runs on this thread that a task must not run on top of: no worker, no scheduler

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 /// Stores whether the thread was panicking when it was dropped.
 struct Panics(mpsc::Sender<bool>);
@@ -37,6 +38,13 @@ impl Wake for PanicsIfWoken {
 
 fn panics(f: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+/// The text of a panic.
+fn text(f: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.unwrap_or_else(|| *payload.downcast::<String>().unwrap())
 }
 
 /// All questions to one of the two runtimes.
@@ -309,6 +317,32 @@ macro_rules! answers {
                 ]
             }
 
+            /// Programs look for these words in the texts of panics, to know what has happened.
+            pub(super) fn say_the_same_words() {
+                let nowhere = "there is no reactor running";
+                for text in [
+                    text(|| drop(task::spawn(async {}))),
+                    text(|| drop(Handle::current())),
+                    text(|| drop($runtime::time::sleep(Duration::ZERO))),
+                    Handle::try_current().unwrap_err().to_string(),
+                ] {
+                    assert!(text.starts_with(nowhere), "{text}");
+                }
+                let text_within = |f: fn()| text(|| current().block_on(async { f() }));
+                let nested = text_within(|| current().block_on(async {}));
+                let words = "Cannot start a runtime from within a runtime";
+                assert!(nested.starts_with(words), "{nested}");
+                let dropped = text_within(|| drop(current()));
+                let words = "Cannot drop a runtime in a context where blocking is not allowed";
+                assert!(dropped.starts_with(words), "{dropped}");
+                // Theirs has their name and version between the first two words.
+                let runtime = Builder::new_current_thread().build().unwrap();
+                let sleep = async { $runtime::time::sleep(Duration::ZERO).await };
+                let timeless = text(|| runtime.block_on(sleep));
+                let words = "context was found, but timers are disabled";
+                assert!(timeless.contains(words), "{timeless}");
+            }
+
             /// What is the same in both.
             pub(super) fn are_alike() {
                 // Tasks that are spawned into a runtime that has shut down are cancelled.
@@ -427,6 +461,8 @@ fn a_dropped_read_leaves_the_string_as_it_was() {
 
 #[test]
 fn what_is_the_same() {
+    theirs::say_the_same_words();
+    ours::say_the_same_words();
     theirs::are_alike();
     ours::are_alike();
 }

@@ -306,7 +306,8 @@ impl Choice {
             let beside = (machine::cores() > 1).then(|| {
                 scope.spawn(|| {
                     // Two builds in one folder would wait for one another, or spoil it.
-                    let is_apart = |other: &&Self| other.contender.target != self.contender.target;
+                    let is_apart =
+                        |other: &&Self| other.contender.workplace != self.contender.workplace;
                     let others =
                         next.iter().filter(is_apart).filter(|other| other.left_out.is_none());
                     for other in others {

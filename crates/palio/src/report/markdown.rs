@@ -3,10 +3,14 @@
 //! The first tables have the shape in which runtimes publish their numbers, a workload a row and a
 //! contender a column; the tables after them have what such a table leaves out.
 
+pub(super) mod markup;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::sheet::{self, Section};
+use self::markup::{Table, text};
+use super::sections::sections;
+use super::sheet::Section;
 use super::units::{self, NONE};
 use super::view::{self, Family, View, machine_facts, printable, short_version};
 use super::{scaling_text, sweep_text};
@@ -97,7 +101,7 @@ fn totals(out: &mut String, report: &Report) {
 
 /// The sections that are plain tables.
 fn sheets(out: &mut String, report: &Report) {
-    for part in sheet::sections(report) {
+    for part in sections(report) {
         section(out, part);
     }
 }
@@ -438,80 +442,4 @@ fn setting(out: &mut String, report: &Report) {
         let _ = writeln!(out, "- Disturbed blocks: {}", text(disturbance));
     }
     let _ = writeln!(out, "\n```sh\n{}\n```", printable(&run.command));
-}
-
-/// Text in which nothing is markup.
-pub(super) fn text(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    for c in printable(raw).chars() {
-        match c {
-            '\\' | '`' | '*' | '|' | '[' | ']' | '<' | '>' | '~' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
-            // An underscore inside a word is no markup, and names are full of them.
-            '\n' | '\r' | '\t' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-pub(super) struct Table {
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-    /// How many columns are aligned to the left; those after them hold numbers.
-    pub(super) left: usize,
-}
-
-impl Table {
-    fn new(heads: &[&str]) -> Self {
-        Self { heads: heads.iter().map(|&head| head.into()).collect(), rows: Vec::new(), left: 1 }
-    }
-
-    fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
-    }
-
-    /// Columns are padded, so that the source is a table too.
-    pub(super) fn write(&self, out: &mut String) {
-        let length = |text: &String| text.chars().count();
-        let mut widths: Vec<usize> = self.heads.iter().map(|head| length(head).max(3)).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(length(cell));
-            }
-        }
-        let mut line = |cells: &[String]| {
-            out.push('|');
-            for (i, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                let gap = " ".repeat(width - length(cell));
-                let _ = if i < self.left {
-                    write!(out, " {cell}{gap} |")
-                } else {
-                    write!(out, " {gap}{cell} |")
-                };
-            }
-            out.push('\n');
-        };
-        line(&self.heads);
-        let rule = |(i, width): (usize, &usize)| {
-            if i < self.left { "-".repeat(*width) } else { format!("{}:", "-".repeat(width - 1)) }
-        };
-        line(&widths.iter().enumerate().map(rule).collect::<Vec<_>>());
-        for row in &self.rows {
-            line(row);
-        }
-        out.push('\n');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn foreign_text_is_no_markup() {
-        assert_eq!(text("a|b <script> *x* `y`\nz_w"), "a\\|b \\<script\\> \\*x\\* \\`y\\` z_w");
-    }
 }

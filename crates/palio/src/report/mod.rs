@@ -38,6 +38,7 @@ pub(crate) mod pair;
 mod paper;
 mod replication_text;
 mod scaling_text;
+mod sections;
 mod sheet;
 mod statistic;
 mod sweep_text;

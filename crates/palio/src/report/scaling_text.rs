@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::csv::Lines;
-use super::markdown;
+use super::markdown::markup;
 use super::model::{Interval, Report};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::scaling::{Scaling, ScalingCurve, ScalingPoint, parameter};
@@ -94,32 +94,32 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
 pub(super) fn markdown(report: &Report) -> String {
     let mut out = String::new();
     for scaling in &report.scaling {
-        let _ = writeln!(out, "## Scaling of {}\n", markdown::text(&scaling.label()));
-        let against = markdown::text(&scaling.against());
+        let _ = writeln!(out, "## Scaling of {}\n", markup::text(&scaling.label()));
+        let against = markup::text(&scaling.against());
         let _ =
             writeln!(out, "Each cell: {against}; with its 95 % interval, and the efficiency.\n");
         let mut heads = vec!["Contender".to_owned()];
         heads.extend(scaling.threads.iter().map(|&n| units::plural(n as usize, "thread")));
-        let mut table = markdown::Table { heads, rows: Vec::new(), left: 1 };
+        let mut table = markup::Table { heads, rows: Vec::new(), left: 1 };
         for curve in &scaling.curves {
-            let mut row = vec![markdown::text(&curve.contender)];
+            let mut row = vec![markup::text(&curve.contender)];
             row.extend(scaling.threads.iter().map(|&threads| {
                 let point = curve.points.iter().find(|point| point.threads == threads);
                 let Some(point) = point else { return NONE.to_owned() };
                 let [_, speed_up, limits, efficiency] = numbers(point);
-                markdown::text(&format!("{speed_up} {limits}, {efficiency}"))
+                markup::text(&format!("{speed_up} {limits}, {efficiency}"))
             }));
             table.rows.push(row);
         }
         table.write(&mut out);
         let heads = ["Contender", "σ", "κ", "Peak", "Off by"].map(str::to_owned).to_vec();
-        let mut table = markdown::Table { heads, rows: Vec::new(), left: 1 };
+        let mut table = markup::Table { heads, rows: Vec::new(), left: 1 };
         let mut without = Vec::new();
         for curve in &scaling.curves {
-            let name = markdown::text(&curve.contender);
+            let name = markup::text(&curve.contender);
             let Some(law) = &curve.law else {
                 let why = curve.no_law.as_deref().unwrap_or("unknown");
-                without.push(format!("{name} ({})", markdown::text(why)));
+                without.push(format!("{name} ({})", markup::text(why)));
                 continue;
             };
             let texts = [
@@ -128,9 +128,9 @@ pub(super) fn markdown(report: &Report) -> String {
                 law.peak_text(),
                 units::factor(law.misfit),
             ];
-            table.rows.push(
-                std::iter::once(name).chain(texts.map(|text| markdown::text(&text))).collect(),
-            );
+            table
+                .rows
+                .push(std::iter::once(name).chain(texts.map(|text| markup::text(&text))).collect());
         }
         if !table.rows.is_empty() {
             table.write(&mut out);
@@ -140,7 +140,7 @@ pub(super) fn markdown(report: &Report) -> String {
         }
     }
     if out.contains("| Off by") {
-        let _ = writeln!(out, "{}\n", markdown::text(MEANING));
+        let _ = writeln!(out, "{}\n", markup::text(MEANING));
     }
     out
 }

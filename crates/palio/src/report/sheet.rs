@@ -1,8 +1,4 @@
-//! Sections of a report that are plain tables: what each says stands in its own module, and every
-//! format writes them alike.
-
-use super::model::Report;
-use super::{budget, latency, replication_text};
+//! A section of a report that is plain tables; every format writes such sections alike.
 
 /// Some tables under one title.
 pub(super) struct Section {
@@ -22,11 +18,4 @@ pub(super) struct Sheet {
     pub(super) rows: Vec<Vec<String>>,
     /// Sentences below the table, without their full stops.
     pub(super) notes: Vec<String>,
-}
-
-/// Those that have something to say of a report.
-pub(super) fn sections(report: &Report) -> Vec<Section> {
-    let all =
-        [latency::section(report), budget::section(report), replication_text::section(report)];
-    all.into_iter().filter(|section| !section.sheets.is_empty()).collect()
 }

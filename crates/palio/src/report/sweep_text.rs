@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::csv::{Lines, race_fields};
-use super::markdown;
+use super::markdown::markup;
 use super::model::{Entry, Race, Report};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::sweep::{Sweep, SweepPoint, SweepRow};
@@ -142,37 +142,37 @@ pub(super) fn write(out: &mut String, paper: Paper, table: &Table<'_>) {
 pub(super) fn markdown(report: &Report) -> String {
     let mut out = String::new();
     let Some(sweep) = &report.sweep else { return out };
-    let _ = writeln!(out, "## Sweep of {}\n", markdown::text(&sweep.baseline));
-    let _ = writeln!(out, "{}.\n", markdown::text(&axes(sweep)));
-    let owned = |heads: Vec<&str>| heads.into_iter().map(markdown::text).collect::<Vec<_>>();
+    let _ = writeln!(out, "## Sweep of {}\n", markup::text(&sweep.baseline));
+    let _ = writeln!(out, "{}.\n", markup::text(&axes(sweep)));
+    let owned = |heads: Vec<&str>| heads.into_iter().map(markup::text).collect::<Vec<_>>();
     for (race, row) in report.races.iter().zip(&sweep.rows) {
-        let _ = writeln!(out, "### {}\n", markdown::text(&race.label()));
-        let _ = writeln!(out, "Noise floor {}.\n", markdown::text(&race.noise_text()));
+        let _ = writeln!(out, "### {}\n", markup::text(&race.label()));
+        let _ = writeln!(out, "Noise floor {}.\n", markup::text(&race.noise_text()));
         let heads = owned(heads(sweep, &[race.value_head(), "÷ baseline", "95 %", "verdict"]));
-        let mut table = markdown::Table { heads, rows: Vec::new(), left: 0 };
+        let mut table = markup::Table { heads, rows: Vec::new(), left: 0 };
         for point in &sweep.points {
             let [value, ratio, limits, word] = numbers(race, row, point);
             let word = if word == BEST { format!("**{word}**") } else { word };
             let cells = settings(sweep, point).into_iter().chain([value, ratio, limits]);
-            let mut cells: Vec<String> = cells.map(|text| markdown::text(&text)).collect();
+            let mut cells: Vec<String> = cells.map(|text| markup::text(&text)).collect();
             cells.push(word);
             table.rows.push(cells);
         }
         table.write(&mut out);
-        let _ = writeln!(out, "{}.\n", markdown::text(&row.conclusion));
+        let _ = writeln!(out, "{}.\n", markup::text(&row.conclusion));
     }
     if report.races.len() > 1 {
         out.push_str("### Over all rows\n\n");
         let heads = owned(heads(sweep, &SUMS));
-        let mut table = markdown::Table { heads, rows: Vec::new(), left: 0 };
+        let mut table = markup::Table { heads, rows: Vec::new(), left: 0 };
         for point in &sweep.points {
             let sums = sums(point, sweep.best_in(&point.contender));
             let cells = settings(sweep, point).into_iter().chain(sums);
-            table.rows.push(cells.map(|text| markdown::text(&text)).collect());
+            table.rows.push(cells.map(|text| markup::text(&text)).collect());
         }
         table.write(&mut out);
     }
-    let _ = writeln!(out, "{}\n", markdown::text(MEANING));
+    let _ = writeln!(out, "{}\n", markup::text(MEANING));
     out
 }
 

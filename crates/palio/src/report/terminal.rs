@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use super::needed;
 use super::paper::{Cell, Ink, Paper, Table, wrap};
-use super::sheet::{self, Section};
+use super::sections::sections;
+use super::sheet::Section;
 use super::units::{self, NONE};
 use super::view::{self, View, machine_facts, printable};
 use super::{scaling_text, sweep_text};
@@ -348,7 +349,7 @@ fn failures(out: &mut String, paper: Paper, report: &Report, race: &Race) {
 
 /// The sections that are plain tables.
 fn sheets(out: &mut String, paper: Paper, report: &Report) {
-    for part in sheet::sections(report) {
+    for part in sections(report) {
         section(out, paper, part);
     }
 }

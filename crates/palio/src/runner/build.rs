@@ -236,7 +236,7 @@ pub(super) fn converse(
     let manner = Manner { grace: Duration::ZERO, accounts: false };
     let under_way = UnderWay::begin();
     let mut control_group = Group::make(None);
-    let mut child = warden::command(command, manner, &control_group)
+    let mut child = warden::command(command, manner, &control_group.argument())
         .envs(variables)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -365,7 +365,7 @@ fn run_logged(
     let manner = Manner { grace: BUILD_GRACE, accounts: false };
     let under_way = UnderWay::begin();
     let mut group = Group::make(None);
-    let mut child = warden::command(command, manner, &group)
+    let mut child = warden::command(command, manner, &group.argument())
         .envs(&contender.build_variables)
         .current_dir(directory)
         // Palio itself may be run by cargo, whose settings must not reach a contender's build.

@@ -28,7 +28,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
 
-use crate::runner::warden;
+use crate::budget::Throttled;
+use crate::runner::warden::{self, Cpu, Grouped};
 
 /// What stands before the folder in an argument that has the quota.
 const QUOTA: char = '!';
@@ -42,15 +43,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(2);
 /// How deep a leftover of another Palio is looked for.
 const DEPTH_MAX: u32 = 12;
+/// How the folder begins that a Palio moves to ([`quota`]); what follows is its process id.
+const HOME: &str = "palio-home-";
+/// How the sentence begins of why there is no quota where there should be one.
+pub const NO_BUDGET: &str = "cannot be held to a CPU budget";
 /// What turns groups off; for whoever wants to see what they change.
 pub const SWITCH: &str = "PALIO_CONTROL_GROUPS";
-
-/// CPU time of all that ever was in a group, in µs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpu {
-    pub user_us: u64,
-    pub sys_us: u64,
-}
 
 /// The group of one command: a folder in each hierarchy. Empty where none can be made.
 #[derive(Debug, Default)]
@@ -110,8 +108,7 @@ impl Group {
             if let Err(error) = &entered
                 && self.quota.as_ref() == Some(folder)
             {
-                refusal =
-                    Err(format!("{} any more: {}: {error}", quota::NO_BUDGET, folder.display()));
+                refusal = Err(format!("{NO_BUDGET} any more: {}: {error}", folder.display()));
             }
             entered.is_ok()
         });
@@ -122,7 +119,7 @@ impl Group {
     /// where it has moved.
     pub fn leave(&self) {
         for folder in &self.folders {
-            let home = quota::home_beside(folder);
+            let home = home_beside(folder);
             let places = folder.parent().map(Path::to_owned).into_iter().chain(home);
             for place in places {
                 if fs::write(place.join("cgroup.procs"), "0").is_ok() {
@@ -199,6 +196,28 @@ impl Group {
         })
     }
 
+    /// How often its quota was used up; `None` without one, or once that has vanished.
+    pub fn throttled(&self) -> Option<Throttled> {
+        let stat = fs::read_to_string(self.quota.as_ref()?.join("cpu.stat")).ok()?;
+        let v2 = || number_after(&stat, "throttled_usec");
+        let v1 = || Some(number_after(&stat, "throttled_time")? / 1_000);
+        Some(Throttled {
+            periods: number_after(&stat, "nr_periods")?,
+            throttled: number_after(&stat, "nr_throttled")?,
+            throttled_us: v2().or_else(v1)?,
+        })
+    }
+
+    /// All that it tells of what ever was in it.
+    pub fn told(&self) -> Grouped {
+        Grouped {
+            cpu: self.cpu(),
+            memory_peak_kib: self.memory_peak_kib(),
+            out_of_memory: self.is_out_of_memory(),
+            throttled: self.throttled(),
+        }
+    }
+
     fn bound_memory(&self, kib: u64) {
         let bytes = kib.saturating_mul(1024).to_string();
         for folder in &self.folders {
@@ -232,6 +251,13 @@ impl Drop for Group {
             self.remove();
         }
     }
+}
+
+/// Where the Palio is to whom the folder of a command belongs, if it has moved.
+fn home_beside(folder: &Path) -> Option<PathBuf> {
+    let name = folder.file_name()?.to_str()?.strip_prefix(NAME)?;
+    let (id, _) = name.split_once('-')?;
+    Some(folder.with_file_name(format!("{HOME}{id}")))
 }
 
 fn is_removed(folder: &Path) -> bool {
@@ -424,7 +450,7 @@ fn sweep(mount: &Path) {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())) {
             let inner = entry.path();
-            if entry.file_name().to_str().is_some_and(|name| name.starts_with(quota::HOME)) {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(HOME)) {
                 // That of a Palio that lives is not empty, and stays.
                 let _ = fs::remove_dir(&inner);
             } else if !entry.file_name().to_str().is_some_and(is_name) {

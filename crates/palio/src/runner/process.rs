@@ -175,7 +175,7 @@ impl Process {
         let group_kib = memory_kib + memory_kib / 16 + GROUP_MEMORY_KIB_MIN;
         let mut group = Group::make_with(Some(group_kib), budget)?;
         let under_way = UnderWay::begin();
-        let child = warden::command(command, manner, &group)
+        let child = warden::command(command, manner, &group.argument())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -321,7 +321,7 @@ impl Process {
             if let Some(kib) = self.max_rss_kib.filter(|&kib| kib > self.bounds.memory_kib) {
                 return Err(Broken::TooMuchMemory(kib));
             }
-            if let Some(kib) = self.out_of_memory_kib(&Grouped::read(&self.group)) {
+            if let Some(kib) = self.out_of_memory_kib(&self.group.told()) {
                 return Err(Broken::TooMuchMemory(kib));
             }
         }
@@ -431,7 +431,7 @@ impl Process {
             self.under_way.iter().for_each(UnderWay::lost_warden);
         }
         self.under_way = None;
-        let grouped = account.map_or_else(|| Grouped::read(&self.group), |account| account.grouped);
+        let grouped = account.map_or_else(|| self.group.told(), |account| account.grouped);
         self.group.remove();
         let unseen_memory_kib = grouped.memory_peak_kib.filter(|&peak_kib| {
             self.max_rss_kib.is_some_and(|kib| peak_kib > kib + kib / 4 + GROUP_MEMORY_KIB_MIN)

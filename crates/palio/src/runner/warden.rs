@@ -19,7 +19,6 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
 use crate::budget::Throttled;
-use crate::runner::cgroup::{Cpu, Group};
 #[cfg(target_os = "linux")]
 use crate::runner::tree;
 
@@ -54,6 +53,13 @@ pub struct Account {
     pub grouped: Grouped,
 }
 
+/// CPU time of all that ever was in a control group, in µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    pub user_us: u64,
+    pub sys_us: u64,
+}
+
 /// What the control group of a command tells of all that ever was in it, where there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouped {
@@ -63,17 +69,6 @@ pub struct Grouped {
     pub out_of_memory: bool,
     /// `None` without a CPU budget.
     pub throttled: Option<Throttled>,
-}
-
-impl Grouped {
-    pub fn read(group: &Group) -> Self {
-        Self {
-            cpu: group.cpu(),
-            memory_peak_kib: group.memory_peak_kib(),
-            out_of_memory: group.is_out_of_memory(),
-            throttled: group.throttled(),
-        }
-    }
 }
 
 impl fmt::Display for Account {
@@ -172,9 +167,9 @@ pub fn is_on() -> bool {
     IS_ON.get().copied().unwrap_or(false)
 }
 
-/// `command` in its control group, below a warden if there is one. The warden ends when the thread
-/// does that starts it.
-pub fn command(command: &[String], manner: Manner, group: &Group) -> Command {
+/// `command` below a warden if there is one, which takes it into the control group of this
+/// argument. The warden ends when the thread does that starts it.
+pub fn command(command: &[String], manner: Manner, group: &str) -> Command {
     let mut started;
     if is_on() {
         // Not by its path: the file may be another by now.
@@ -182,7 +177,7 @@ pub fn command(command: &[String], manner: Manner, group: &Group) -> Command {
         started.arg(VERB).arg(std::process::id().to_string());
         started.arg(manner.grace.as_millis().to_string());
         started.arg(if manner.accounts { ACCOUNTS } else { "quiet" });
-        started.arg(group.argument()).args(command);
+        started.arg(group).args(command);
     } else {
         started = Command::new(&command[0]);
         started.args(&command[1..]);

@@ -88,8 +88,7 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     }
     let ended = wait(command, &group, &mut signals, Duration::from_millis(grace));
     let left_behind = end_the_rest(&group);
-    let account =
-        (account == ACCOUNTS).then(|| account_of(left_behind as u64, Grouped::read(&group)));
+    let account = (account == ACCOUNTS).then(|| account_of(left_behind as u64, group.told()));
     group.remove();
     Ok(Watched { account, ended })
 }

@@ -9,7 +9,8 @@
 //! tokio = { package = "trefoil", path = "…", features = ["full"] }
 //! ```
 //!
-//! Other crates that depend on tokio keep their tokio; `compat` has adapters to its traits.
+//! Other crates that depend on tokio keep their tokio; `compat` has adapters to its traits. Or
+//! [something stands in](self#for-other-crates-too) for theirs as well.
 //!
 //! The list of [differences](self#differences) is meant to be complete; it is of tokio 1.54. Each
 //! difference names the test that shows it, by its file and its function; `beside_tokio` asks both
@@ -37,6 +38,57 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # For other crates, too
+//!
+//! A program whose dependencies depend on tokio (axum, reqwest, tonic, sqlx) can give them Trefoil,
+//! so that there is only one runtime, and types of both sides fit. It has a package of its own that
+//! is called `tokio`, and is nothing but
+//!
+//! ```ignore
+//! pub use trefoil::*;
+//! ```
+//!
+//! with a version that all dependencies accept, and tokio's features:
+//!
+//! ```toml
+//! [package]
+//! name = "tokio"
+//! version = "1.54.0"
+//! edition = "2024"
+//!
+//! [features]
+//! full = ["macros", "net", "process", "signal"]
+//! macros = ["trefoil/macros"]
+//! net = ["trefoil/net"]
+//! process = ["trefoil/process"]
+//! signal = ["trefoil/signal"]
+//! test-util = ["trefoil/test-util"]
+//! # For what is always there.
+//! fs = []
+//! io-std = []
+//! io-util = []
+//! parking_lot = []
+//! rt = []
+//! rt-multi-thread = []
+//! sync = []
+//! time = []
+//!
+//! [dependencies]
+//! trefoil = { path = "…", default-features = false }
+//! ```
+//!
+//! The manifest of the program's workspace puts it in the place of tokio:
+//!
+//! ```toml
+//! [patch.crates-io]
+//! tokio = { path = "tokio" }
+//! ```
+//!
+//! If `Cargo.lock` has another version of tokio already, it stays until `cargo update tokio`, and
+//! Cargo warns that the patch was not used. `cargo tree --invert trefoil` shows who has Trefoil.
+//! Trefoil itself must not have its feature `tokio` then, or it would depend on itself. Such a
+//! program is built and run by `renamed::other_crates_may_be_given_it_for_tokio`.
 //!
 //! # The same
 //!
@@ -189,7 +241,8 @@
 //!   woken: see [`worker_threads`](super::Builder::worker_threads). With tokio, `build` starts all.
 //!   `unstarted::one_task_needs_one_thread`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
-//!   `JoinError` are. Others name the way out, or this crate.
+//!   `JoinError` are. Others begin with the words that programs look for, and then name the way
+//!   out; some name this crate where tokio's name tokio.
 //!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
 //! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
 //!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`

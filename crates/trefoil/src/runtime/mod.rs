@@ -248,10 +248,11 @@ impl Runtime {
             if crate::primitives::thread::panicking() {
                 return;
             }
+            // The first words are those by which programs know this panic from others.
             panic!(
-                "Cannot drop a runtime in asynchronous code, which must not wait for the runtime's \
-                 threads: call `shutdown_background`, or drop it inside of `spawn_blocking` of \
-                 another runtime"
+                "Cannot drop a runtime in a context where blocking is not allowed: asynchronous \
+                 code must not wait for the runtime's threads; call `shutdown_background`, or drop \
+                 it inside of `spawn_blocking` of another runtime"
             );
         }
         if timeout.is_none() && self.is_this_thread_its_own() {

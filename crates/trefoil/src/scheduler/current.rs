@@ -1,13 +1,13 @@
 //! The scheduler that runs everything on the thread that is in `block_on`.
 
 mod end;
+mod main_waker;
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
 use super::{Common, Counter, Knobs, block_on};
 use crate::context;
 use crate::primitives::Mutex;
-use crate::primitives::atomic::{Acquire, AtomicBool, Relaxed, Release};
 use crate::primitives::parker::Parker;
 use crate::primitives::thread::ThreadId;
 use crate::queue::{Fifo, Inbox};
@@ -16,11 +16,12 @@ use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
 use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
+use main_waker::MainWaker;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// The state that the driving thread and all others share.
@@ -308,67 +309,6 @@ impl Drop for Driving<'_> {
     }
 }
 
-/// Wakes the future given to `block_on`.
-struct MainWaker {
-    /// Another thread has woken the future, which was not polled since. Only RMWs change this: a
-    /// plain store would break the release sequence from an earlier wake-up to the poll.
-    woken: AtomicBool,
-    /// The same for wake-ups by the driving thread itself, which need no RMW. Only the driving
-    /// thread accesses this. The driver passes to another thread under the lock of `Shared::slot`.
-    woken_here: Cell<bool>,
-    shared: *const Shared,
-    parker: Arc<Parker>,
-}
-
-// SAFETY: the pointer is only compared, and the comment at the cell says which thread may access
-// it.
-unsafe impl Send for MainWaker {}
-// SAFETY: the pointer is only compared, and only the driving thread accesses the cell.
-unsafe impl Sync for MainWaker {}
-
-impl MainWaker {
-    /// For a future that was not polled yet.
-    fn new(shared: *const Shared, parker: Arc<Parker>) -> Self {
-        Self { woken: AtomicBool::new(false), woken_here: Cell::new(true), shared, parker }
-    }
-
-    /// Whether the future was woken and not polled since. Only the driving thread calls this.
-    fn is_woken(&self) -> bool {
-        // Relaxed: the poll relies on `take`. If this misses a wake-up, the parker's token comes
-        // later.
-        self.woken_here.get() || self.woken.load(Relaxed)
-    }
-
-    /// As `is_woken`, and resets it. The poll that follows sees what the wakers did before.
-    fn take(&self) -> bool {
-        let woken_here = self.woken_here.replace(false);
-        // Relaxed: as in `is_woken`. Acquire: pairs with the Release in `wake_by_ref`. A plain
-        // store could overwrite a wake-up, and the poll would not see what that wake-up was for.
-        let woken = self.woken.load(Relaxed) && self.woken.swap(false, Acquire);
-        woken_here || woken
-    }
-}
-
-impl Wake for MainWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let is_driving = context::with(|context| {
-            context.current().is_some_and(|driver| std::ptr::eq(driver.shared, self.shared))
-        });
-        if is_driving {
-            // This thread checks before it parks.
-            self.woken_here.set(true);
-        } else {
-            // Release: pairs with the Acquire in `take`.
-            self.woken.swap(true, Release);
-            self.parker.unpark();
-        }
-    }
-}
-
 impl Driver {
     pub(crate) fn counters(&self) -> &WorkerCounters {
         &self.counters
@@ -582,47 +522,4 @@ pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
         driver.timers().close();
         shared.common.shut_down_reactor();
     });
-}
-
-#[cfg(all(test, loom))]
-mod loom_tests {
-    use super::*;
-    use crate::primitives::atomic::AtomicU32;
-    use loom::thread;
-
-    /// Two threads each write something for the future and wake it. The future parks until it has
-    /// seen both. A lost wake-up is a deadlock, which loom reports.
-    #[test]
-    fn loom_the_future_of_block_on_sees_what_it_was_woken_for() {
-        let mut model = loom::model::Builder::new();
-        // With a higher bound, loom's own `park` fails if two threads unpark.
-        model.preemption_bound = Some(2);
-        model.check(|| {
-            let parker = Arc::new(Parker::new());
-            parker.adopt();
-            let main = Arc::new(MainWaker::new(std::ptr::null(), parker));
-            let left: Arc<[AtomicU32; 2]> = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
-            let wakers: Vec<_> = (0..2)
-                .map(|index| {
-                    let (main, left) = (Arc::clone(&main), Arc::clone(&left));
-                    thread::spawn(move || {
-                        // Relaxed: the wake-up has to publish it.
-                        left[index].store(1, Relaxed);
-                        main.wake();
-                    })
-                })
-                .collect();
-            loop {
-                if main.take() && left.iter().all(|left| left.load(Relaxed) == 1) {
-                    break;
-                }
-                if !main.is_woken() {
-                    main.parker.park();
-                }
-            }
-            for waker in wakers {
-                waker.join().unwrap();
-            }
-        });
-    }
 }

@@ -63,9 +63,11 @@ impl TryCurrentError {
     }
 }
 
-/// The text of all panics and errors that say that the thread is in no runtime.
-pub(crate) const NO_RUNTIME: &str = "this thread is in no Trefoil runtime: call this in a task or in \
-                                     `block_on`, or enter a runtime with `Handle::enter`";
+/// The text of all panics and errors that say that the thread is in no runtime. Its first words are
+/// those by which programs know this panic from others.
+pub(crate) const NO_RUNTIME: &str = "there is no reactor running: this thread is in no Trefoil \
+                                     runtime. Call this in a task or in `block_on`, or enter a \
+                                     runtime with `Handle::enter`";
 
 /// The text of the panic of what needs the reactor.
 #[cfg(feature = "net")]

@@ -175,8 +175,18 @@ impl TimerQueue {
     /// Whether a timer may have been due for so long: then its owner is busy, and
     /// somebody else has to fire.
     pub(crate) fn overdue(&self, grace: Duration) -> bool {
+        self.overdue_at(None, grace)
+    }
+
+    /// As `overdue`, for callers that may know what time it is.
+    #[inline]
+    pub(crate) fn overdue_at(&self, now: Option<Instant>, grace: Duration) -> bool {
         let next = self.next();
-        next != NEVER && self.clock.since_start(self.clock.now()) >= time_of(next) + grace
+        if next == NEVER {
+            return false;
+        }
+        let now = now.unwrap_or_else(|| self.clock.now());
+        self.clock.since_start(now) >= time_of(next) + grace
     }
 
     fn until(&self, tick: u64) -> Duration {

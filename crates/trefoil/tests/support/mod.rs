@@ -1,4 +1,5 @@
-//! What the tests share. Each file of tests is a program of its own, and uses a part of this.
+//! What the tests share. Each file of tests, or folder of them, is a program of its own, and uses a
+//! part of this.
 #![allow(dead_code, reason = "no program of tests uses all of it")]
 
 pub(crate) mod actors;

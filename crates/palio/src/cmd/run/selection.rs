@@ -7,11 +7,10 @@ use anyhow::{Result, bail};
 use super::{MEMORY_MIB, Options, TIMEOUT_S};
 use crate::cmd::project::{Choice, Project};
 use crate::cmd::stable;
-use crate::disturbance::RepeatRule;
 use crate::grid::Design;
 use crate::machine;
 use crate::plan::{Entrant, Plan, Shadows};
-use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RunRecord};
+use crate::record::{ContenderRecord, Header, Limits, Outcome, RaceRecord, RepeatRule, RunRecord};
 use crate::report::summary::shell_line;
 use crate::runner::cgroup::{self, quota};
 use crate::runner::libc_version;
@@ -219,7 +218,7 @@ pub(super) fn nobody_can_race(races: &[RaceRecord]) -> String {
     // What no contender is to blame for stands there once.
     let cells = || races.iter().flat_map(|race| &race.cells);
     let same = cells().next().and_then(|cell| cell.detail.as_deref());
-    if let Some(same) = same.filter(|same| same.starts_with(quota::NO_BUDGET))
+    if let Some(same) = same.filter(|same| same.starts_with(cgroup::NO_BUDGET))
         && cells().all(|cell| cell.detail.as_deref() == Some(same))
     {
         return format!("none of these contenders can race: they {same}");

@@ -7,7 +7,7 @@ use super::numbers::{NONE, criterion, go_ns, libtest_ns};
 use super::{Cell, Sheet};
 use crate::published::{Row, Table};
 use crate::record::Outcome;
-use crate::report::markdown::text;
+use crate::report::markdown::markup::text;
 use crate::report::model::Race;
 use crate::report::pair;
 use crate::stats::Verdict;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 
-use super::markdown;
+use super::markdown::markup::text;
 use super::model::{Entry, Race, Report};
 use super::replication::{absence, other_sizes, race_of};
 use crate::published::{Document, Layout, Per, Published, Row, Table};
@@ -139,10 +139,10 @@ impl<'a> Sheet<'a> {
         let _ = writeln!(
             out,
             "Measured by Palio {} on {}, run {}: medians, of an iteration or of a table's unit; CPU times are means. In the shape of {}.",
-            markdown::text(&run.palio_version),
-            markdown::text(cpu),
-            markdown::text(&run.id),
-            markdown::text(&self.of.name)
+            text(&run.palio_version),
+            text(cpu),
+            text(&run.id),
+            text(&self.of.name)
         );
         let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
         for table in &self.of.tables {
@@ -160,8 +160,8 @@ impl<'a> Sheet<'a> {
             out.push('\n');
         }
         for (note, names) in notes {
-            let names: Vec<String> = names.into_iter().map(markdown::text).collect();
-            let _ = writeln!(out, "- {}: {}", names.join(", "), markdown::text(&note));
+            let names: Vec<String> = names.into_iter().map(text).collect();
+            let _ = writeln!(out, "- {}: {}", names.join(", "), text(&note));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::markup::{esc, put};
 use crate::record::Outcome;
 use crate::report::model::Report;
-use crate::report::sheet::sections;
+use crate::report::sections::sections;
 use crate::report::units;
 use crate::report::view::{View, sorted};
 use crate::stats::quantile;

@@ -23,7 +23,7 @@ mod sweep;
 mod tail;
 
 use super::model::Report;
-use super::sheet::sections;
+use super::sections::sections;
 use super::view::View;
 use markup::{esc, put};
 

@@ -13,14 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{Group, Hierarchy, SWITCH, find, make_folder, number_after};
-use crate::budget::{CpuBudget, Throttled};
+use super::{Group, HOME, Hierarchy, NO_BUDGET, SWITCH, find, make_folder};
+use crate::budget::CpuBudget;
 use crate::runner::warden;
 
-/// How the sentence begins of why there is no quota where there should be one.
-pub const NO_BUDGET: &str = "cannot be held to a CPU budget";
-/// How the folder begins that Palio moves to; what follows is its process id.
-pub(super) const HOME: &str = "palio-home-";
 /// What allows it.
 const ALLOWED_BY: &str = "`systemd-run --user --scope -p Delegate=yes palio run …` allows it where the system's \
                           control groups are those of v2; so does running Palio as root";
@@ -114,13 +110,6 @@ pub(super) fn hand_on(own: &Path) -> Result<(), String> {
     })
 }
 
-/// Where the Palio is to whom the folder of a command belongs, if it has moved.
-pub(super) fn home_beside(folder: &Path) -> Option<PathBuf> {
-    let name = folder.file_name()?.to_str()?.strip_prefix(super::NAME)?;
-    let (id, _) = name.split_once('-')?;
-    Some(folder.with_file_name(format!("{HOME}{id}")))
-}
-
 /// Adds a folder with a quota below `own` to a group.
 fn add(group: &mut Group, own: &Path, budget: CpuBudget) -> Result<(), String> {
     let failed = |what: &Path, error: std::io::Error| format!("{}: {error}", what.display());
@@ -160,17 +149,5 @@ impl Group {
         let added = add(&mut group, &place.own, budget);
         added.map_err(|reason| format!("{NO_BUDGET} any more: {reason}"))?;
         Ok(group)
-    }
-
-    /// How often its quota was used up; `None` without one, or once that has vanished.
-    pub fn throttled(&self) -> Option<Throttled> {
-        let stat = fs::read_to_string(self.quota.as_ref()?.join("cpu.stat")).ok()?;
-        let v2 = || number_after(&stat, "throttled_usec");
-        let v1 = || Some(number_after(&stat, "throttled_time")? / 1_000);
-        Some(Throttled {
-            periods: number_after(&stat, "nr_periods")?,
-            throttled: number_after(&stat, "nr_throttled")?,
-            throttled_us: v2().or_else(v1)?,
-        })
     }
 }

@@ -153,16 +153,16 @@ fn the_folder_with_the_quota_keeps_its_mark_and_must_be_entered() {
     let mut group = Group::of_argument(argument);
     assert_eq!(group.argument(), argument);
     let refusal = group.enter().unwrap_err();
-    assert!(refusal.starts_with(quota::NO_BUDGET) && refusal.contains("/b/palio"), "{refusal}");
+    assert!(refusal.starts_with(NO_BUDGET) && refusal.contains("/b/palio"), "{refusal}");
     // Any other one may be missing.
     assert_eq!(Group::of_argument("/a/palio-command-1-1").enter(), Ok(()));
 }
 
 #[test]
 fn a_palio_that_moved_is_found_beside_its_commands() {
-    let home = quota::home_beside(Path::new("/x/palio-command-12-3")).unwrap();
+    let home = home_beside(Path::new("/x/palio-command-12-3")).unwrap();
     assert_eq!(home, Path::new("/x/palio-home-12"));
-    assert_eq!(quota::home_beside(Path::new("/x/other")), None);
+    assert_eq!(home_beside(Path::new("/x/other")), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::budget::CpuBudget;
 use crate::record::{Outcome, Resources};
-use crate::runner::cgroup::quota::NO_BUDGET;
+use crate::runner::cgroup::NO_BUDGET;
 use crate::runner::excerpt::shown;
 use crate::runner::process::{Broken, Ending, QUIT_GRACE};
 

@@ -1,6 +1,7 @@
 //! The free stacks that a thread holds, so that fibers which come and go one by one take no lock.
 
-use super::{FREE, Stack, TURN};
+use super::Stack;
+use super::pool::{FREE, TURN};
 use crate::context;
 use std::cell::{Cell, RefCell};
 

@@ -17,6 +17,8 @@ mod schedule;
 mod search;
 mod stand_in;
 mod throttle;
+#[cfg(all(test, not(loom), not(miri)))]
+mod timer_tests;
 mod turns;
 mod watch;
 
@@ -52,6 +54,11 @@ use turns::Turns;
 /// The index of a thread that has no state.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
+/// How late a timer has to be before another worker fires it that is between two polls. Its own
+/// worker looks every 40 µs or after each poll, or wakes for it, and the system takes some 50 µs for
+/// that: so it is in a longer poll, or has no processor.
+const OTHERS_GRACE: Duration = Duration::from_micros(250);
+
 /// The state of one worker that only the thread which is the worker may access.
 ///
 /// To own the state is to be the worker: it gives the right to push to the
@@ -83,6 +90,8 @@ pub(super) struct WorkerState {
     blocked: Cell<u64>,
     /// No thread has had this state yet.
     unstarted: Cell<bool>,
+    /// The worker whose timers this one has looked at last, other than its own.
+    looked_at_timers_of: Cell<usize>,
     /// This worker counts as searching.
     searching: Cell<bool>,
     /// Something was pushed without looking whether somebody sleeps.
@@ -169,6 +178,7 @@ impl WorkerState {
             polls_before: Cell::new(0),
             blocked: Cell::new(0),
             unstarted: Cell::new(false),
+            looked_at_timers_of: Cell::new(index as usize),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
             batch: Cell::new(false),
@@ -440,7 +450,10 @@ impl WorkerThread {
                 return false;
             }
             self.shared.monitor.ensure_for_busy(&self.shared);
-            state.turns.fired(self.fire_timers(state));
+            let fired = self.fire_timers(state);
+            if state.turns.fired(fired) {
+                self.fire_for_another(state, fired.at);
+            }
         }
         true
     }
@@ -543,6 +556,25 @@ impl WorkerThread {
                 // SAFETY: it was sent to this worker, whose list this is.
                 unsafe { task.reap(&state.tasks) };
             });
+        }
+    }
+
+    /// Fires the timers of one other worker, of each in its turn, if they are late: that worker is
+    /// in a long poll, or the system gives its thread no time. `now` is a moment just past.
+    fn fire_for_another(&self, state: &WorkerState, now: Option<Instant>) {
+        let workers = self.shared.workers();
+        if workers == 1 {
+            return;
+        }
+        let own = state.index as usize;
+        let other = (state.looked_at_timers_of.get() + 1) % workers;
+        let other = if other == own { (other + 1) % workers } else { other };
+        state.looked_at_timers_of.set(other);
+        let timers = &self.shared.remotes[other].timers;
+        if timers.overdue_at(now, OTHERS_GRACE) {
+            state.batch.set(true);
+            timers.fire_after(FIRE_AT_MOST, || self.end_search());
+            state.batch.set(false);
         }
     }
 

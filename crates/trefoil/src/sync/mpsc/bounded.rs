@@ -6,7 +6,7 @@ use super::letter::Letter;
 use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::receiver;
 use crate::scheduler::block_on;
-use crate::sync::permits::{Acquiring, Permits, TryError};
+use crate::sync::permits::{Acquiring, Closed, Permits, TryError};
 use crate::time;
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -93,15 +93,24 @@ impl<T> Future for Sending<'_, T> {
         let (Some(tx), Some(message)) = (tx, this.message.take()) else {
             panic!("a send was polled after its end");
         };
-        match acquired {
-            Ok(()) => {
-                Permit::new(tx).send(message);
-                Poll::Ready(Ok(()))
-            }
-            Err(_) => {
-                drop(GivenUp(Some(tx)));
-                Poll::Ready(Err(SendError(message)))
-            }
+        Poll::Ready(send_or_return(tx, acquired, message))
+    }
+}
+
+/// What becomes of a message for which the wait for room is over.
+pub(super) fn send_or_return<T>(
+    tx: &Tx<T, Bounded>,
+    acquired: Result<(), Closed>,
+    message: T,
+) -> Result<(), SendError<T>> {
+    match acquired {
+        Ok(()) => {
+            Permit::new(tx).send(message);
+            Ok(())
+        }
+        Err(Closed) => {
+            drop(GivenUp(Some(tx)));
+            Err(SendError(message))
         }
     }
 }

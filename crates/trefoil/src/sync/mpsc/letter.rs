@@ -6,10 +6,9 @@
 //!
 //! The future of `Sender::send` is no such sender: if it is dropped, its message was not sent.
 
-use super::bounded::{Bounded, GivenUp};
+use super::bounded::{Bounded, GivenUp, send_or_return};
 use super::channel::Tx;
 use super::error::SendError;
-use super::permit::Permit;
 use crate::primitives::UnsafeCell;
 use crate::sync::permits::{Acquiring, Collected, Parcel};
 use pin_project_lite::pin_project;
@@ -110,14 +109,7 @@ impl<T> Future for Sending<'_, T> {
         let message = unsafe { this.letter.take() };
         match (acquired, message) {
             (Ok(()), None) => Poll::Ready(Ok(())),
-            (Ok(()), Some(message)) => {
-                Permit::new(tx).send(message);
-                Poll::Ready(Ok(()))
-            }
-            (Err(_), Some(message)) => {
-                drop(GivenUp(Some(tx)));
-                Poll::Ready(Err(SendError(message)))
-            }
+            (acquired, Some(message)) => Poll::Ready(send_or_return(tx, acquired, message)),
             (Err(_), None) => unreachable!("a message was sent without room"),
         }
     }

@@ -1,10 +1,12 @@
 //! Permits that are taken, given, waited for, given up and closed, under loom.
 
 use super::*;
+use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::AtomicBool;
 use loom::thread;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 fn poll(future: Pin<&mut impl Future<Output = Result<(), Closed>>>) -> Poll<Result<(), Closed>> {
     future.poll(&mut Context::from_waker(Waker::noop()))

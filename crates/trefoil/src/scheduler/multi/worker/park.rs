@@ -61,7 +61,8 @@ impl WorkerThread {
             return false;
         }
         self.wake_all(state, wakes);
-        self.fire_timers(state);
+        let fired = self.fire_timers(state);
+        self.fire_for_another(state, fired.at);
         true
     }
 

@@ -29,6 +29,10 @@ const LOOK_EVERY: u32 = 8;
 const TIMERS_EVERY: u32 = 8;
 const TIMERS_QUANTUM: Duration = Duration::from_micros(40);
 
+/// Another worker's timers are looked at as often as the own ones; but where polls are short, only
+/// every so many polls, because the look fetches a cache line that the other one writes.
+const OTHERS_EVERY: u32 = 4 * TIMERS_EVERY;
+
 /// How many tasks a worker takes from the shared queue at a time, at most, and
 /// at least if there are so many: beside tasks of its own, as many of average
 /// length as last for `INJECTED_QUANTUM`.
@@ -48,6 +52,8 @@ pub(super) struct Turns {
     look_at: Cell<u32>,
     /// The turn at which the timers are due for a look.
     timers_at: Cell<u32>,
+    /// The turn in which another worker's timers were last due for a look.
+    others_at: Cell<u32>,
     /// The turn at which periodic work is due.
     maintain_at: Cell<u32>,
     /// The earlier one of these two.
@@ -86,6 +92,7 @@ impl Turns {
             tick: Cell::new(0),
             look_at: Cell::new(0),
             timers_at: Cell::new(0),
+            others_at: Cell::new(0),
             maintain_at: Cell::new(0),
             more_at: Cell::new(0),
             looked: Cell::new(Instant::now()),
@@ -154,13 +161,22 @@ impl Turns {
 
     /// The timers were looked at. What is due, or moves down the wheel, does so in
     /// parts. If there is more, the next part comes after one poll, so that tasks
-    /// go in between.
-    pub(super) fn fired(&self, fired: Fired) {
-        let wait = match fired {
-            Fired { has_more: true, .. } => 1,
-            Fired { at: Some(now), .. } => self.polls_within(now),
-            Fired { at: None, .. } => TIMERS_EVERY,
+    /// go in between. Returns whether another worker's are due for a look.
+    pub(super) fn fired(&self, fired: Fired) -> bool {
+        let (wait, are_long) = match fired {
+            Fired { has_more: true, .. } => (1, false),
+            Fired { at: Some(now), .. } => {
+                let wait = self.polls_within(now);
+                (wait, wait < TIMERS_EVERY)
+            }
+            // Nothing is known of how long polls take.
+            Fired { at: None, .. } => (TIMERS_EVERY, true),
         };
+        let since = self.tick.get().wrapping_sub(self.others_at.get());
+        let looks_at_others = are_long || since >= OTHERS_EVERY;
+        if looks_at_others {
+            self.others_at.set(self.tick.get());
+        }
         self.timers_at.set(self.tick.get().wrapping_add(wait));
         self.find_more();
         // A look that nothing has come of for very many turns would seem to be one of
@@ -168,6 +184,7 @@ impl Turns {
         if self.is_for_injector() {
             self.look_at.set(self.tick.get());
         }
+        looks_at_others
     }
 
     /// The worker slept, which is no time that polls took.
@@ -449,6 +466,30 @@ mod tests {
         .collect();
         assert!(waits.is_sorted() && waits[..18].iter().all(|&wait| wait == 1), "{waits:?}");
         assert!((50..200).contains(&polls), "{polls} polls: {waits:?}");
+    }
+
+    /// However long polls take, and whatever comes of the looks.
+    #[test]
+    fn anothers_timers_are_due_for_a_look_within_forty_polls() {
+        let start = Instant::now();
+        let turns = looked(start);
+        let (mut now, mut since, mut worst, mut looks) = (start, 0, 0, 0);
+        for turn in 0..100_000_u32 {
+            turns.advance();
+            since += 1;
+            now += Duration::from_nanos([50, 300, 20_000][turn as usize / 3000 % 3]);
+            if turns.is_for_timers() {
+                let at = (turn / 7000 % 2 == 0).then_some(now);
+                let has_more = at.is_some() && turn / 100 % 5 == 0;
+                looks += 1;
+                if turns.fired(Fired { has_more, at }) {
+                    (worst, since) = (worst.max(since), 0);
+                }
+            }
+        }
+        assert!(worst <= 40, "{worst}");
+        assert!(looks > 100_000 / 40, "nothing was tested");
+        assert!(worst >= OTHERS_EVERY, "short polls do not look each time");
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! Bounded channels: who gets room, and when.
 
-#[path = "support/polls.rs"]
-mod polls;
-
-use polls::{Wakes, panic_of, poll_once, poll_with};
+use crate::polls::{Wakes, panic_of, poll_once, poll_with};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;

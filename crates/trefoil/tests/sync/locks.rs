@@ -1,18 +1,14 @@
 //! The mutex, the lock for readers and writers, and the barrier.
 
-#[path = "support/polled.rs"]
-mod polled;
-mod support;
-
-use polled::{Dice, Polled};
+use crate::polled::{Dice, Polled};
+use crate::support::watch::wait_for;
+use crate::support::{current_and_multi, current_thread, multi};
 use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 use std::thread;
-use support::watch::wait_for;
-use support::{current_and_multi, current_thread, multi};
 use trefoil::sync::{
     Barrier, MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
     OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,

@@ -1,10 +1,7 @@
 //! Cells that are written once.
 
-#[path = "support/polled.rs"]
-mod polled;
-mod support;
-
-use polled::Polled;
+use crate::polled::Polled;
+use crate::support::{current_and_multi, current_thread};
 use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::mem::size_of;
@@ -12,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use support::{current_and_multi, current_thread};
 use trefoil::sync::{OnceCell, SetError, SetOnce, SetOnceError, oneshot};
 use trefoil::task;
 

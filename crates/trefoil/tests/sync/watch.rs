@@ -1,7 +1,8 @@
 //! `sync::watch`: what receivers see, when they are woken, and what cancellation leaves.
 
-mod support;
-
+use crate::support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
+use crate::support::watch::{WATCHDOG, wait_for};
+use crate::support::{current_and_multi, multi};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,9 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
-use support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
-use support::watch::{WATCHDOG, wait_for};
-use support::{current_and_multi, multi};
 use trefoil::sync::watch::error::{RecvError, SendError};
 use trefoil::sync::watch::{self, Receiver, Ref, Sender};
 use trefoil::task::{JoinSet, yield_now};

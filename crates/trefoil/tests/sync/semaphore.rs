@@ -1,17 +1,13 @@
 //! The semaphore: counts, order, the end, and threads.
 
-#[path = "support/polled.rs"]
-mod polled;
-mod support;
-
-use polled::Polled;
+use crate::polled::Polled;
+use crate::support::current_and_multi;
+use crate::support::watch::wait_for;
 use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
 use std::task::Poll;
 use std::thread;
-use support::current_and_multi;
-use support::watch::wait_for;
 use trefoil::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use trefoil::task;
 

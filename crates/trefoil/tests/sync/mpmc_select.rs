@@ -1,7 +1,8 @@
 //! `mpmc::select!`: one arm, exactly once.
 
-mod support;
-
+use crate::support::by_hand::{Polled, Record, Rng, by_hand, now};
+use crate::support::watch::WATCHDOG;
+use crate::support::{current_and_multi, current_thread};
 use std::collections::HashMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,9 +10,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
-use support::by_hand::{Polled, Record, Rng, by_hand, now};
-use support::watch::WATCHDOG;
-use support::{current_and_multi, current_thread};
 use trefoil::sync::mpmc::error::{RecvError, SendError, TryRecvError, TrySendError};
 use trefoil::sync::mpmc::{self, Receiver, Sender, select};
 use trefoil::task::{JoinSet, yield_now};

@@ -1,10 +1,8 @@
 //! The semaphore among bad neighbours: those that push in, give up, are not polled, or panic.
 
-#[path = "support/polled.rs"]
-mod polled;
-mod support;
-
-use polled::{Dice, Polled};
+use crate::polled::{Dice, Polled};
+use crate::support::watch::wait_for;
+use crate::support::{current_and_multi, current_thread, multi};
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
@@ -12,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
-use support::watch::wait_for;
-use support::{current_and_multi, current_thread, multi};
 use trefoil::sync::{
     AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError,
 };

@@ -1,16 +1,14 @@
 //! `sync::mpmc`: who gets which item, in which order, and what cancellation leaves.
 
-mod support;
-
+use crate::support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
+use crate::support::watch::WATCHDOG;
+use crate::support::{current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
-use support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
-use support::watch::WATCHDOG;
-use support::{current_and_multi, current_thread};
 use trefoil::sync::mpmc::error::{RecvError, SendError, TryRecvError, TrySendError};
 use trefoil::sync::mpmc::{self, Receiver, Sender};
 use trefoil::task::{JoinSet, yield_now};

@@ -1,9 +1,6 @@
 //! Channels of many senders and one receiver, bounded and unbounded.
 
-#[path = "support/polls.rs"]
-mod polls;
-
-use polls::{Wakes, panic_of, poll_once, poll_with};
+use crate::polls::{Wakes, panic_of, poll_once, poll_with};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;

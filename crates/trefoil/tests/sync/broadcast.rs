@@ -1,16 +1,14 @@
 //! `sync::broadcast`: who receives what, who lags, and when values are dropped.
 
-mod support;
-
+use crate::support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
+use crate::support::watch::WATCHDOG;
+use crate::support::{current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
-use support::by_hand::{Polled, Record, Rng, by_hand, now, turns_of_others, waker};
-use support::watch::WATCHDOG;
-use support::{current_and_multi, current_thread};
 use trefoil::sync::broadcast::error::{RecvError, TryRecvError};
 use trefoil::sync::broadcast::{self, Receiver, Sender};
 use trefoil::task::{JoinSet, yield_now};

@@ -1,9 +1,6 @@
 //! A bounded channel against a plain model, with senders that give up at random.
 
-#[path = "support/polls.rs"]
-mod polls;
-
-use polls::poll_once;
+use crate::polls::poll_once;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;

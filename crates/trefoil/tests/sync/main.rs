@@ -1,0 +1,22 @@
+//! `trefoil::sync`, one module for each of its nouns: all in one program, which links the runtime
+//! once. Nothing here counts threads, allocations or what the process has; such tests are programs
+//! of their own.
+
+mod broadcast;
+mod locks;
+mod mpmc;
+mod mpmc_select;
+mod mpsc;
+mod mpsc_bounded;
+mod mpsc_model;
+mod once;
+mod semaphore;
+mod semaphore_neighbours;
+mod watch;
+
+#[path = "../support/polled.rs"]
+mod polled;
+#[path = "../support/polls.rs"]
+mod polls;
+#[path = "../support/mod.rs"]
+mod support;

@@ -2,15 +2,18 @@
 
 mod support;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::future::pending;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use support::Hasty;
-use support::watch::{drop_returns, is_parked, receive, wait_for};
-use trefoil::runtime::{Builder, Handle, RuntimeMetrics};
+use support::watch::{WATCHDOG, drop_returns, is_parked, receive, wait_for};
+use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task;
 
 /// A runtime with so many workers, and how often it was asked for the name of a new thread of the
@@ -300,4 +303,133 @@ fn a_thread_that_ends_starts_a_worker() {
     let sends = Sends(runtime.handle().clone(), tell);
     std::thread::spawn(move || LAST.set(Some(sends))).join().unwrap();
     receive("a pinned task", &told);
+}
+
+/// Rings when it is woken.
+struct Bell(mpsc::Sender<()>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        // The test may have given up.
+        let _ = self.0.send(());
+    }
+}
+
+/// Polls a future once, which rings when it may go on.
+fn poll_once(future: impl Future, ring: mpsc::Sender<()>) -> impl Future {
+    let mut future = Box::pin(future);
+    let bell = Waker::from(Arc::new(Bell(ring)));
+    assert!(future.as_mut().poll(&mut Context::from_waker(&bell)).is_pending());
+    future
+}
+
+/// A poll of a young runtime does not end before what it has left behind is served: whoever keeps it
+/// is the only worker that has a thread. Often, because the machine may take its time, until the
+/// runtime is not young any more.
+fn is_served_beside(workers: usize, leave: fn(mpsc::Sender<()>) -> Box<dyn Any>) {
+    for _ in 0..50 {
+        let (runtime, _) = build(workers);
+        let (end, has_ended) = mpsc::channel();
+        drop(runtime.spawn(async move {
+            let (served, is_served) = mpsc::channel();
+            let _left = leave(served);
+            end.send(is_served.recv_timeout(WATCHDOG)).unwrap();
+        }));
+        assert_eq!(has_ended.recv(), Ok(Ok(())), "nobody serves it");
+    }
+}
+
+#[test]
+fn a_first_poll_that_does_not_end_leaves_a_task_in_the_slot() {
+    for workers in [2, 8] {
+        is_served_beside(workers, |served| {
+            Box::new(trefoil::spawn(async move { served.send(()).unwrap() }))
+        });
+    }
+}
+
+#[test]
+fn a_first_poll_that_does_not_end_leaves_a_timer() {
+    is_served_beside(2, |served| {
+        let sleep = trefoil::time::sleep(Duration::from_millis(1));
+        Box::new(Box::pin(poll_once(sleep, served)) as Pin<Box<dyn Future<Output = _>>>)
+    });
+}
+
+#[test]
+fn a_first_poll_that_does_not_end_leaves_a_deferred_waker() {
+    is_served_beside(2, |served| {
+        drop(poll_once(task::yield_now(), served));
+        Box::new(())
+    });
+}
+
+/// The second worker takes one of two tasks, which does not end either. The third is there for what
+/// the first one leaves then.
+#[test]
+fn two_first_polls_that_do_not_end_leave_a_task_in_the_slot() {
+    for _ in 0..50 {
+        let (runtime, _) = build(3);
+        let (end, has_ended) = mpsc::channel();
+        drop(runtime.spawn(async move {
+            let (held, is_held) = mpsc::channel();
+            let (served, is_served) = mpsc::channel();
+            let (go, may_go) = mpsc::channel::<()>();
+            drop(trefoil::spawn(async move {
+                held.send(()).unwrap();
+                let _ = may_go.recv();
+            }));
+            // It takes the place of the other one, which the second worker takes from the ring.
+            drop(trefoil::spawn(async {}));
+            let holds = is_held.recv_timeout(WATCHDOG);
+            drop(trefoil::spawn(async move { served.send(()).unwrap() }));
+            end.send((holds, is_served.recv_timeout(WATCHDOG))).unwrap();
+            drop(go);
+        }));
+        assert_eq!(has_ended.recv(), Ok((Ok(()), Ok(()))), "nobody serves it");
+    }
+}
+
+/// A task whose first poll goes on until the result is dropped.
+fn hold_a_worker(runtime: &Runtime) -> mpsc::Sender<()> {
+    let (held, is_held) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    drop(runtime.spawn(async move {
+        held.send(()).unwrap();
+        let _ = may_go.recv();
+    }));
+    receive("a worker that is held", &is_held);
+    go
+}
+
+#[test]
+fn another_thread_makes_a_timer_beside_a_first_poll_that_does_not_end() {
+    for _ in 0..50 {
+        let (runtime, _) = build(2);
+        let _held = hold_a_worker(&runtime);
+        let (ring, has_rung) = mpsc::channel();
+        let _entered = runtime.enter();
+        let _sleep = poll_once(trefoil::time::sleep(Duration::from_millis(1)), ring);
+        receive("the end of a sleep", &has_rung);
+    }
+}
+
+/// The only worker with a thread may wait for the events when its task comes.
+#[test]
+fn a_source_is_looked_after_beside_a_first_poll_that_does_not_end() {
+    for round in 0..50 {
+        let (runtime, _) = build(2);
+        let _entered = runtime.enter();
+        let before = (round % 2 == 0).then(|| hold_a_worker(&runtime));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let listener = trefoil::net::TcpListener::from_std(listener).unwrap();
+        let (ring, has_rung) = mpsc::channel();
+        let _accept = poll_once(async move { listener.accept().await.is_ok() }, ring);
+        let after = before.is_none().then(|| hold_a_worker(&runtime));
+        let _peer = std::net::TcpStream::connect(address).unwrap();
+        receive("a connection", &has_rung);
+        drop((before, after));
+    }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
+    /// How many workers have no thread yet.
+    unstarted: AtomicUsize,
     /// Where workers run whose threads are started later, unless they are pinned.
     origin: Option<Origin>,
     /// The number of threads that run the scheduler's tasks: one for each worker state, and one for
@@ -143,6 +145,7 @@ impl Shared {
             injector: CachePadded(Injector::new()),
             idle: CachePadded(Idle::new(workers as u32)),
             shutdown: CachePadded(AtomicBool::new(false)),
+            unstarted: AtomicUsize::new(0),
             origin,
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
@@ -151,7 +154,7 @@ impl Shared {
         for index in 0..started {
             let state = shared.new_state(index);
             if started < workers {
-                shared.begins_as_searcher(&state);
+                shared.begins_alone(&state);
             }
             let its = Arc::clone(&shared);
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
@@ -201,6 +204,7 @@ impl Shared {
 
     /// The queue for timers of a thread that fires none.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
+        self.have_someone_watch();
         let root = context::with(|context| {
             context.worker().filter(|worker| worker.is_of(self)).and_then(WorkerThread::root_place)
         });
@@ -342,12 +346,18 @@ impl Shared {
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        self.common.blocking.run(&its, || {
+        let mut begins = false;
+        let has_thread = self.common.blocking.run(&its, || {
             let state = take()?;
-            let (blocked, is_reserved) = (state.blocked(), state.is_unstarted());
+            begins = state.is_unstarted();
+            let (blocked, is_reserved) = (state.blocked(), begins);
             let run = Box::new(move |is_new| worker::run(shared, state, is_new));
             Some(Body { worker, blocked, is_reserved, run })
-        })
+        });
+        if begins {
+            self.begins_late();
+        }
+        has_thread
     }
 
     /// A worker that was counted as asleep because its thread blocks is so no

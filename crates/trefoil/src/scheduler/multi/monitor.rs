@@ -146,6 +146,17 @@ impl Monitor {
         }
     }
 
+    /// At any age of the runtime, if there is no monitor. Returns whether there is one now. (One that
+    /// sleeps is woken by the worker that comes out of its sleep.)
+    pub(super) fn ensure_early(&self, shared: &Arc<Shared>) -> bool {
+        // Relaxed: hints. If the system has no thread, this asks once in a period.
+        let was_refused = self.refused.load(Relaxed) != 0;
+        if self.is_missing(shared) && !(was_refused && self.starts_in().is_some()) {
+            self.wake_or_start(shared);
+        }
+        !self.is_missing(shared)
+    }
+
     /// For a worker that comes out of its sleep.
     pub(super) fn worker_woke(&self, shared: &Arc<Shared>) {
         if shared.is_monitored() && !self.is_early(shared) {

@@ -17,8 +17,7 @@ mod schedule;
 mod search;
 mod stand_in;
 mod throttle;
-#[cfg(all(test, not(loom), not(miri)))]
-mod timer_tests;
+mod timers;
 mod turns;
 mod watch;
 
@@ -54,11 +53,6 @@ use turns::Turns;
 /// The index of a thread that has no state.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
-/// How late a timer has to be before another worker fires it that is between two polls. Its own
-/// worker looks every 40 µs or after each poll, or wakes for it, and the system takes some 50 µs for
-/// that: so it is in a longer poll, or has no processor.
-const OTHERS_GRACE: Duration = Duration::from_micros(250);
-
 /// The state of one worker that only the thread which is the worker may access.
 ///
 /// To own the state is to be the worker: it gives the right to push to the
@@ -90,6 +84,8 @@ pub(super) struct WorkerState {
     blocked: Cell<u64>,
     /// No thread has had this state yet.
     unstarted: Cell<bool>,
+    /// This is the first worker, and there may be no thread yet that looks after what it keeps.
+    lacks_company: Cell<bool>,
     /// The worker whose timers this one has looked at last, other than its own.
     looked_at_timers_of: Cell<usize>,
     /// This worker counts as searching.
@@ -178,6 +174,7 @@ impl WorkerState {
             polls_before: Cell::new(0),
             blocked: Cell::new(0),
             unstarted: Cell::new(false),
+            lacks_company: Cell::new(false),
             looked_at_timers_of: Cell::new(index as usize),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
@@ -203,9 +200,10 @@ impl WorkerState {
         self.blocked.get()
     }
 
-    /// The worker counts as searching from the beginning.
-    pub(super) fn begins_as_searcher(&self) {
-        self.searching.set(true);
+    /// The worker has a thread from the beginning, and others have not.
+    pub(super) fn begins_alone(&self, is_searching: bool) {
+        self.searching.set(is_searching);
+        self.lacks_company.set(true);
     }
 
     /// The worker begins asleep, without a thread. Returns which of its sleeps that is.
@@ -370,17 +368,6 @@ impl WorkerThread {
         {
             self.found_work(state);
         }
-    }
-
-    /// The timers that this thread fires.
-    #[inline]
-    pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
-        Some(self.own_timers(self.state_after_fork()?))
-    }
-
-    /// The timers of the state that this thread has.
-    fn own_timers(&self, state: &WorkerState) -> &Arc<TimerQueue> {
-        &self.remote(state).timers
     }
 
     /// What precedes a hook, if there is one.
@@ -557,32 +544,6 @@ impl WorkerThread {
                 unsafe { task.reap(&state.tasks) };
             });
         }
-    }
-
-    /// Fires the timers of one other worker, of each in its turn, if they are late: that worker is
-    /// in a long poll, or the system gives its thread no time. `now` is a moment just past.
-    fn fire_for_another(&self, state: &WorkerState, now: Option<Instant>) {
-        let workers = self.shared.workers();
-        if workers == 1 {
-            return;
-        }
-        let own = state.index as usize;
-        let other = (state.looked_at_timers_of.get() + 1) % workers;
-        let other = if other == own { (other + 1) % workers } else { other };
-        state.looked_at_timers_of.set(other);
-        let timers = &self.shared.remotes[other].timers;
-        if timers.overdue_at(now, OTHERS_GRACE) {
-            state.batch.set(true);
-            timers.fire_after(FIRE_AT_MOST, || self.end_search());
-            state.batch.set(false);
-        }
-    }
-
-    fn fire_timers(&self, state: &WorkerState) -> Fired {
-        state.batch.set(true);
-        let fired = self.own_timers(state).fire_after(FIRE_AT_MOST, || self.end_search());
-        state.batch.set(false);
-        fired
     }
 }
 

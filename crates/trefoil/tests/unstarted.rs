@@ -364,8 +364,8 @@ fn a_first_poll_that_does_not_end_leaves_a_deferred_waker() {
     });
 }
 
-/// The second worker takes one of two tasks, which does not end either. The third is there for what
-/// the first one leaves then.
+/// The second worker takes one of two tasks, which does not end either. The third is there for the
+/// other one.
 #[test]
 fn two_first_polls_that_do_not_end_leave_a_task_in_the_slot() {
     for _ in 0..50 {
@@ -380,9 +380,8 @@ fn two_first_polls_that_do_not_end_leave_a_task_in_the_slot() {
                 let _ = may_go.recv();
             }));
             // It takes the place of the other one, which the second worker takes from the ring.
-            drop(trefoil::spawn(async {}));
-            let holds = is_held.recv_timeout(WATCHDOG);
             drop(trefoil::spawn(async move { served.send(()).unwrap() }));
+            let holds = is_held.recv_timeout(WATCHDOG);
             end.send((holds, is_served.recv_timeout(WATCHDOG))).unwrap();
             drop(go);
         }));
@@ -400,6 +399,22 @@ fn hold_a_worker(runtime: &Runtime) -> mpsc::Sender<()> {
     }));
     receive("a worker that is held", &is_held);
     go
+}
+
+/// It is the second worker that leaves something in its slot; the third is there for it.
+#[test]
+fn the_second_first_poll_that_does_not_end_leaves_a_task_in_the_slot() {
+    for _ in 0..50 {
+        let (runtime, _) = build(3);
+        let _held = hold_a_worker(&runtime);
+        let (end, has_ended) = mpsc::channel();
+        drop(runtime.spawn(async move {
+            let (served, is_served) = mpsc::channel();
+            drop(trefoil::spawn(async move { served.send(()).unwrap() }));
+            end.send(is_served.recv_timeout(WATCHDOG)).unwrap();
+        }));
+        assert_eq!(has_ended.recv(), Ok(Ok(())), "nobody serves it");
+    }
 }
 
 #[test]

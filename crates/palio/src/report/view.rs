@@ -309,8 +309,8 @@ impl Entry {
         self.outcome.is_fault().then_some(text)
     }
 
-    /// Its doubts, for a text that marks no number of its own: `doubtful: smol accounted for 12 % of
-    /// the time that it took by Palio's clock`.
+    /// Its doubts, for a text that marks no number of its own: `doubtful: smol accounted for 12 %
+    /// of the time that it took by Palio's clock`.
     pub(super) fn doubts_text(&self) -> impl Iterator<Item = String> {
         let name = printable(&marked(self));
         self.doubts.iter().map(move |doubt| format!("doubtful: {name} {doubt}"))

@@ -179,8 +179,8 @@ impl Group {
         Ok(group)
     }
 
-    /// Why it holds none of `processes` to the budget that it was made with, or not all of them: the
-    /// end of a sentence. A contender may have as many rights as Palio, and so may change its quota
+    /// Why it does not hold all of `processes` to the budget that it was made with: the end of a
+    /// sentence. A contender may have as many rights as Palio, and so may change its quota
     /// or leave it, a thread alone in v1; the counts of its periods do not tell. There may be
     /// thousands of threads: unless `all_threads`, the first one of each process is looked at.
     pub fn left_by(

@@ -82,6 +82,33 @@ fn whoever_fails_now_has_not_passed() {
     failed.prints(&["slower  echo n=10 · 1 thread: other: ok → wrong-answer"]);
 }
 
+/// One whose build broke was not slower, and others that were judged do not make up for it.
+#[test]
+fn whoever_is_not_built_any_more_has_not_passed() {
+    let names = ["anchor", "other", "third"];
+    let project = names.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    race(&project);
+    project.palio(&["baseline", "save", "main", "--anchor", "anchor"]).run().exits(0);
+    let path = "contenders/rust/other/contender.toml";
+    let text = project.read(path);
+    project.write(path, &text.replace("[run]", "[build]\ncommands = [[\"false\"]]\n[run]"));
+    race(&project);
+    let failed = check(&project, &["--threshold", "100%"]).exits(1);
+    failed.prints(&["slower  echo n=10 · 1 thread: other: ok → not-built"]);
+}
+
+#[test]
+fn who_did_not_race_again_is_told() {
+    let names = ["anchor", "other", "third"];
+    let project = names.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    race(&project);
+    project.palio(&["baseline", "save", "main", "--anchor", "anchor"]).run().exits(0);
+    let race = project.race().set("--blocks", "8").set("--contender", "anchor,third");
+    race.run().exits(0);
+    let passed = check(&project, &["--threshold", "100%"]).exits(0);
+    passed.prints(&["only A has these contenders: other", "Passed: of 1 cell"]);
+}
+
 #[test]
 fn baselines_are_listed_replaced_and_forgotten_and_their_runs_stay() {
     let (project, first) = saved(&["--anchor", "anchor"]);

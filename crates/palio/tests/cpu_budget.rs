@@ -196,3 +196,44 @@ fn a_group_that_vanishes_while_its_contender_races_takes_it_out_and_loses_nothin
     let samples = raced.flat_map(|cell| cell["invocations"].as_array().unwrap());
     assert!(samples.map(|i| i["samples"].as_array().unwrap().len()).sum::<usize>() > 2);
 }
+
+/// What a contender with the rights of Palio might do to its own group while it races.
+#[track_caller]
+fn is_out_of_its_budget(escape: fn(&Path), reason: &str) {
+    let project = Project::good_and(Fake::new("bad").fault("meet:2").from(2));
+    if budgets(&project).is_none() {
+        return;
+    }
+    let meeting = project.meeting("bad");
+    let palio = project.race().set("--reference", "good").arg("--cpu-budget").start();
+    let guest = meeting.guest();
+    let quotas = quotas_of(palio.id());
+    let [quota] = &quotas[..] else { panic!("{quotas:?}") };
+    escape(quota);
+    drop(guest);
+    let report = palio.finish().exits(0).json();
+    let bad = support::entry(&report, "bad");
+    assert_eq!(bad["outcome"], "unsupported", "{bad:#}");
+    assert_has(bad["detail"].as_str().unwrap(), &["CPU budget", reason]);
+    assert_eq!(support::entry(&report, "good")["outcome"], "ok");
+}
+
+#[test]
+fn who_leaves_the_group_of_its_budget_is_taken_out() {
+    let leave = |quota: &Path| {
+        for id in fs::read_to_string(quota.join("cgroup.procs")).unwrap().lines() {
+            fs::write(quota.parent().unwrap().join("cgroup.procs"), id).unwrap();
+        }
+    };
+    is_out_of_its_budget(leave, "left the control group");
+}
+
+#[test]
+fn who_raises_its_quota_is_taken_out() {
+    let raise = |quota: &Path| {
+        if fs::write(quota.join("cpu.max"), "max").is_err() {
+            fs::write(quota.join("cpu.cfs_quota_us"), "-1").unwrap();
+        }
+    };
+    is_out_of_its_budget(raise, "quota was changed");
+}

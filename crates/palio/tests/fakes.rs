@@ -36,6 +36,8 @@ fn a_clock_that_runs_slow_is_shown_in_every_format() {
         let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
         assert!(text.replace('\n', " ").contains("accounted for"), "{format} is silent:\n{text}");
     }
+    let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0).stdout;
+    assert_has(&picture, &["Doubtful, as the report says why: ", "bad in 1 race"]);
 }
 
 #[test]

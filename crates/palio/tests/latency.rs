@@ -64,6 +64,23 @@ fn every_request_is_timed_and_told_in_every_format() {
     project.palio(&["import", "bundle.json", "--db", "other.db"]).run().exits(0);
 }
 
+/// Several samples claim together more than a number of 64 bits holds.
+#[test]
+fn more_cpu_time_than_any_number_holds_is_divided_among_requests_all_the_same() {
+    let claimed_us = u64::MAX / 2;
+    let bad = Fake::new("bad").fault("serve:well").fault("sys:0");
+    let project = Project::new()
+        .with(Fake::new("good").fault("serve:well"))
+        .with(bad.fault(&format!("user:{claimed_us}")));
+    project.write("workloads/echo.toml", SERVED);
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert!(bad["samples"].as_u64().unwrap() > 3, "{bad:#}");
+    let cpu_us = bad["latency"]["cpu_us"].as_f64().unwrap();
+    // A sample has 40 requests.
+    assert!((cpu_us / (claimed_us as f64 / 40.0) - 1.0).abs() < 1e-6, "{cpu_us}");
+}
+
 #[test]
 fn who_answers_something_else_is_wrong() {
     let report = race("serve:garbled").1.run().exits(0).json();

@@ -135,6 +135,43 @@ fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
 }
 
 #[test]
+fn what_is_said_of_equivalence_is_what_is_done() {
+    // The margin stands in a sentence that cannot compute it.
+    let margin = palio::stats::EquivalenceMargin::default().ratio();
+    assert!((margin - 1.05).abs() < 1e-12);
+    let project = project();
+    let text = raced(&project, "terminal").stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(
+        &text,
+        &["equivalent here (within 5 %) agree where the document has them within 5 %"],
+    );
+}
+
+#[test]
+fn a_doubtful_number_is_marked_beside_that_of_the_document() {
+    let project = project().with(Fake::new("twice").fault("lie:10"));
+    let report = raced(&project, "json").json();
+    let row = &report["replication"]["tables"][0]["rows"][2];
+    assert_has(row["doubts"][0].as_str().unwrap(), &["doubtful: twice accounted for"]);
+    for [verb, format] in [
+        ["replicate", "terminal"],
+        ["replicate", "markdown"],
+        ["replicate", "csv"],
+        ["report", "document"],
+    ] {
+        let args: &[&str] = if verb == "report" {
+            &["report", "latest", "--format", format]
+        } else {
+            &["replicate", "quick", "latest", "--format", format]
+        };
+        let text = project.palio(args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["doubtful: twice accounted for"]);
+    }
+}
+
+#[test]
 fn too_few_blocks_decide_nothing() {
     let project = project();
     let palio = short(project.palio(&["replicate", "quick", "--format", "json"]));

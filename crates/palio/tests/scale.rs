@@ -120,6 +120,31 @@ fn a_run_that_was_not_made_for_it_has_the_table_too_and_a_page_has_the_curves() 
 }
 
 #[test]
+fn who_failed_and_who_is_doubtful_is_told_beside_the_curves() {
+    let project = Project::new()
+        .with(Fake::new("liar").fault("lie:10"))
+        .with(Fake::new("bad").fault("wrong-answer"));
+    let args = ["scale", "echo", "-c", "liar,bad", "-t", "1", "--quiet", "--blocks", "1"];
+    project.palio(&args).set("--budget", "5").set("--warm-up", "0").run().exits(0);
+    for format in ["terminal", "markdown"] {
+        let args = ["report", "--table", "scaling", "--format", format];
+        let text = project.palio(&args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(
+            &text,
+            &[
+                "on 1 thread: bad wrong answer: it answered 41",
+                "on 1 thread: doubtful: liar accounted for",
+            ],
+        );
+    }
+    let args = ["report", "--table", "scaling", "--format", "csv"];
+    let text = project.palio(&args).run().exits(0).stdout;
+    let liar = text.lines().find(|line| line.contains(",liar,")).unwrap();
+    assert_has(liar, &["accounted for"]);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let project = project();
     let cases: [(&[&str], &[&str]); 5] = [

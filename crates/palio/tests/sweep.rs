@@ -168,6 +168,37 @@ fn a_point_that_fails_is_shown_and_compared_with_nothing() {
     assert_eq!(report["sweep"]["points"][2]["geomean_ratio"], Value::Null);
 }
 
+/// A point that failed in a row takes that row out of everybody's mean.
+#[test]
+fn over_which_rows_the_means_go_is_told() {
+    let fake = Fake::new("good").fault("wrong-with:dial=7").fault("claim-with:1000000:dial=1");
+    let project = Project::new().with(fake);
+    let args = ["sweep", "good", "-w", "echo,tally", "--knob", "dial=1,7", "--quiet"];
+    let short = [("--blocks", "2"), ("--budget", "5"), ("--warm-up", "0")];
+    let swept = short.into_iter().fold(project.palio(&args), |p, (key, value)| p.set(key, value));
+    swept.run().exits(0);
+    for format in ["terminal", "markdown"] {
+        let args = ["report", "--table", "sweep", "--format", format];
+        let text = project.palio(&args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&text, &["the geometric mean over 0 of 2 rows that all points completed."]);
+    }
+    let page = project.palio(&["report", "--format", "html"]).run().exits(0).stdout;
+    assert_has(&page, &["the geometric mean over 0 of 2 rows that all points completed."]);
+}
+
+#[test]
+fn a_doubtful_point_is_marked_in_every_format() {
+    let project = Project::new().with(Fake::new("good").fault("lie:10"));
+    sweep(&project, &["--knob", "dial=1"]).run().exits(0);
+    for format in ["terminal", "markdown", "csv"] {
+        let args = ["report", "--table", "sweep", "--format", format];
+        let text = project.palio(&args).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.matches("of the time that it took by Palio's clock").count(), 2, "{text}");
+    }
+}
+
 #[test]
 fn what_is_no_sweep_is_refused_before_anything_is_raced() {
     let project = Project::new().with(Fake::new("good").fault("refuse-with:dial=9"));
@@ -180,6 +211,10 @@ fn what_is_no_sweep_is_refused_before_anything_is_raced() {
     let value = ["good@dial=9 cannot be raced in echo", "dial=9 is too much for me", "dial (0)"];
     refused(&["good", "--knob", "dial=1,9"], &value);
     refused(&["good", "--knob", "dial="], &["the grid is empty"]);
+    refused(
+        &["good", "--knob", "dial=1", "--cells-max", "1"],
+        &["1 point and the baseline in 1 race are 3 cells", "in 6 blocks"],
+    );
     refused(
         &["good", "--knob", "dial=0"],
         &["the grid is empty: dial=0 is what good has by default"],
@@ -194,7 +229,7 @@ fn what_is_no_sweep_is_refused_before_anything_is_raced() {
     let values: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
     let large = format!("dial={}", values.join(","));
     let parts =
-        ["600 points and the baseline in 1 races are 602 cells", "6 blocks", "--cells-max 602"];
+        ["600 points and the baseline in 1 race are 602 cells", "6 blocks", "--cells-max 602"];
     refused(&["good", "--knob", &large], &parts);
     assert!(project.runs().is_empty());
     project.palio(&["sweep", "good"]).run().exits(2).complains(&["--knob"]);

@@ -1,4 +1,5 @@
-//! What Markdown files name exists: paths, sections, and verbs of `cargo xtask`.
+//! What Markdown files name exists: paths, sections, and verbs of `cargo xtask`; and their tables
+//! are tables.
 
 use super::tree::{File, Tree};
 use super::{Fault, Rule};
@@ -54,6 +55,32 @@ pub(super) const VERBS: Rule = Rule {
     },
     exceptions: &[],
 };
+
+/// A blank line ends a table: what stands below it is shown as a paragraph with bars.
+pub(super) const TABLES: Rule = Rule {
+    name: "tables in Markdown",
+    faults: |tree| {
+        let mut faults = Vec::new();
+        for file in documents(tree) {
+            let lines: Vec<(usize, &str)> = prose(&file.text).collect();
+            let is_row = |at: usize| lines.get(at).is_some_and(|(_, line)| line.starts_with('|'));
+            for (at, (number, _)) in lines.iter().enumerate() {
+                let begins = is_row(at) && (at == 0 || !is_row(at - 1));
+                if begins && !lines.get(at + 1).is_some_and(|(_, line)| is_rule(line)) {
+                    let reason = "a row of a table that has no heads above it";
+                    faults.push(Fault::at(&file.name, *number, reason));
+                }
+            }
+        }
+        faults
+    },
+    exceptions: &[],
+};
+
+/// What stands below the heads of a table.
+fn is_rule(line: &str) -> bool {
+    line.starts_with("|") && line.contains('-') && line.chars().all(|c| "|:- ".contains(c))
+}
 
 /// Reports of tests are no documents.
 fn documents(tree: &Tree) -> impl Iterator<Item = &File> {
@@ -179,6 +206,16 @@ mod tests {
         for target in ["y.md", "#a-title-here", "../crates/a", "https://example.org/z.md", "Item"] {
             assert!(faults(PATHS, &format!("See [it]({target}).")).is_empty(), "{target}");
         }
+    }
+
+    #[test]
+    fn a_row_below_a_blank_line_is_no_row() {
+        let fault = |line| format!("docs/x.md:{line}: a row of a table that has no heads above it");
+        let table = "| a | b |\n|---|--:|\n| 1 | 2 |\n";
+        assert!(faults(TABLES, table).is_empty());
+        assert!(faults(TABLES, "```text\n| 1 |\n```").is_empty());
+        assert_eq!(faults(TABLES, "| 1 | 2 |"), [fault(3)]);
+        assert_eq!(faults(TABLES, &format!("{table}\n| 3 | - |\n| 4 | 5 |")), [fault(7)]);
     }
 
     #[test]

@@ -84,6 +84,7 @@ const RULES: &[Rule] = &[
     comments::SAFETY,
     markdown::PATHS,
     markdown::VERBS,
+    markdown::TABLES,
     contenders::DECISIONS,
     figures::MARKERS,
     figures::RULE,

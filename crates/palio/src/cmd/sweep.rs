@@ -108,14 +108,18 @@ fn check_size(planned: &Planned, points: usize, cells_max: usize) -> Result<()> 
     if cells <= cells_max {
         return Ok(());
     }
+    let s = |count: usize| if count == 1 { "" } else { "s" };
+    let races = planned.races.len();
     let each_s = START_S + (planned.limits.budget_ms + planned.limits.warm_up_ms) as f64 / 1000.0;
     let processes = cells * planned.blocks as usize;
     bail!(
-        "the grid is too large: {points} points and the baseline in {} races are {cells} cells, or {processes} \
-         processes in {} blocks, which take about {} at least; give fewer values, rows, or numbers of threads, or \
+        "the grid is too large: {points} point{} and the baseline in {races} race{} are {cells} cells, or \
+         {processes} processes in {} block{}, which take about {} at least; give fewer values, rows, or numbers of threads, or \
          allow it with --cells-max {cells}",
-        planned.races.len(),
+        s(points),
+        s(races),
         planned.blocks,
+        s(planned.blocks as usize),
         duration(each_s * processes as f64)
     );
 }

@@ -57,6 +57,8 @@ impl Entry {
         let throttled = self.throttled?;
         let Some(percent) = throttled.percent() else { return Some("in no period".to_owned()) };
         let each = throttled.throttled_us.saturating_mul(1_000).checked_div(throttled.throttled);
+        // A standstill that had not ended has no length yet.
+        let each = each.filter(|ns| *ns > 0);
         let each = each.map_or(String::new(), |ns| format!(", {} each", units::time(ns as f64)));
         Some(format!("{percent:.0} % of {} periods{each}", units::count(throttled.periods)))
     }

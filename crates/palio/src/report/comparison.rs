@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::record::Outcome;
 use crate::record::RunRecord;
-use crate::report::model::{Entry, Interval, Race};
+use crate::report::model::{Entry, Interval, Race, Report};
 use crate::report::pair::blocks;
 use crate::report::{needed, summary, units};
 use crate::stats::{EquivalenceMargin, RatioInterval, Statistic};
@@ -208,6 +208,19 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         if !alone.is_empty() {
             warnings.push(format!("only in {run}: {}", alone.join(", ")));
         }
+        // Of the races that both have. A check that passes says nothing about them.
+        let shared = |race: &&Race| others.races.iter().any(|other| same(race, other));
+        let has_raced = |report: &Report, id: &str| {
+            let mut entries = report.races.iter().filter(shared).flat_map(|race| &race.entries);
+            entries.any(|entry| entry.contender == id)
+        };
+        let ids = all.contenders.iter().map(|contender| contender.id.as_str());
+        let gone = ids.filter(|id| has_raced(all, id));
+        let gone: Vec<&str> =
+            gone.filter(|id| !others.contenders.iter().any(|other| other.id == *id)).collect();
+        if !gone.is_empty() {
+            warnings.push(format!("only {run} has these contenders: {}", gone.join(", ")));
+        }
     }
     if a.header.machine.fingerprint != b.header.machine.fingerprint {
         warnings.push(
@@ -338,7 +351,8 @@ fn change(
         noise_floor,
         note: String::new(),
         blocks_needed: None,
-        fails_now: before.outcome == Outcome::Ok && after.outcome.is_fault(),
+        fails_now: before.outcome == Outcome::Ok
+            && !matches!(after.outcome, Outcome::Ok | Outcome::Unsupported | Outcome::Pending),
     };
     if before.outcome != Outcome::Ok || after.outcome != Outcome::Ok {
         change.note = if before.outcome == after.outcome {

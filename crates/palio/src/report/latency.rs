@@ -22,13 +22,16 @@ const HEADS: [&str; 10] =
 /// What the measured samples of a cell met with; `None` if they were not asked for anything.
 pub(super) fn of(cell: &CellRecord) -> Option<Latency> {
     let mut latencies = Latencies::new();
-    let (mut cpu_us, mut generator_us) = (Some(0), Some(0));
+    // Of what a contender claims no number of whole µs holds every sum.
+    let (mut cpu_us, mut generator_us) = (Some(0.0), Some(0.0));
     let mut loads = Vec::new();
     for (_, SampleRecord { load, user_us, sys_us, .. }) in cell.measured() {
         let load = load.as_ref()?;
         load.histogram.iter().for_each(|&[ns, count]| latencies.add(ns, count));
-        cpu_us = cpu_us.zip(user_us.zip(*sys_us)).map(|(sum, (user, sys))| sum + user + sys);
-        generator_us = generator_us.zip(load.generator_us).map(|(sum, us)| sum + us);
+        let own_us = user_us.zip(*sys_us).map(|(user, sys)| user as f64 + sys as f64);
+        cpu_us = cpu_us.zip(own_us).map(|(sum, us): (f64, f64)| sum + us);
+        let us = load.generator_us.map(|us| us as f64);
+        generator_us = generator_us.zip(us).map(|(sum, us): (f64, f64)| sum + us);
         loads.push(load);
     }
     let first = loads.first()?;
@@ -38,7 +41,7 @@ pub(super) fn of(cell: &CellRecord) -> Option<Latency> {
         quantile(&all, 0.5)
     };
     let percentile = |of_million| latencies.percentile_ns(of_million).map(|ns| ns as f64);
-    let a_request = |us: Option<u64>| us.map(|us| us as f64 / latencies.count() as f64);
+    let a_request = |us: Option<f64>| us.map(|us| us / latencies.count() as f64);
     Some(Latency {
         requests: latencies.count(),
         offered_per_s: first.offered_per_s as f64,

@@ -171,6 +171,7 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
         report.blocks_text(),
         allocators(view)
     )));
+    lines.extend(doubtful(view).iter().flat_map(|text| wrapped(text)));
     if let Some(selection) = &run.selection {
         lines.extend(wrapped(&selection.text(report.races.len())));
     }
@@ -181,6 +182,20 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
         y += 17.0;
     }
     y + 6.0
+}
+
+/// Whose times should not be believed without a look into the report, and in how many races.
+fn doubtful(view: &View<'_>) -> Option<String> {
+    let all: Vec<usize> = (0..view.report.races.len()).collect();
+    let raced = view.raced(&all).into_iter().map(|column| view.contenders[column]);
+    let each: Vec<String> = raced
+        .filter_map(|id| {
+            let doubtful = |entry: &Entry| entry.contender == id && !entry.doubts.is_empty();
+            let count = view.ranked().filter(|(_, entry)| doubtful(entry)).count();
+            (count > 0).then(|| format!("{id} in {}", units::plural(count, "race")))
+        })
+        .collect();
+    (!each.is_empty()).then(|| format!("Doubtful, as the report says why: {}.", each.join(", ")))
 }
 
 /// Which allocators the builds of those that raced name.

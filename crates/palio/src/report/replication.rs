@@ -38,6 +38,9 @@ pub struct ReplicatedRow {
     pub fidelity: Option<Fidelity>,
     /// What differs from the document, each a sentence without its full stop.
     pub differences: Vec<String>,
+    /// What must be known of its measured numbers before they are believed.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// The system that the others are compared with, as the document calls it.
     pub reference: Option<String>,
     pub pairs: Vec<ReplicatedPair>,
@@ -198,13 +201,20 @@ fn replicated(
         differences.extend(other_sizes(race, row));
         differences.extend(race.origin.iter().flat_map(|origin| origin.deviations.clone()));
     }
+    let pairs: Vec<ReplicatedPair> = pairs.unwrap_or_default();
+    let compared =
+        |id: &str| pairs.iter().any(|p| p.contender == id || p.reference_contender == id);
+    let doubts =
+        race.iter().flat_map(|race| race.entries.iter().filter(|e| compared(&e.contender)));
+    let doubts = doubts.filter(|entry| entry.outcome == Outcome::Ok).flat_map(Entry::doubts_text);
     ReplicatedRow {
+        doubts: doubts.collect(),
         name: row.name.clone(),
         workload: row.workload.clone(),
         fidelity: race.ok().and_then(|race| race.origin.as_ref()).map(|origin| origin.fidelity),
         differences,
         reference: reference.map(str::to_owned),
-        pairs: pairs.unwrap_or_default(),
+        pairs,
     }
 }
 

@@ -19,7 +19,9 @@ const HEADS: [&str; 8] = [
 
 const LEAD: &str = "Each pair is two systems of the document, the first over the second: their times there and here, and \
                     the ratio of both. The direction agrees where the one that is ahead in the document is ahead here \
-                    beyond interval and noise floor; it is undecided where these do not tell who is.";
+                    beyond interval and noise floor; it is undecided where these do not tell who is. Two that are \
+                    equivalent here (within 5 %) agree where the document has them within 5 %, too, and disagree \
+                    otherwise.";
 
 /// Nothing, if the report was not asked to stand beside a document.
 pub(super) fn section(report: &Report) -> Section {
@@ -87,14 +89,15 @@ fn numbers(pair: &ReplicatedPair) -> [String; 5] {
     ]
 }
 
-/// What differs from the document and why something was not measured, each once with all of its
-/// rows.
+/// What differs from the document, what is doubtful and why something was not measured, each once
+/// with all of its rows.
 fn notes(rows: &[ReplicatedRow]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for row in rows {
         let reasons = row.pairs.iter().filter_map(|pair| pair.reason.as_ref());
         let reasons = reasons.map(|reason| format!("not measured: {reason}"));
-        for text in row.differences.iter().cloned().chain(reasons) {
+        let others = row.doubts.iter().cloned().chain(reasons);
+        for text in row.differences.iter().cloned().chain(others) {
             match notes.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, names)) if names.contains(&row.name.as_str()) => {}
                 Some((_, names)) => names.push(&row.name),
@@ -132,6 +135,7 @@ const COLUMNS: &[&str] = &[
     "measured_hi",
     "direction",
     "reason",
+    "doubts",
 ];
 
 /// A line for each pair, after a line of names.
@@ -159,6 +163,7 @@ pub(super) fn csv(report: &Report) -> String {
                 out.number(pair.measured_ratio.and_then(|i| i.hi));
                 out.text(pair.direction.word());
                 out.text(pair.reason.as_deref().unwrap_or_default());
+                out.text(&row.doubts.join("; "));
                 out.end();
             }
         }

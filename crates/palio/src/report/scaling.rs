@@ -168,6 +168,32 @@ impl Scaling {
     }
 }
 
+impl Scaling {
+    /// Those of the report that it is of.
+    pub(super) fn races<'a>(&'a self, report: &'a Report) -> impl Iterator<Item = &'a Race> {
+        report.races.iter().filter(|race| {
+            race.workload == self.workload
+                && race.params == self.params
+                && race.cpu_budget.is_some() == self.has_cpu_budget
+        })
+    }
+
+    /// Who failed on which number of threads, and whose times are doubtful: sentences without their
+    /// full stops.
+    pub(super) fn remarks(&self, report: &Report) -> Vec<String> {
+        let mut races: Vec<&Race> = self.races(report).collect();
+        races.sort_by_key(|race| race.threads);
+        let remarks = races.iter().flat_map(|race| {
+            let failed = race.entries.iter().filter_map(Entry::fault_text);
+            let ok = race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
+            let doubts = ok.flat_map(Entry::doubts_text);
+            let threads = race.threads_text();
+            failed.chain(doubts).map(move |text| format!("on {threads}: {text}"))
+        });
+        remarks.collect()
+    }
+}
+
 impl ScalingCurve {
     fn of(id: &str, races: &[&Race], baseline: Option<&str>, processors: Option<u32>) -> Self {
         let single = races.iter().find(|race| race.threads == 1).and_then(|race| times(race, id));
@@ -225,8 +251,7 @@ fn fit(curve: &[(u32, BlockTimes)], processors: Option<u32>) -> Result<FittedLaw
             units::plural(fair.len(), "number")
         ));
     }
-    FittedLaw::of(&fair)
-        .ok_or_else(|| "no block has a time for all numbers of threads that a law fits".to_owned())
+    FittedLaw::of(&fair).ok_or_else(|| "no law fits the times on all numbers of threads".to_owned())
 }
 
 /// In terms of speed-up, where `unit` is the time that a speed-up of 1 takes.

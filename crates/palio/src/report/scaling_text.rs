@@ -60,6 +60,7 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
         paper.prose(&mut out, "", &scaling.against());
         if scaling.curves.is_empty() {
             paper.prose(&mut out, "", "Nobody completed it.");
+            remarks(&mut out, paper, scaling, report);
             continue;
         }
         let mut table = Table::new(&HEADS);
@@ -83,12 +84,17 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
             let lead = format!("{}  ", printable(&curve.contender));
             paper.hanging(&mut out, &lead, Ink::Plain, &law_text(curve));
         }
+        remarks(&mut out, paper, scaling, report);
     }
     if report.scaling.iter().flat_map(|scaling| &scaling.curves).any(|curve| curve.law.is_some()) {
         out.push('\n');
         paper.prose(&mut out, "", MEANING);
     }
     out
+}
+
+fn remarks(out: &mut String, paper: Paper, scaling: &Scaling, report: &Report) {
+    scaling.remarks(report).iter().for_each(|remark| paper.prose(out, "", &format!("{remark}.")));
 }
 
 pub(super) fn markdown(report: &Report) -> String {
@@ -138,6 +144,13 @@ pub(super) fn markdown(report: &Report) -> String {
         if !without.is_empty() {
             let _ = writeln!(out, "Without a law: {}.\n", without.join("; "));
         }
+        let remarks = scaling.remarks(report);
+        for remark in &remarks {
+            let _ = writeln!(out, "- {}.", markup::text(remark));
+        }
+        if !remarks.is_empty() {
+            out.push('\n');
+        }
     }
     if out.contains("| Off by") {
         let _ = writeln!(out, "{}\n", markup::text(MEANING));
@@ -168,6 +181,7 @@ const COLUMNS: &[&str] = &[
     "misfit_ratio",
     "no_law",
     "has_cpu_budget",
+    "doubts",
 ];
 
 /// A line for each contender on each number of threads, after a line of names; the numbers of the
@@ -195,6 +209,12 @@ pub(super) fn csv(report: &Report) -> String {
                 out.number(curve.law.map(|law| law.misfit));
                 out.text(curve.no_law.as_deref().unwrap_or_default());
                 out.number(Some(scaling.has_cpu_budget));
+                let doubts = scaling.races(report).filter(|race| race.threads == point.threads);
+                let doubts = doubts.flat_map(|race| &race.entries);
+                let doubts = doubts.filter(|entry| entry.contender == curve.contender);
+                let doubts: Vec<&str> =
+                    doubts.flat_map(|entry| &entry.doubts).map(String::as_str).collect();
+                out.text(&doubts.join("; "));
                 out.end();
             }
         }

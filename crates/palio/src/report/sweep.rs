@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Entry, Race, Report, VerdictWord};
-use super::pair;
+use super::{pair, units};
 use crate::grid::{Axis, Design, Grid};
 use crate::record::Outcome;
 use crate::stats::Verdict;
@@ -20,6 +20,9 @@ pub struct Sweep {
     pub points: Vec<SweepPoint>,
     /// One for each race of the report, in the same order.
     pub rows: Vec<SweepRow>,
+    /// How many of the rows all points completed: what their means are over.
+    #[serde(default)]
+    pub common: u32,
 }
 
 /// A setting of the knobs, over all rows.
@@ -65,7 +68,22 @@ impl Sweep {
             .collect();
         let points = shown.iter().map(|id| over_all(report, grid, &common, id)).collect();
         let rows = report.races.iter().map(|race| SweepRow::of(race, grid, &shown)).collect();
-        Some(Self { baseline: grid.baseline.clone(), knobs: grid.knobs.clone(), points, rows })
+        Some(Self {
+            baseline: grid.baseline.clone(),
+            knobs: grid.knobs.clone(),
+            points,
+            rows,
+            common: u32::try_from(common.len()).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// What the means are over, in a sentence without its full stop.
+    pub(super) fn mean_text(&self) -> String {
+        format!(
+            "mean ÷ baseline: the geometric mean over {} of {} that all points completed",
+            self.common,
+            units::plural(self.rows.len(), "row")
+        )
     }
 
     /// How many of the points that are shown have a best row.

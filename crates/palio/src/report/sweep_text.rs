@@ -95,6 +95,7 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
         }
         write(&mut out, paper, &table);
         paper.prose(&mut out, "", &format!("{}.", row.conclusion));
+        race.doubts().iter().for_each(|doubt| paper.prose(&mut out, "doubtful: ", doubt));
     }
     if report.races.len() > 1 {
         let _ = writeln!(out, "\n{}", paper.paint(Ink::Strong, "over all rows"));
@@ -105,6 +106,7 @@ pub(super) fn terminal(report: &Report, paper: Paper) -> String {
             table.rows.push(all.map(|text| Cell::plain(&text)).collect());
         }
         write(&mut out, paper, &table);
+        paper.prose(&mut out, "", &format!("{}.", sweep.mean_text()));
     }
     out.push('\n');
     if let Some(told_apart) = &report.told_apart {
@@ -160,6 +162,9 @@ pub(super) fn markdown(report: &Report) -> String {
         }
         table.write(&mut out);
         let _ = writeln!(out, "{}.\n", markup::text(&row.conclusion));
+        for doubt in race.doubts() {
+            let _ = writeln!(out, "**Doubtful:** {}.\n", markup::text(&doubt));
+        }
     }
     if report.races.len() > 1 {
         out.push_str("### Over all rows\n\n");
@@ -171,6 +176,7 @@ pub(super) fn markdown(report: &Report) -> String {
             table.rows.push(cells.map(|text| markup::text(&text)).collect());
         }
         table.write(&mut out);
+        let _ = writeln!(out, "{}.\n", markup::text(&sweep.mean_text()));
     }
     let _ = writeln!(out, "{}\n", markup::text(MEANING));
     out
@@ -185,6 +191,7 @@ pub(super) fn csv(report: &Report) -> String {
     names.extend(knobs.iter().map(String::as_str));
     names.extend(["outcome", "value_ns", "ratio_to_baseline", "ratio_lo", "ratio_hi"]);
     names.extend(["verdict", "p", "holm", "blocks", "noise_floor_ratio", "is_best", "statistic"]);
+    names.push("doubts");
     let mut out = Lines::new(&names);
     for (race, row) in report.races.iter().zip(&sweep.rows) {
         for point in &sweep.points {
@@ -207,6 +214,7 @@ pub(super) fn csv(report: &Report) -> String {
             out.number(race.noise_floor.and_then(|floor| floor.ratio));
             out.number(Some(row.best.as_ref() == Some(&point.contender)));
             out.text(race.statistic.map_or("", crate::stats::Statistic::name));
+            out.text(&entry.doubts.join("; "));
             out.end();
         }
     }

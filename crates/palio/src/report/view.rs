@@ -301,6 +301,21 @@ impl Entry {
         self.track == Track::Tuned
     }
 
+    /// Why it failed, if it did by its own fault: `smol crashed: it exited with status 1`.
+    pub(super) fn fault_text(&self) -> Option<String> {
+        let detail = self.detail.as_ref().map(|detail| format!(": {}", printable(detail)));
+        let name = printable(&marked(self));
+        let text = format!("{name} {}{}", self.outcome.words(), detail.unwrap_or_default());
+        self.outcome.is_fault().then_some(text)
+    }
+
+    /// Its doubts, for a text that marks no number of its own: `doubtful: smol accounted for 12 %
+    /// of the time that it took by Palio's clock`.
+    pub(super) fn doubts_text(&self) -> impl Iterator<Item = String> {
+        let name = printable(&marked(self));
+        self.doubts.iter().map(move |doubt| format!("doubtful: {name} {doubt}"))
+    }
+
     /// Range ÷ what is ranked, in percent.
     pub(super) fn spread_percent(&self) -> Option<f64> {
         Some((self.max_ns? - self.min_ns?) / self.value_ns? * 100.0).filter(|x| x.is_finite())

@@ -301,7 +301,7 @@ impl<'a> Conversation<'a> {
             &[STATUS_UNSUPPORTED]
         };
         if self.failure.is_none() {
-            self.process.note_peak_memory();
+            self.process.look_closely();
             self.process.write_line("quit");
         }
         let at_once = !matches!(

@@ -83,6 +83,8 @@ pub struct Ending {
     pub unseen_memory_kib: Option<u64>,
     /// How often it had used up its CPU budget; `None` without one, or if that has vanished.
     pub throttled: Option<Throttled>,
+    /// Why its CPU budget did not hold all of it, at some look or before its end.
+    pub unheld: Option<String>,
     pub resources: Resources,
 }
 
@@ -150,6 +152,8 @@ pub struct Process {
     stderr_kept: Excerpt,
     /// It is dead; what it left in its pipes may still be read.
     exited: bool,
+    budget: Option<CpuBudget>,
+    unheld: Option<String>,
     max_rss_kib: Option<u64>,
     watched: Instant,
     reaped: bool,
@@ -204,6 +208,8 @@ impl Process {
             lines: VecDeque::new(),
             stderr_kept: Excerpt::default(),
             exited: false,
+            budget,
+            unheld: None,
             max_rss_kib: None,
             watched: started,
             reaped: false,
@@ -287,11 +293,19 @@ impl Process {
         }
     }
 
-    /// Notes the peak of its memory. To be called when it has done its work and still lives: the
-    /// kernel's own `ru_maxrss` starts from Palio's size, since a process inherits it when it is
-    /// started.
-    pub fn note_peak_memory(&mut self) {
+    /// Looks at it for the last time, with every thread of it. To be called when it has done its
+    /// work and still lives: the kernel's own `ru_maxrss` starts from Palio's size, since a process
+    /// inherits it when it is started.
+    pub fn look_closely(&mut self) {
+        self.look(true);
+    }
+
+    /// Notes the peak of its memory, and whether its CPU budget holds it.
+    fn look(&mut self, all_threads: bool) {
         let all = self.all();
+        if let Some(budget) = self.budget.filter(|_| self.unheld.is_none()) {
+            self.unheld = self.group.left_by(budget, &all, all_threads);
+        }
         let together = |name| all.iter().filter_map(|&id| tree::size_kib(id, name)).sum::<u64>();
         let alone = all.iter().filter_map(|&id| tree::size_kib(id, "VmHWM")).max();
         // What several have at a time is known only at the times of the looks.
@@ -317,7 +331,7 @@ impl Process {
         }
         if now.duration_since(self.watched) >= WATCH_INTERVAL {
             self.watched = now;
-            self.note_peak_memory();
+            self.look(false);
             if let Some(kib) = self.max_rss_kib.filter(|&kib| kib > self.bounds.memory_kib) {
                 return Err(Broken::TooMuchMemory(kib));
             }
@@ -451,6 +465,7 @@ impl Process {
             out_of_memory_kib: self.out_of_memory_kib(&grouped),
             unseen_memory_kib,
             throttled: grouped.throttled,
+            unheld: self.unheld.take(),
             resources: grouped.correct(self.resources(account)),
         }
     }

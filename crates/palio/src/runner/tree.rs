@@ -1,7 +1,7 @@
 //! The processes that descend from one, as Linux tells.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -78,6 +78,40 @@ pub(super) fn kill_descendants(root: u32) -> usize {
 pub(super) fn is_zombie(id: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { return true };
     fields(&stat).next() == Some("Z")
+}
+
+/// The kernel's `PF_EXITING`, among the flags that `stat` tells.
+const ENDING: u64 = 4;
+
+/// One thread of a process.
+pub(super) struct Thread(PathBuf);
+
+/// The first thread of a process.
+pub(super) fn first_thread(id: u32) -> Thread {
+    Thread(PathBuf::from(format!("/proc/{id}")))
+}
+
+/// The threads of a process; none if it is gone.
+pub(super) fn threads(id: u32) -> impl Iterator<Item = Thread> {
+    let all = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    all.map(|entry| Thread(entry.path()))
+}
+
+impl Thread {
+    /// Whether it runs outside of the control group of this name, in all hierarchies; `None` if it
+    /// has ended.
+    pub(super) fn is_outside(&self, group: &str) -> Option<bool> {
+        let groups = fs::read_to_string(self.0.join("cgroup")).ok()?;
+        let is_within = |line: &str| line.split('/').any(|part| part == group);
+        if groups.lines().any(is_within) {
+            return Some(false);
+        }
+        // v1 says of what is ending that it is in the outermost group. What is not ending now was
+        // not when its groups were read. The flags are field 9, of which the state is the third.
+        let stat = fs::read_to_string(self.0.join("stat")).ok()?;
+        let flags: u64 = fields(&stat).nth(6)?.parse().ok()?;
+        (flags & ENDING == 0).then_some(true)
+    }
 }
 
 /// CPU time of all children that a process has waited for, in clock ticks.

@@ -125,7 +125,7 @@ pub struct FittedLaw {
 
 impl FittedLaw {
     /// Fits the law to the times of one contender on numbers of threads; `None` without a block
-    /// that has enough of them.
+    /// that has enough of them, and if what is nearest to them has a time that is none.
     #[must_use]
     pub fn of(curve: &[(u32, BlockTimes)]) -> Option<Self> {
         let (_, first) = curve.first()?;
@@ -143,6 +143,11 @@ impl FittedLaw {
         let (sigma, kappa) = (centre(|law| law.sigma)?, centre(|law| law.kappa)?);
         let one = centre(|law| law.one.ln())?.point.exp();
         let law = ScalabilityLaw { one, sigma: sigma.point, kappa: kappa.point };
+        // The nearest law to times that follow none may say that one of them is below 0, from which
+        // no ratio tells how far it is off.
+        if !curve.iter().all(|(threads, _)| is_time(law.time(f64::from(*threads)))) {
+            return None;
+        }
         let off = curve.iter().filter_map(|(threads, times)| {
             let ratio = times.typical_ns()? / law.time(f64::from(*threads));
             Some(ratio.max(1.0 / ratio))
@@ -189,6 +194,18 @@ mod tests {
         let mut broken = exact(&[1, 2, 4, 8]);
         broken[2].1 = 0.0;
         assert_eq!(ScalabilityLaw::fit(&broken), None);
+    }
+
+    #[test]
+    fn times_that_no_law_is_near_have_none() {
+        // On two threads forty times as long as on one and on four: the nearest law is less than
+        // 2 % off at all others, and has a time below 0 there.
+        let times = [(1, 0.22655), (2, 8.6023), (4, 0.15114), (8, 1.02446), (16, 2.9707)];
+        let law = ScalabilityLaw::fit(&times).unwrap();
+        assert!(law.time(2.0) < 0.0 && (law.time(4.0) / 0.15114 - 1.0).abs() < 0.02, "{law:?}");
+        let curve =
+            times.map(|(n, time)| (n, BlockTimes::new((0..6).map(|_| Some(time))).unwrap()));
+        assert_eq!(FittedLaw::of(&curve), None);
     }
 
     #[test]

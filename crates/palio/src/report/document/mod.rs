@@ -184,8 +184,12 @@ impl<'a> Sheet<'a> {
                 notes.push(format!("{system}: on {} threads", race.threads));
             }
             let Some(id) = self.contender(table, row, system) else { continue };
-            if race.completed(id).is_none() {
-                notes.push(format!("not measured: {}", absence(self.report, self.of, race, id)));
+            match race.completed(id) {
+                Some(entry) => notes.extend(entry.doubts_text()),
+                None => {
+                    let absence = absence(self.report, self.of, race, id);
+                    notes.push(format!("not measured: {absence}"));
+                }
             }
         }
         notes

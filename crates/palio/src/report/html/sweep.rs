@@ -221,5 +221,5 @@ fn over_all(out: &mut String, sweep: &Sweep) {
         }
         put!(out, "<td class=n>{}\n", sweep.best_in(&point.contender));
     }
-    out.push_str("</table>\n</div>\n");
+    put!(out, "</table>\n</div>\n<p class=note>{}.</p>\n", esc(&sweep.mean_text()));
 }

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use super::{Group, HOME, Hierarchy, NO_BUDGET, SWITCH, find, make_folder};
 use crate::budget::CpuBudget;
-use crate::runner::warden;
+use crate::runner::{tree, warden};
 
 /// What allows it.
 const ALLOWED_BY: &str = "`systemd-run --user --scope -p Delegate=yes palio run …` allows it where the system's \
@@ -133,6 +133,23 @@ pub(super) fn set(folder: &Path, budget: CpuBudget) -> std::io::Result<()> {
     fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())
 }
 
+/// The quota of a folder and its period in µs, as the kernel says; `None` if there is none.
+fn written(folder: &Path) -> Option<(u64, u64)> {
+    let read = |name| fs::read_to_string(folder.join(name)).ok();
+    let text = match read("cpu.max") {
+        Some(text) => text,
+        None => format!("{} {}", read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
+    };
+    let mut words = text.split_whitespace();
+    // `max`, or -1, is more than any quota.
+    let quota_us = words.next()?.parse().unwrap_or(u64::MAX);
+    Some((quota_us, words.next()?.parse().ok()?))
+}
+
+fn plural(processes: usize) -> String {
+    format!("{processes} process{}", if processes == 1 { "" } else { "es" })
+}
+
 impl Group {
     /// As [`make`](Self::make), with a quota.
     ///
@@ -149,5 +166,32 @@ impl Group {
         let added = add(&mut group, &place.own, budget);
         added.map_err(|reason| format!("{NO_BUDGET} any more: {reason}"))?;
         Ok(group)
+    }
+
+    /// Why it does not hold all of `processes` to the budget that it was made with: the end of a
+    /// sentence. A contender may have as many rights as Palio, and so may change its quota
+    /// or leave it, a thread alone in v1; the counts of its periods do not tell. There may be
+    /// thousands of threads: unless `all_threads`, the first one of each process is looked at.
+    pub fn left_by(
+        &self,
+        budget: CpuBudget,
+        processes: &[u32],
+        all_threads: bool,
+    ) -> Option<String> {
+        let folder = self.quota.as_ref()?;
+        // One that vanished is told by `throttled`.
+        if written(folder).is_some_and(|quota| quota != (budget.quota_us(), budget.period_us)) {
+            return Some(format!("{NO_BUDGET} any more: its quota was changed while it raced"));
+        }
+        let name = folder.file_name()?.to_str()?;
+        let leaves = |thread: tree::Thread| thread.is_outside(name) == Some(true);
+        let is_outside = |id: &&u32| {
+            leaves(tree::first_thread(**id)) || all_threads && tree::threads(**id).any(leaves)
+        };
+        let outside = processes.iter().filter(is_outside).count();
+        (outside > 0).then(|| {
+            let of = format!("{outside} of its {}", plural(processes.len()));
+            format!("{NO_BUDGET} any more: {of} left the control group that keeps it")
+        })
     }
 }

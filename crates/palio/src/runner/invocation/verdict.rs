@@ -29,6 +29,9 @@ pub(super) fn unkept(budget: CpuBudget, ending: &Ending) -> Option<String> {
             "{NO_BUDGET} any more: its control group vanished while it raced, or lost its quota"
         ));
     }
+    if let Some(reason) = &ending.unheld {
+        return Some(reason.clone());
+    }
     let Resources { wall_us, user_us, sys_us, .. } = ending.resources;
     budget.broken_by(user_us.unwrap_or(0).saturating_add(sys_us.unwrap_or(0)), wall_us)
 }

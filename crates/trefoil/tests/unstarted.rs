@@ -323,8 +323,8 @@ fn poll_once(future: impl Future, ring: mpsc::Sender<()>) -> impl Future {
     future
 }
 
-/// A poll of a young runtime does not end before what it has left behind is served: whoever keeps it
-/// is the only worker that has a thread. Often, because the machine may take its time, until the
+/// A poll of a young runtime does not end before what it has left behind is served: whoever keeps
+/// it is the only worker that has a thread. Often, because the machine may take its time, until the
 /// runtime is not young any more.
 fn is_served_beside(workers: usize, leave: fn(mpsc::Sender<()>) -> Box<dyn Any>) {
     for _ in 0..50 {

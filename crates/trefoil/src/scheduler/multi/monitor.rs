@@ -146,8 +146,8 @@ impl Monitor {
         }
     }
 
-    /// At any age of the runtime, if there is no monitor. Returns whether there is one now. (One that
-    /// sleeps is woken by the worker that comes out of its sleep.)
+    /// At any age of the runtime, if there is no monitor. Returns whether there is one now. (One
+    /// that sleeps is woken by the worker that comes out of its sleep.)
     pub(super) fn ensure_early(&self, shared: &Arc<Shared>) -> bool {
         // Relaxed: hints. If the system has no thread, this asks once in a period.
         let was_refused = self.refused.load(Relaxed) != 0;

@@ -22,22 +22,22 @@
 //! and guests take the places of those who have slept for longest: so sleepers that have no thread
 //! are woken last, and have a guest in their place first.
 //!
-//! **While there is no monitor yet**, it is a worker that sleeps, or comes out of a poll, who starts
-//! it when the runtime is a period old. If some workers have no thread, then those that have one may
-//! all be in polls that do not end. So the monitor starts at once, whatever the runtime's age, when
-//! something comes to wait that may need it, while any worker has no thread:
+//! **While there is no monitor yet**, it is a worker that sleeps, or comes out of a poll, who
+//! starts it when the runtime is a period old. If some workers have no thread, then those that have
+//! one may all be in polls that do not end. So the monitor starts at once, whatever the runtime's
+//! age, when something comes to wait that may need it, while any worker has no thread:
 //!
-//! - the first worker puts something where no other sees it (its LIFO slot, its timers, its deferred
-//!   wakers), or another thread makes a timer of that worker (`have_someone_watch`);
-//! - the runtime gets a source of events, for which somebody has to wait when the one who waits goes
-//!   into a poll;
+//! - the first worker puts something where no other sees it (its LIFO slot, its timers, its
+//!   deferred wakers), or another thread makes a timer of that worker (`have_someone_watch`);
+//! - the runtime gets a source of events, for which somebody has to wait when the one who waits
+//!   goes into a poll;
 //! - a second worker gets its thread, and others have none: all else that the monitor is for takes
 //!   two that are busy. A push without a wake-up, for example, comes after one with a wake-up.
 //!
 //! With two workers, the second has its thread when it is woken, and from then on all is as if both
-//! had had theirs from the beginning. A state that is on offer, a guest, and a bound for stalls start
-//! the monitor in any case. So does the end of the first period, as always, if any worker sleeps or
-//! is between two polls then.
+//! had had theirs from the beginning. A state that is on offer, a guest, and a bound for stalls
+//! start the monitor in any case. So does the end of the first period, as always, if any worker
+//! sleeps or is between two polls then.
 //!
 //! With `Builder::serve_in_block_on`, all threads are started at once. A thread in `block_on` takes
 //! the place of a worker's own thread, which sleeps meanwhile.

@@ -6,8 +6,8 @@ use super::*;
 mod tests;
 
 /// How late a timer has to be before another worker fires it that is between two polls. Its own
-/// worker looks every 40 µs or after each poll, or wakes for it, and the system takes some 50 µs for
-/// that: so it is in a longer poll, or has no processor.
+/// worker looks every 40 µs or after each poll, or wakes for it, and the system takes some 50 µs
+/// for that: so it is in a longer poll, or has no processor.
 const OTHERS_GRACE: Duration = Duration::from_micros(250);
 
 impl WorkerThread {

@@ -104,6 +104,8 @@ fn try_expand(
         #header
         #(#attributes)*
         #visibility #signature {
+            // The name may be tokio's, because something stands in for it: see `name.rs`.
+            const _: () = #krate::macros::support::IS_TREFOIL;
             let body = async #body;
             #[allow(clippy::expect_used, clippy::needless_return)]
             return #run;

@@ -13,8 +13,9 @@
 //! - The text of the attribute (`tokio::main`) is for diagnostics alone, and not always there.
 //!
 //! A manifest that names `tokio` and not `trefoil` is that of a program whose `[patch.crates-io]`
-//! puts a package in tokio's place that passes `trefoil` on. Such a program knows nobody else by
-//! whom it could have reached the attribute.
+//! puts a package in tokio's place that passes `trefoil` on. If it is the true tokio after all, and
+//! the attribute came by a third crate, then the expansion does not compile, since it asks for what
+//! only `trefoil` has: `crate = "…"` is the way out.
 //!
 //! Where there is no manifest, as in builds without Cargo, the name is `trefoil`.
 

@@ -13,6 +13,9 @@ pub mod support {
     pub use std::result::Result::{Err, Ok};
     pub use std::task::{Context, Poll};
 
+    /// By which an expansion makes sure that the crate it names is this one.
+    pub const IS_TREFOIL: () = ();
+
     pub fn random(n: u32) -> u32 {
         crate::context::random_for_select(n)
     }

@@ -284,14 +284,14 @@
 //!   dropped at once. With tokio, it is kept for as long as there is a sender.
 //!   `beside_tokio::what_is_different_of_channels`
 //! - The receivers of a `watch` channel are woken in the order in which they began to wait; with
-//!   tokio, in groups. `sync_watch::receivers_are_woken_in_order`
+//!   tokio, in groups. `sync::watch::receivers_are_woken_in_order`
 //!
 //! **More than tokio has**
 //!
 //! - [`mpmc`](crate::sync::mpmc): channels of many senders and many receivers, also without room,
-//!   where both sides meet. `sync_mpmc::at_a_rendezvous_both_sides_have_to_be_there`
+//!   where both sides meet. `sync::mpmc::at_a_rendezvous_both_sides_have_to_be_there`
 //! - [`mpmc::select!`](crate::sync::mpmc::select!), which does exactly one of several operations on
-//!   channels. `sync_mpmc_select::two_arms_never_both_happen`
+//!   channels. `sync::mpmc_select::two_arms_never_both_happen`
 //!
 //! ## I/O
 //!

@@ -247,7 +247,10 @@ fn pinned() {
 #[derive(Debug)]
 pub(crate) struct Noted {
     metrics: RuntimeMetrics,
-    /// The polls of the worker that woke it last; `ELSEWHERE` for other threads.
+    /// The worker that made it.
+    home: Option<usize>,
+    /// The polls of that worker when it woke it last; `ELSEWHERE` for other threads, among them
+    /// workers that fire its timers because they are late.
     polls: AtomicU64,
     woken: AtomicU64,
 }
@@ -257,7 +260,7 @@ const ELSEWHERE: u64 = u64::MAX;
 impl Noted {
     pub(crate) fn new(metrics: &RuntimeMetrics) -> Arc<Self> {
         let (polls, woken) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { metrics: metrics.clone(), polls, woken })
+        Arc::new(Self { metrics: metrics.clone(), home: worker(), polls, woken })
     }
 
     pub(crate) async fn until_woken(&self, times: u64) -> Option<u64> {
@@ -272,7 +275,8 @@ impl Noted {
 
 impl Wake for Noted {
     fn wake(self: Arc<Self>) {
-        let polls = worker().map_or(ELSEWHERE, |worker| self.metrics.worker_poll_count(worker));
+        let home = worker().filter(|_| worker() == self.home);
+        let polls = home.map_or(ELSEWHERE, |home| self.metrics.worker_poll_count(home));
         self.polls.fetch_max(polls, SeqCst);
         self.woken.fetch_add(1, SeqCst);
     }
@@ -294,8 +298,9 @@ fn a_timer() {
                     let polled = timer.as_mut().poll(&mut Context::from_waker(&waker));
                     waiting += u64::from(polled.is_pending());
                 }
-                // All of these timers become due in this poll, with those of the flood.
-                while trefoil::time::Instant::now() < due + Duration::from_millis(1) {
+                // All of these timers become due in this poll, with those of the flood, and not by
+                // so much that another worker would fire them.
+                while trefoil::time::Instant::now() < due + Duration::from_micros(100) {
                     std::hint::spin_loop();
                 }
                 let before = Counts::of(&metrics);

@@ -101,11 +101,12 @@ impl Monitor {
     }
 
     /// As if there were one already, so that none is started: for tests of what workers do by
-    /// themselves.
+    /// themselves. False if there is one, because the runtime is a period old.
     #[cfg(all(test, not(loom)))]
-    pub(super) fn withhold(&self) {
+    #[must_use]
+    pub(super) fn withhold(&self) -> bool {
         // SeqCst: a test's, and no matter.
-        assert_eq!(self.state.swap(AWAKE, SeqCst), ABSENT, "too late");
+        self.state.compare_exchange(ABSENT, AWAKE, SeqCst, SeqCst).is_ok()
     }
 
     /// Makes sure that the monitor is awake. The caller has made visible what the monitor is needed

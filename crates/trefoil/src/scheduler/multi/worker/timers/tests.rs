@@ -1,7 +1,7 @@
 //! A worker in a long poll, whose timers are due meanwhile: others fire them, without a monitor.
 
 use super::*;
-use crate::runtime::Builder;
+use crate::runtime::{Builder, Runtime};
 use crate::scheduler::Scheduler;
 use std::sync::mpsc;
 use std::task::{Context, Wake};
@@ -17,12 +17,20 @@ impl Wake for Bell {
     }
 }
 
+fn without_monitor(workers: usize) -> Runtime {
+    loop {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(workers).enable_time().build().unwrap();
+        let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
+        if shared.monitor.withhold() {
+            return runtime;
+        }
+    }
+}
+
 /// The poll of worker 0 ends when its timer has fired, while `other` runs on another worker.
 fn is_fired_beside(workers: usize, other: impl Future<Output = ()> + Send + 'static) {
-    let runtime =
-        Builder::new_multi_thread().worker_threads(workers).enable_time().build().unwrap();
-    let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
-    shared.monitor.withhold();
+    let runtime = without_monitor(workers);
     let (ready, is_ready) = mpsc::channel();
     let (end, has_ended) = mpsc::channel();
     drop(runtime.spawn_pinned(0, async move {

@@ -5,11 +5,14 @@ mod support;
 
 use rustix::process::{Signal as Raw, getpid, kill_process};
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use support::{current_and_multi, current_thread};
 use trefoil::runtime::Builder;
 use trefoil::signal::ctrl_c;
-use trefoil::signal::unix::{SignalKind, signal};
+use trefoil::signal::unix::{Signal, SignalKind, signal};
 
 /// The handler may run on any thread, and later than this.
 fn send(signal: Raw) {
@@ -132,18 +135,179 @@ fn a_handler_that_others_remove_is_the_end() {
     });
 }
 
+/// Runs a test on the only thread that drives the runtime, so that nobody looks for events within
+/// one poll: with one worker, there is not even a monitor.
+fn on_the_only_thread<F>(test: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    for runtime in current_and_multi([1]) {
+        runtime.block_on(runtime.spawn(test())).unwrap();
+    }
+}
+
+/// Of a number that `Raw` may not name.
+fn raise_number(number: i32) {
+    // SAFETY: it takes nothing but a number, of a signal that has a handler.
+    assert_eq!(unsafe { libc::raise(number) }, 0);
+}
+
+fn listen(number: i32) -> Signal {
+    signal(SignalKind::from_raw(number)).unwrap()
+}
+
+fn hears(listener: &mut Signal) -> bool {
+    match listener.poll_recv(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(received) => received.is_some(),
+        Poll::Pending => false,
+    }
+}
+
+/// As `ctrl_c`.
+async fn next(number: i32) {
+    listen(number).recv().await.unwrap();
+}
+
 #[test]
-fn what_came_before_the_listener_is_not_its() {
-    current_thread().block_on(async {
+fn what_comes_between_two_listeners_is_the_next_one_s() {
+    on_the_only_thread(|| async {
         // From here on, the signal does not end the process.
-        drop(signal(SignalKind::alarm()).unwrap());
-        raise(Raw::ALARM);
-        let mut late = signal(SignalKind::alarm()).unwrap();
-        let mut cx = Context::from_waker(Waker::noop());
-        assert!(pin!(late.recv()).poll(&mut cx).is_pending());
-        send(Raw::ALARM);
-        late.recv().await.unwrap();
+        drop(listen(libc::SIGALRM));
+        for _ in 0..3 {
+            raise(Raw::ALARM);
+            let (mut one, mut other) = (listen(libc::SIGALRM), listen(libc::SIGALRM));
+            assert!(hears(&mut one) && !hears(&mut one));
+            assert!(!hears(&mut listen(libc::SIGALRM)), "it was received");
+            assert!(hears(&mut other) && !hears(&mut other));
+            raise(Raw::ALARM);
+            // It was waited for, and nobody has received it.
+            drop((one, other));
+            next(libc::SIGALRM).await;
+        }
     });
+}
+
+#[test]
+fn what_the_runtime_has_looked_at_is_no_later_listener_s() {
+    on_the_only_thread(|| async {
+        drop(listen(libc::SIGTTIN));
+        for sleeps in [true, false, true, false] {
+            let mut old = listen(libc::SIGTTIN);
+            raise(Raw::TTIN);
+            if sleeps {
+                trefoil::time::sleep(Duration::from_millis(1)).await;
+            } else {
+                // So often that the runtime has looked for events.
+                for _ in 0..200 {
+                    trefoil::task::yield_now().await;
+                }
+            }
+            let mut late = listen(libc::SIGTTIN);
+            assert!(!hears(&mut late));
+            // What comes after the look is its, although somebody has yet to receive the first.
+            raise(Raw::TTIN);
+            assert!(hears(&mut listen(libc::SIGTTIN)));
+            assert!(hears(&mut late) && hears(&mut old));
+            assert!(!hears(&mut late) && !hears(&mut old));
+        }
+    });
+}
+
+#[test]
+fn nothing_comes_from_before_the_first_listener_of_the_runtime() {
+    let (a, b) = (current_thread(), current_thread());
+    a.block_on(async { drop(listen(libc::SIGTTOU)) });
+    raise(Raw::TTOU);
+    assert!(!b.block_on(async { hears(&mut listen(libc::SIGTTOU)) }));
+    assert!(a.block_on(async { hears(&mut listen(libc::SIGTTOU)) }));
+    raise(Raw::TTOU);
+    b.block_on(next(libc::SIGTTOU));
+}
+
+/// Signals come from another thread while the runtime looks, and nobody listens. What came within a
+/// look is settled as well: nobody receives it later.
+#[test]
+fn what_comes_while_the_runtime_looks_is_not_left_over() {
+    on_the_only_thread(|| async {
+        drop(listen(libc::SIGXCPU));
+        for _ in 0..500 {
+            // So few that a look reads as often as one of them comes meanwhile.
+            let storm = trefoil::task::spawn_blocking(|| {
+                (0..7).for_each(|_| raise_number(libc::SIGXCPU));
+            });
+            while !storm.is_finished() {
+                trefoil::task::yield_now().await;
+            }
+            for _ in 0..200 {
+                trefoil::task::yield_now().await;
+            }
+            assert!(!hears(&mut listen(libc::SIGXCPU)));
+        }
+    });
+}
+
+/// The other arm is always ready, and sends one signal at a time.
+#[test]
+fn a_loop_that_makes_its_listener_anew_loses_nothing() {
+    on_the_only_thread(|| async {
+        drop(listen(libc::SIGVTALRM));
+        let (sent, mut received) = (AtomicUsize::new(0), 0);
+        for _ in 0..10_000 {
+            trefoil::select! {
+                () = next(libc::SIGVTALRM) => received += 1,
+                () = async {
+                    if sent.load(SeqCst) == received {
+                        sent.fetch_add(1, SeqCst);
+                        raise_number(libc::SIGVTALRM);
+                    }
+                } => {}
+            }
+            let sent = sent.load(SeqCst);
+            assert!((received..=received + 1).contains(&sent), "one signal came twice");
+        }
+        assert!(received > 1000, "{received}");
+    });
+}
+
+/// Listeners come and go on all workers, and one stays. It sees each signal once, and a task that
+/// makes a new listener for each signal sees none twice.
+#[test]
+fn one_that_stays_sees_no_less_than_those_that_come_and_go() {
+    const SIGNALS: usize = 500;
+    for runtime in current_and_multi([1, 2, 3]) {
+        let mut stays = runtime.block_on(async { listen(libc::SIGPROF) });
+        let (to_raise, raises) = std::sync::mpsc::channel();
+        let raiser = std::thread::spawn(move || {
+            raises.iter().for_each(|()| raise_number(libc::SIGPROF));
+        });
+        let counts = Vec::from_iter((0..4).map(|_| Arc::new(AtomicUsize::new(0))));
+        let tasks = Vec::from_iter(counts.iter().map(|count| {
+            let count = Arc::clone(count);
+            runtime.spawn(async move {
+                loop {
+                    trefoil::select! {
+                        () = next(libc::SIGPROF) => count.fetch_add(1, SeqCst),
+                        () = trefoil::task::yield_now() => continue,
+                    };
+                }
+            })
+        }));
+        let sees = async {
+            for seen in 1..=SIGNALS {
+                to_raise.send(()).unwrap();
+                stays.recv().await.unwrap();
+                for count in &counts {
+                    let count = count.load(SeqCst);
+                    assert!(count <= seen, "{count} of {seen} signals");
+                }
+            }
+            assert!(!hears(&mut stays));
+        };
+        runtime.block_on(sees);
+        drop(to_raise);
+        raiser.join().unwrap();
+        tasks.iter().for_each(trefoil::task::JoinHandle::abort);
+    }
 }
 
 /// A program may listen in each of its tasks, as with `ctrl_c` in a `select!`.
@@ -160,19 +324,18 @@ fn any_number_of_listeners_takes_one_pair_of_descriptors() {
             for _ in 0..3 {
                 assert!(listeners.iter_mut().all(|its| its.poll_recv(&mut cx).is_pending()));
                 raise(Raw::QUIT);
-                let mut late = listen();
                 for listener in &mut listeners {
                     listener.recv().await.unwrap();
                 }
-                assert!(late.poll_recv(&mut cx).is_pending());
+                assert!(listen().poll_recv(&mut cx).is_pending());
             }
-            // When all have gone, nothing is left, and others may begin.
+            // When all have gone, the runtime still has them, for others who begin.
             drop(listeners);
-            let deregistered = runtime.metrics().io_driver_fd_deregistered_count();
-            assert_eq!(sources(), deregistered);
+            assert_eq!(runtime.metrics().io_driver_fd_deregistered_count(), 0);
             let mut listener = listen();
             raise(Raw::QUIT);
             listener.recv().await.unwrap();
+            assert_eq!(sources(), before + 1);
         });
     }
 }

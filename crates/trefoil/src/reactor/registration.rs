@@ -179,12 +179,10 @@ impl Registration {
         self.place.slot().leave_list(place);
     }
 
-    /// Wakes all who wait to read, as an event does.
+    /// What of `mask` is ready. The runtime may have shut down.
     #[cfg(all(feature = "signal", unix, not(loom)))]
-    pub(crate) fn announce_readable(&self) {
-        let (slot, mut wakes) = (self.place.slot(), super::Wakes::default());
-        slot.announce(slot.generation(), Ready::READABLE, &mut wakes);
-        wakes.wake();
+    pub(crate) fn announced(&self, mask: Ready) -> Option<Event> {
+        self.place.slot().event(mask)
     }
 
     /// Whether the runtime has shut down.

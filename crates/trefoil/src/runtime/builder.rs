@@ -581,6 +581,8 @@ impl Builder {
             has_time: self.has_time,
             block_on_timers: BlockOnTimers::default(),
             reactor: self.reactor(),
+            #[cfg(all(feature = "signal", unix, not(loom)))]
+            signals: Default::default(),
             tasks_elsewhere: Default::default(),
             woken_elsewhere: Default::default(),
             forced_yields: Default::default(),

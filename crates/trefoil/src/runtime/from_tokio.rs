@@ -320,9 +320,12 @@
 //! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
 //!   has shut down. With tokio, it goes on as long as any runtime listens.
 //!   `signal::two_runtimes_listen`
-//! - A `Signal` receives what comes after it was made. With tokio, it may also receive what came
-//!   before, if another `Signal` of the kind had been made and the driver has not looked since.
-//!   `signal::what_came_before_the_listener_is_not_its`
+//! - A `Signal` receives nothing that came before its runtime first listened to the kind. With
+//!   tokio, it may, if another runtime did and no driver has looked since.
+//!   `signal::nothing_comes_from_before_the_first_listener_of_the_runtime`
+//! - A `Signal` that is polled receives a signal that the driver has not looked at yet; a `Signal`
+//!   made afterwards does not receive that one again. With tokio, all wait for the driver.
+//!   `signal::what_comes_between_two_listeners_is_the_next_one_s`
 //! - A signal to a forked child is not received by its parent.
 //!   `signal::a_signal_of_a_fork_is_not_ours`
 //!

@@ -26,6 +26,9 @@ pub(crate) struct Common {
     pub(crate) block_on_timers: BlockOnTimers,
     /// Where tasks wait for the system's events, if the runtime has I/O.
     pub(crate) reactor: Option<Reactor>,
+    /// The signals that the runtime has ever listened to.
+    #[cfg(all(feature = "signal", unix, not(loom)))]
+    pub(crate) signals: crate::signal::Hubs,
     /// The numbers of tasks that were spawned, and that ended, on threads without a worker state.
     pub(crate) tasks_elsewhere: CachePadded<TaskCounters>,
     /// The number of tasks that were woken there.
@@ -205,6 +208,8 @@ impl Common {
     pub(crate) fn shut_down_reactor(&self) {
         if let Some(reactor) = &self.reactor {
             reactor.shut_down();
+            #[cfg(all(feature = "signal", unix, not(loom)))]
+            self.signals.clear();
         }
     }
 

@@ -70,21 +70,28 @@ impl From<SignalKind> for std::os::raw::c_int {
     }
 }
 
-/// Signals of one kind, from the call of [`signal`] on.
+/// Signals of one kind, from about the call of [`signal`] on, which says more.
 ///
 /// Several that come between two calls of [`recv`](Self::recv) are one.
 #[derive(Debug)]
 #[must_use = "signals are only seen by `recv`"]
 pub struct Signal {
     hub: Arc<Hub>,
-    /// The hub's count, when it was last looked at.
+    /// The hub's count, when this has last looked at it, or where this began.
     seen: u64,
     /// The place among those who wait at the hub.
     place: Option<u64>,
 }
 
 /// Begins to listen for signals of one kind. Any number of listeners sees each signal, and those of
-/// one runtime take no more descriptors than one does.
+/// one runtime take no more descriptors than one does. The runtime keeps these, two for each kind,
+/// until it shuts down.
+///
+/// The first listener of a kind in a runtime receives what comes from here on. A later one may also
+/// receive a signal that came before it was made, but not before the first one: if the runtime has
+/// not looked for events since, and no other listener has received the signal. So a loop may drop
+/// its listener in each turn and make a new one. It loses what the runtime looks at between the
+/// two, and what the old one was woken for; with one listener for all turns, it loses nothing.
 ///
 /// From here on, and for as long as the process lives, the signal does not do what it does by
 /// default, such as to end the process.
@@ -97,8 +104,7 @@ pub struct Signal {
 /// If the thread is in no runtime, or the runtime has no I/O.
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
-    let hub = Hub::get(kind.0)?;
-    let seen = hub.count();
+    let (hub, seen) = Hub::get(kind.0)?;
     Ok(Signal { hub, seen, place: None })
 }
 
@@ -131,11 +137,15 @@ impl Signal {
             let count = self.hub.count();
             if count != self.seen {
                 self.seen = count;
+                self.hub.settle(count);
                 return Poll::Ready(Some(()));
             }
-            match ready!(event) {
-                Ok(event) if self.hub.take_all(event) => {}
-                _ => return Poll::Ready(None),
+            if event.is_pending() {
+                return Poll::Pending;
+            }
+            // There is an event that the hub has not looked at yet, or is looking at.
+            if !self.hub.look() {
+                return Poll::Ready(None);
             }
         }
     }

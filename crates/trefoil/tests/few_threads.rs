@@ -11,7 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use support::watch::{Event, drop_returns, receive, wait_for, workers_sleep};
+use std::time::Duration;
+use support::watch::{Event, WATCHDOG, drop_returns, receive, wait_for, workers_sleep};
 use support::{Hasty, start_workers};
 use trefoil::runtime::Builder;
 use trefoil::task::block_in_place;
@@ -407,4 +408,45 @@ fn many_workers_get_no_threads_on_a_small_stack() {
     wait_for("a task that the first worker can run", || task.is_finished());
     drop_returns("the drop of a runtime that has one thread", runtime);
     drop(no_threads);
+}
+
+/// The only worker with a thread is in a poll that does not end. As soon as there are threads, the
+/// system is asked for them when it leaves something in its slot again.
+#[test]
+fn a_worker_that_has_no_thread_yet_gets_none_for_a_while() {
+    let _turn = turn();
+    for workers in [2, 3] {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(workers).thread_stack_size(STACK).enable_all();
+        let runtime = Hasty(Some(builder.build().unwrap()));
+        let (begin, begun) = mpsc::channel();
+        let (go, may_go) = mpsc::channel();
+        let (end, has_ended) = mpsc::channel();
+        drop(runtime.spawn(async move {
+            let (tell, told) = mpsc::channel();
+            let spawn = || {
+                let tell = tell.clone();
+                drop(trefoil::spawn(async move { tell.send(()).unwrap() }));
+            };
+            begin.send(()).unwrap();
+            may_go.recv().unwrap();
+            // The second one has a thread asked for that runs the first.
+            spawn();
+            spawn();
+            begin.send(()).unwrap();
+            may_go.recv().unwrap();
+            // The system is asked once in a period.
+            thread::sleep(Duration::from_millis(10));
+            spawn();
+            let are_served = [(); 2].map(|()| told.recv_timeout(WATCHDOG));
+            end.send(are_served).unwrap();
+        }));
+        receive("a poll", &begun);
+        let no_threads = NoThreads::new();
+        go.send(()).unwrap();
+        receive("a worker asks for a thread", &begun);
+        drop(no_threads);
+        go.send(()).unwrap();
+        assert_eq!(has_ended.recv().unwrap(), [Ok(()); 2]);
+    }
 }

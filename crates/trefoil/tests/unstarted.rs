@@ -448,3 +448,52 @@ fn a_source_is_looked_after_beside_a_first_poll_that_does_not_end() {
         drop((before, after));
     }
 }
+
+/// A guest has the place of a worker without a thread.
+#[test]
+fn a_guest_beside_a_first_poll_that_does_not_end_waits_for_a_task() {
+    for hands_off in [true, false] {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(2).handoff_while_forking(hands_off);
+        let (runtime, _) = build_with(&mut builder);
+        let _held = hold_a_worker(&runtime);
+        let handle = runtime.handle().clone();
+        let is_served = runtime.install_here(move || {
+            let (served, is_served) = mpsc::channel();
+            drop(handle.spawn(async move { served.send(()).unwrap() }));
+            is_served.recv_timeout(WATCHDOG)
+        });
+        assert_eq!(is_served, Ok(()), "nobody serves it; hands off: {hands_off}");
+    }
+}
+
+/// Threads that block in place have what room there is, but not that of the second worker, which
+/// nobody else takes in the moment when it is woken.
+#[test]
+fn the_first_worker_does_not_take_the_room_of_the_second() {
+    let (runtime, threads) =
+        build_with(Builder::new_multi_thread().worker_threads(2).max_blocking_threads(1));
+    let blocked = [(); 2].map(|()| {
+        let (block, blocks) = mpsc::channel();
+        let (go, may_go) = mpsc::channel::<()>();
+        drop(runtime.spawn_pinned(0, async move {
+            task::block_in_place(|| {
+                block.send(()).unwrap();
+                let _ = may_go.recv();
+            });
+        }));
+        receive("a task that blocks", &blocks);
+        go
+    });
+    for worker in [None, Some(1)] {
+        let (serve, served) = mpsc::channel();
+        let task = async move { serve.send(()).unwrap() };
+        drop(match worker {
+            None => runtime.spawn(task),
+            Some(worker) => runtime.spawn_pinned(worker, task),
+        });
+        receive("a task beside threads that block", &served);
+    }
+    assert_eq!(threads.load(SeqCst), 3);
+    drop(blocked);
+}

@@ -135,6 +135,18 @@ impl State {
         !self.bodies.is_empty() || self.queue.len() > 0 && self.is_deserted()
     }
 
+    /// Queues a body. Those for which room was kept come first: another one that waits may have
+    /// found no room, and the thread that is started now would be the one that was kept for this.
+    fn admit(&mut self, body: Body) {
+        let index = if body.is_reserved {
+            self.reserved -= 1;
+            self.bodies.iter().take_while(|other| other.is_reserved).count()
+        } else {
+            self.bodies.len()
+        };
+        self.bodies.insert(index, body);
+    }
+
     /// For a thread that then becomes the worker, until `end_body`.
     fn begin_body(&mut self) -> Option<Body> {
         let body = self.bodies.pop_front()?;
@@ -340,8 +352,7 @@ impl Pool {
     ) -> bool {
         let mut state = self.state.lock();
         let Some(body) = take() else { return false };
-        state.reserved -= usize::from(body.is_reserved);
-        state.bodies.push_back(body);
+        state.admit(body);
         if state.counting > 0 {
             // No thread is to be had. The one that was told so counts this worker, too.
             return true;

@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
-    /// How many workers have no thread yet.
+    /// How many workers have had no thread yet.
     unstarted: AtomicUsize,
     /// Where workers run whose threads are started later, unless they are pinned.
     origin: Option<Origin>,
@@ -346,18 +346,12 @@ impl Shared {
         // keeps it alive.
         let Some(shared) = self.this.upgrade() else { unreachable!("a state without a scheduler") };
         let its = handle(&shared);
-        let mut begins = false;
-        let has_thread = self.common.blocking.run(&its, || {
+        self.common.blocking.run(&its, || {
             let state = take()?;
-            begins = state.is_unstarted();
-            let (blocked, is_reserved) = (state.blocked(), begins);
+            let (blocked, is_reserved) = (state.blocked(), state.is_unstarted());
             let run = Box::new(move |is_new| worker::run(shared, state, is_new));
             Some(Body { worker, blocked, is_reserved, run })
-        });
-        if begins {
-            self.begins_late();
-        }
-        has_thread
+        })
     }
 
     /// A worker that was counted as asleep because its thread blocks is so no

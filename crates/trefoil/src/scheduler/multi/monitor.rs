@@ -109,6 +109,12 @@ impl Monitor {
         self.state.compare_exchange(ABSENT, AWAKE, SeqCst, SeqCst).is_ok()
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn is_at_rest(&self) -> bool {
+        // SeqCst: as above.
+        self.state.load(SeqCst) == ASLEEP
+    }
+
     /// Makes sure that the monitor is awake. The caller has made visible what the monitor is needed
     /// for (a state on offer, a guest, or a worker that is awake), with a full fence in between.
     #[inline]

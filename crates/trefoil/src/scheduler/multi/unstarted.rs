@@ -13,7 +13,8 @@
 //! - At the end of the runtime, it is not woken: it has no tasks, and the first worker that leaves
 //!   takes its state along (`Shared::retire`). It may still be woken for work, which a poll that
 //!   goes on may wait for; but not by workers that leave, which end what they have queued.
-//! - The pool keeps room for the thread: closures do not take it.
+//! - The pool keeps room for the thread: closures do not take it, nor do other workers whose threads
+//!   block and which wait for room.
 //! - Its thread is started by whoever wakes it, which may be a thread that runs on few CPUs. It
 //!   does not inherit them: it runs where the runtime was made.
 //!
@@ -32,7 +33,15 @@
 //! - the runtime gets a source of events, for which somebody has to wait when the one who waits
 //!   goes into a poll;
 //! - a second worker gets its thread, and others have none: all else that the monitor is for takes
-//!   two that are busy. A push without a wake-up, for example, comes after one with a wake-up.
+//!   two that are busy. A push without a wake-up, for example, comes after one with a wake-up;
+//! - a guest takes the place of a worker.
+//!
+//! A monitor that there was may rest while all workers sleep. A worker that gets its first thread
+//! wakes it, as one that comes out of its sleep does.
+//!
+//! If the system has no thread for the monitor, nor for the worker that is woken, then somebody has
+//! to ask again who has one: a worker that sleeps or is between two polls, once in a period; or
+//! the first worker, in its poll, when it next puts something where no other sees it.
 //!
 //! With two workers, the second has its thread when it is woken, and from then on all is as if both
 //! had had theirs from the beginning. A state that is on offer, a guest, and a bound for stalls
@@ -45,6 +54,7 @@
 use super::worker::WorkerState;
 use super::{Kind, Shared};
 use crate::primitives::atomic::Relaxed;
+use std::sync::Arc;
 
 impl Shared {
     /// Lays the workers asleep that are to have no threads yet. Returns how many are to have one.
@@ -76,11 +86,16 @@ impl Shared {
         state.begins_alone(self.idle.start_searching());
     }
 
-    /// Such a state was taken, and a thread is to have it.
-    pub(super) fn begins_late(&self) {
+    /// The calling thread is the first to have such a state, and counts as awake.
+    pub(super) fn begins_late(self: &Arc<Self>) {
         // Relaxed: a count of what `take` hands out once each.
         if self.unstarted.fetch_sub(1, Relaxed) > 1 {
             self.have_someone_watch();
+        }
+        // A monitor that there was may have gone to rest since, while all workers slept. The first
+        // turn would wake it, but what comes before that, the hook, may be long.
+        if !self.is_shut_down() {
+            self.monitor.worker_woke(self);
         }
     }
 
@@ -88,8 +103,9 @@ impl Shared {
     /// whether there is a monitor, or will be whatever those do that have threads; or whether none
     /// is needed any more.
     pub(in crate::scheduler) fn have_someone_watch(&self) -> bool {
-        // Relaxed: whoever takes the last state sees to it that its thread comes, which does as a
-        // worker does that always had one.
+        // Relaxed: a hint. The last worker to get its thread does as one that always had one. While
+        // the system has no thread for it, it counts here: it may be the monitor, if there can be
+        // one, that asks again.
         if self.unstarted.load(Relaxed) == 0 || self.is_shut_down() {
             return true;
         }
@@ -112,23 +128,57 @@ impl Shared {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
-    use crate::runtime::Builder;
+    use crate::runtime::{Builder, Handle, Runtime};
     use crate::scheduler::Scheduler;
-    use crate::scheduler::multi::Offer;
+    use crate::scheduler::multi::{Offer, Shared};
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::{Arc, Mutex, mpsc};
     use std::time::{Duration, Instant};
+
+    const WATCHDOG: Duration = Duration::from_secs(20);
+
+    fn shared(runtime: &Runtime) -> &Arc<Shared> {
+        let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
+        shared
+    }
+
+    fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < WATCHDOG, "waited in vain: {what}");
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn a_worker_without_a_thread_needs_no_monitor() {
         let runtime = Builder::new_multi_thread().worker_threads(3).build().unwrap();
-        let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
-        let start = Instant::now();
-        while shared.needs_monitor() {
-            assert!(start.elapsed() < Duration::from_secs(20), "nobody is awake");
-            std::thread::yield_now();
-        }
+        let shared = shared(&runtime);
+        wait_for("the first worker sleeps", || !shared.needs_monitor());
         for remote in &shared.remotes[1..] {
             assert!(remote.handoff.available().is_some_and(Offer::is_unstarted));
         }
+    }
+
+    /// The monitor rests when the second worker gets its thread, whose hook leaves a task in the
+    /// slot and waits for it. The first worker sleeps.
+    #[test]
+    fn a_hook_that_does_not_end_is_looked_after_by_a_monitor_that_had_gone_to_rest() {
+        let starts = AtomicUsize::new(0);
+        let (end, has_ended) = mpsc::channel();
+        let end = Mutex::new(end);
+        let hook = move || {
+            if starts.fetch_add(1, SeqCst) == 1 {
+                let (served, is_served) = mpsc::channel();
+                drop(Handle::current().spawn(async move { served.send(()).unwrap() }));
+                end.lock().unwrap().send(is_served.recv_timeout(WATCHDOG)).unwrap();
+            }
+        };
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).on_thread_start(hook).build().unwrap();
+        wait_for("the monitor rests", || shared(&runtime).monitor.is_at_rest());
+        drop(runtime.spawn_pinned(1, async {}));
+        assert_eq!(has_ended.recv(), Ok(Ok(())), "nobody serves it");
     }
 }
 

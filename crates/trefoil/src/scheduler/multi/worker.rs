@@ -256,7 +256,8 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
     assert!(ptr::eq(remote, state.remote), "the state of another scheduler's worker");
     remote.parker.adopt();
     state.counters.note_thread();
-    if state.unstarted.take() {
+    let begins_late = state.unstarted.take();
+    if begins_late {
         shared.origin.iter().for_each(Origin::settle);
         worker.is_awake(&state);
     }
@@ -270,6 +271,9 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
         context::enter_worker(&worker, || {
             context::enter_fork(owner, || {
                 worker.wake_up();
+                if begins_late {
+                    shared.begins_late();
+                }
                 if is_new {
                     // As a worker: what a hook forks would wait for one
                     // elsewhere, and there may be no other.

@@ -13,8 +13,8 @@
 //! - At the end of the runtime, it is not woken: it has no tasks, and the first worker that leaves
 //!   takes its state along (`Shared::retire`). It may still be woken for work, which a poll that
 //!   goes on may wait for; but not by workers that leave, which end what they have queued.
-//! - The pool keeps room for the thread: closures do not take it, nor do other workers whose threads
-//!   block and which wait for room.
+//! - The pool keeps room for the thread: closures do not take it, nor do other workers, which wait
+//!   for room because their threads block.
 //! - Its thread is started by whoever wakes it, which may be a thread that runs on few CPUs. It
 //!   does not inherit them: it runs where the runtime was made.
 //!

@@ -1,4 +1,4 @@
-//! Workers have no thread until they are needed.
+//! With three workers or more, all but the first have no thread until they are needed.
 
 mod support;
 
@@ -39,11 +39,11 @@ fn started(metrics: &RuntimeMetrics) -> usize {
 }
 
 #[test]
-fn a_runtime_that_is_not_used_has_one_thread() {
-    for workers in [1, 2, 8] {
+fn a_runtime_that_is_not_used_has_one_thread_or_two() {
+    for (workers, expected) in [(1, 1), (2, 2), (3, 1), (8, 1)] {
         let (runtime, threads) = build(workers);
         drop_returns("the drop of an unused runtime", runtime);
-        assert_eq!(threads.load(SeqCst), 1);
+        assert_eq!(threads.load(SeqCst), expected);
     }
 }
 
@@ -51,7 +51,7 @@ fn a_runtime_that_is_not_used_has_one_thread() {
 #[test]
 fn one_task_needs_one_thread() {
     for round in 0..200 {
-        let (runtime, threads) = build(2 + round % 7);
+        let (runtime, threads) = build(3 + round % 6);
         if round % 2 == 1 {
             std::thread::yield_now();
         }
@@ -229,7 +229,7 @@ fn tasks_for_workers_without_threads_race_with_the_end() {
 /// The first worker's thread blocks in place, and its state is on offer as well.
 #[test]
 fn a_worker_blocks_beside_workers_without_threads() {
-    let (runtime, threads) = build(2);
+    let (runtime, threads) = build(3);
     let (tell, told) = mpsc::channel();
     drop(runtime.spawn(async move {
         // Its place, or the other worker's.
@@ -298,7 +298,7 @@ fn a_thread_that_ends_starts_a_worker() {
     }
     thread_local!(static LAST: RefCell<Option<Sends>> = const { RefCell::new(None) });
 
-    let (runtime, _) = build(2);
+    let (runtime, _) = build(3);
     let (tell, told) = mpsc::channel();
     let sends = Sends(runtime.handle().clone(), tell);
     std::thread::spawn(move || LAST.set(Some(sends))).join().unwrap();
@@ -324,8 +324,8 @@ fn poll_once(future: impl Future, ring: mpsc::Sender<()>) -> impl Future {
 }
 
 /// A poll of a young runtime does not end before what it has left behind is served: whoever keeps
-/// it is the only worker that has a thread. Often, because the machine may take its time, until the
-/// runtime is not young any more.
+/// it is the only worker that has a thread, or one of two. Often, because the machine may take its
+/// time, until the runtime is not young any more.
 fn is_served_beside(workers: usize, leave: fn(mpsc::Sender<()>) -> Box<dyn Any>) {
     for _ in 0..50 {
         let (runtime, _) = build(workers);
@@ -341,7 +341,7 @@ fn is_served_beside(workers: usize, leave: fn(mpsc::Sender<()>) -> Box<dyn Any>)
 
 #[test]
 fn a_first_poll_that_does_not_end_leaves_a_task_in_the_slot() {
-    for workers in [2, 8] {
+    for workers in [2, 3, 8] {
         is_served_beside(workers, |served| {
             Box::new(trefoil::spawn(async move { served.send(()).unwrap() }))
         });
@@ -350,7 +350,7 @@ fn a_first_poll_that_does_not_end_leaves_a_task_in_the_slot() {
 
 #[test]
 fn a_first_poll_that_does_not_end_leaves_a_timer() {
-    is_served_beside(2, |served| {
+    is_served_beside(3, |served| {
         let sleep = trefoil::time::sleep(Duration::from_millis(1));
         Box::new(Box::pin(poll_once(sleep, served)) as Pin<Box<dyn Future<Output = _>>>)
     });
@@ -358,7 +358,7 @@ fn a_first_poll_that_does_not_end_leaves_a_timer() {
 
 #[test]
 fn a_first_poll_that_does_not_end_leaves_a_deferred_waker() {
-    is_served_beside(2, |served| {
+    is_served_beside(3, |served| {
         drop(poll_once(task::yield_now(), served));
         Box::new(())
     });
@@ -420,7 +420,7 @@ fn the_second_first_poll_that_does_not_end_leaves_a_task_in_the_slot() {
 #[test]
 fn another_thread_makes_a_timer_beside_a_first_poll_that_does_not_end() {
     for _ in 0..50 {
-        let (runtime, _) = build(2);
+        let (runtime, _) = build(3);
         let _held = hold_a_worker(&runtime);
         let (ring, has_rung) = mpsc::channel();
         let _entered = runtime.enter();
@@ -433,7 +433,7 @@ fn another_thread_makes_a_timer_beside_a_first_poll_that_does_not_end() {
 #[test]
 fn a_source_is_looked_after_beside_a_first_poll_that_does_not_end() {
     for round in 0..50 {
-        let (runtime, _) = build(2);
+        let (runtime, _) = build(3);
         let _entered = runtime.enter();
         let before = (round % 2 == 0).then(|| hold_a_worker(&runtime));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -454,7 +454,7 @@ fn a_source_is_looked_after_beside_a_first_poll_that_does_not_end() {
 fn a_guest_beside_a_first_poll_that_does_not_end_waits_for_a_task() {
     for hands_off in [true, false] {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(2).handoff_while_forking(hands_off);
+        builder.worker_threads(3).handoff_while_forking(hands_off);
         let (runtime, _) = build_with(&mut builder);
         let _held = hold_a_worker(&runtime);
         let handle = runtime.handle().clone();
@@ -467,12 +467,12 @@ fn a_guest_beside_a_first_poll_that_does_not_end_waits_for_a_task() {
     }
 }
 
-/// Threads that block in place have what room there is, but not that of the second worker, which
-/// nobody else takes in the moment when it is woken.
+/// Threads that block in place have what room there is, but not that of the other workers, which
+/// nobody else takes in the moment when one of these is woken.
 #[test]
-fn the_first_worker_does_not_take_the_room_of_the_second() {
+fn the_first_worker_does_not_take_the_room_of_the_others() {
     let (runtime, threads) =
-        build_with(Builder::new_multi_thread().worker_threads(2).max_blocking_threads(1));
+        build_with(Builder::new_multi_thread().worker_threads(3).max_blocking_threads(1));
     let blocked = [(); 2].map(|()| {
         let (block, blocks) = mpsc::channel();
         let (go, may_go) = mpsc::channel::<()>();
@@ -485,7 +485,7 @@ fn the_first_worker_does_not_take_the_room_of_the_second() {
         receive("a task that blocks", &blocks);
         go
     });
-    for worker in [None, Some(1)] {
+    for worker in [None, Some(1), Some(2)] {
         let (serve, served) = mpsc::channel();
         let task = async move { serve.send(()).unwrap() };
         drop(match worker {
@@ -494,6 +494,6 @@ fn the_first_worker_does_not_take_the_room_of_the_second() {
         });
         receive("a task beside threads that block", &served);
     }
-    assert_eq!(threads.load(SeqCst), 3);
+    assert_eq!(threads.load(SeqCst), 4);
     drop(blocked);
 }

@@ -135,13 +135,14 @@ impl Builder {
     /// The number of workers of a multi-thread runtime. It has no effect on a current-thread
     /// runtime.
     ///
-    /// Only the first worker has a thread from the beginning. Each other one gets its thread when
-    /// it is woken for the first time, because there is more to do than the others can begin with,
-    /// or something that is [pinned](super::Handle::spawn_pinned) to it. That costs whoever wakes
-    /// it some 15 µs, once. The new thread may use the same CPUs as the one that has built the
-    /// runtime; its signal mask and priority come from the thread that wakes it. If the system
-    /// gives no thread then, the others do what is not pinned to that worker, and the system is
-    /// asked again. (A task pinned to each worker, and awaited, has all threads started; so has
+    /// With three workers or more, only the first one has a thread from the beginning (and the
+    /// monitor of [`progress`](crate::progress)). Each other worker gets its thread when it is
+    /// woken for the first time, because there is more to do than the others can begin with, or
+    /// something that is [pinned](super::Handle::spawn_pinned) to it. That costs whoever wakes it
+    /// some 15 µs, once. The new thread may use the same CPUs as the one that has built the
+    /// runtime; its signal mask, priority and the like come from the thread that wakes it. If the
+    /// system gives no thread then, the others do what is not pinned to that worker, and the system
+    /// is asked again. (A task pinned to each worker, and awaited, has all threads started; so has
     /// [`serve_in_block_on`](Builder::serve_in_block_on).)
     ///
     /// The default is the environment variable `TREFOIL_WORKER_THREADS`, if that is a number

@@ -237,9 +237,9 @@
 //! **Threads and names**
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
-//! - Only the first worker's thread is started by `build`, each other one when its worker is first
-//!   woken: see [`worker_threads`](super::Builder::worker_threads). With tokio, `build` starts all.
-//!   `unstarted::one_task_needs_one_thread`
+//! - With three workers or more, `build` starts the first worker's thread alone, and each other one
+//!   starts when its worker is first woken: see [`worker_threads`](super::Builder::worker_threads).
+//!   With tokio, `build` starts all. `unstarted::one_task_needs_one_thread`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
 //!   `JoinError` are. Others begin with the words that programs look for, and then name the way
 //!   out; some name this crate where tokio's name tokio.

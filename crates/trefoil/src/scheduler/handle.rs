@@ -370,7 +370,6 @@ impl Handle {
     pub(crate) fn have_reactor_attended(&self) {
         match &self.scheduler {
             Scheduler::Multi(shared) => {
-                shared.have_someone_watch();
                 shared.have_reactor_attended();
             }
             Scheduler::Current(shared) => shared.unpark_from_afar(),

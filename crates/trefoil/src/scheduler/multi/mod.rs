@@ -37,6 +37,7 @@ use host::Hosts;
 use lifo::LifoSlot;
 use loan::Loan;
 use monitor::Monitor;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use worker::WorkerState;
 
@@ -64,8 +65,6 @@ pub(crate) struct Shared {
     injector: CachePadded<Injector<Runnable>>,
     idle: CachePadded<Idle>,
     shutdown: CachePadded<AtomicBool>,
-    /// How many workers have had no thread yet.
-    unstarted: AtomicUsize,
     /// Where workers run whose threads are started later, unless they are pinned.
     origin: Option<Origin>,
     /// The number of threads that run the scheduler's tasks: one for each worker state, and one for
@@ -130,7 +129,7 @@ impl Shared {
                 })
             })
             .collect();
-        let starts_later = workers > 1 && !knobs.serves_in_block_on;
+        let starts_later = unstarted::starts_later(workers, &knobs);
         let origin = if starts_later && common.affinity.is_none() { Origin::here() } else { None };
         let shared = Arc::new_cyclic(|this| Self {
             common,
@@ -145,30 +144,36 @@ impl Shared {
             injector: CachePadded(Injector::new()),
             idle: CachePadded(Idle::new(workers as u32)),
             shutdown: CachePadded(AtomicBool::new(false)),
-            unstarted: AtomicUsize::new(0),
             origin,
             threads: AtomicUsize::new(workers),
             retired: Mutex::new(Vec::new()),
         });
-        let started = shared.lay_asleep();
+        let started = if starts_later { shared.lay_asleep() } else { workers };
+        if starts_later && let Err(error) = shared.monitor.start_first(&shared) {
+            shared.give_up(0..started);
+            return Err(error);
+        }
         for index in 0..started {
             let state = shared.new_state(index);
             if started < workers {
-                shared.begins_alone(&state);
+                shared.begins_as_searcher(&state);
             }
             let its = Arc::clone(&shared);
             let body = Box::new(move |is_new| worker::run(its, state, is_new));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
-                shared.shut_down();
-                shared.common.blocking.shut_down(&handle(&shared));
-                // This thread leaves in the place of the threads that were not started.
-                for index in index..started {
-                    shared.retire(Some(shared.new_state(index)));
-                }
+                shared.give_up(index..started);
                 return Err(error);
             }
         }
         Ok(shared)
+    }
+
+    /// Ends a scheduler of which these workers' threads were to be started, and were not.
+    fn give_up(self: &Arc<Self>, unborn: Range<usize>) {
+        self.shut_down();
+        self.common.blocking.shut_down(&handle(self));
+        // This thread leaves in their place.
+        unborn.for_each(|index| self.retire(Some(self.new_state(index))));
     }
 
     fn new_state(&self, index: usize) -> Box<WorkerState> {
@@ -204,7 +209,6 @@ impl Shared {
 
     /// The queue for timers of a thread that fires none.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
-        self.have_someone_watch();
         let root = context::with(|context| {
             context.worker().filter(|worker| worker.is_of(self)).and_then(WorkerThread::root_place)
         });

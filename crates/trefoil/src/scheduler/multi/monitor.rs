@@ -48,6 +48,7 @@ use crate::primitives::thread;
 use crate::reactor::Wakes;
 use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,6 +116,22 @@ impl Monitor {
         self.state.load(SeqCst) == ASLEEP
     }
 
+    /// Starts the monitor of a scheduler that nobody knows yet.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(super) fn start_first(&self, shared: &Arc<Shared>) -> io::Result<()> {
+        // Relaxed: the start of the thread publishes it.
+        self.state.store(AWAKE, Relaxed);
+        Self::start(shared).inspect_err(|_| self.state.store(ABSENT, Relaxed))
+    }
+
+    fn start(shared: &Arc<Shared>) -> io::Result<()> {
+        let its = Arc::clone(shared);
+        let (name, stack) = ("trefoil-monitor".to_owned(), shared.common.thread_stack_bytes);
+        thread::spawn(name, stack, move || monitor(&its)).map(drop)
+    }
+
     /// Makes sure that the monitor is awake. The caller has made visible what the monitor is needed
     /// for (a state on offer, a guest, or a worker that is awake), with a full fence in between.
     #[inline]
@@ -151,17 +168,6 @@ impl Monitor {
         if !(was_refused && self.starts_in().is_some()) {
             self.ensure(shared);
         }
-    }
-
-    /// At any age of the runtime, if there is no monitor. Returns whether there is one now. (One
-    /// that sleeps is woken by the worker that comes out of its sleep.)
-    pub(super) fn ensure_early(&self, shared: &Arc<Shared>) -> bool {
-        // Relaxed: hints. If the system has no thread, this asks once in a period.
-        let was_refused = self.refused.load(Relaxed) != 0;
-        if self.is_missing(shared) && !(was_refused && self.starts_in().is_some()) {
-            self.wake_or_start(shared);
-        }
-        !self.is_missing(shared)
     }
 
     /// For a worker that comes out of its sleep.
@@ -215,20 +221,16 @@ impl Monitor {
         // AcqRel: whoever changes the state acts on it.
         if self.state.compare_exchange(ASLEEP, AWAKE, AcqRel, Relaxed).is_ok() {
             self.parker.unpark();
-        } else if self.state.compare_exchange(ABSENT, AWAKE, AcqRel, Relaxed).is_ok() {
-            let its = Arc::clone(shared);
-            let name = "trefoil-monitor".to_owned();
-            let started =
-                thread::spawn(name, shared.common.thread_stack_bytes, move || monitor(&its));
-            if started.is_err() {
-                // Whoever comes in the next period tries again. Until then, what waits for a busy
-                // worker waits for the end of that worker's poll.
-                self.was_refused_at(self.since.elapsed());
-                self.state.store(ABSENT, Relaxed);
-                // A worker that has gone to sleep meanwhile has relied on this monitor.
-                for remote in &shared.remotes {
-                    remote.parker.unpark();
-                }
+        } else if self.state.compare_exchange(ABSENT, AWAKE, AcqRel, Relaxed).is_ok()
+            && Self::start(shared).is_err()
+        {
+            // Whoever comes in the next period tries again. Until then, what waits for a busy
+            // worker waits for the end of that worker's poll.
+            self.was_refused_at(self.since.elapsed());
+            self.state.store(ABSENT, Relaxed);
+            // A worker that has gone to sleep meanwhile has relied on this monitor.
+            for remote in &shared.remotes {
+                remote.parker.unpark();
             }
         }
     }

@@ -23,46 +23,32 @@
 //! and guests take the places of those who have slept for longest: so sleepers that have no thread
 //! are woken last, and have a guest in their place first.
 //!
-//! **While there is no monitor yet**, it is a worker that sleeps, or comes out of a poll, who
-//! starts it when the runtime is a period old. If some workers have no thread, then those that have
-//! one may all be in polls that do not end. So the monitor starts at once, whatever the runtime's
-//! age, when something comes to wait that may need it, while any worker has no thread:
+//! **The monitor** has a thread from the beginning, too. Otherwise, a worker that sleeps or is
+//! between two polls starts it, when the runtime is a period old. The only worker with a thread may
+//! be in a poll by then that does not end; nobody would pass on what waits for it, nor ask for a
+//! thread again that the system has refused. The monitor may rest while all workers sleep. A worker
+//! that gets its first thread wakes it, as one that comes out of its sleep does.
 //!
-//! - the first worker puts something where no other sees it (its LIFO slot, its timers, its
-//!   deferred wakers), or another thread makes a timer of that worker (`have_someone_watch`);
-//! - the runtime gets a source of events, for which somebody has to wait when the one who waits
-//!   goes into a poll;
-//! - a second worker gets its thread, and others have none: all else that the monitor is for takes
-//!   two that are busy. A push without a wake-up, for example, comes after one with a wake-up;
-//! - a guest takes the place of a worker.
-//!
-//! A monitor that there was may rest while all workers sleep. A worker that gets its first thread
-//! wakes it, as one that comes out of its sleep does.
-//!
-//! If the system has no thread for the monitor, nor for the worker that is woken, then somebody has
-//! to ask again who has one: a worker that sleeps or is between two polls, once in a period; or
-//! the first worker, in its poll, when it next puts something where no other sees it.
-//!
-//! With two workers, the second has its thread when it is woken, and from then on all is as if both
-//! had had theirs from the beginning. A state that is on offer, a guest, and a bound for stalls
-//! start the monitor in any case. So does the end of the first period, as always, if any worker
-//! sleeps or is between two polls then.
+//! So there are two threads at least. Two workers have one each, as the second one's would be in
+//! place of the monitor's: all of the above is so with three or more.
 //!
 //! With `Builder::serve_in_block_on`, all threads are started at once. A thread in `block_on` takes
 //! the place of a worker's own thread, which sleeps meanwhile.
 
 use super::worker::WorkerState;
-use super::{Kind, Shared};
+use super::{Kind, Knobs, Shared};
 use crate::primitives::atomic::Relaxed;
 use std::sync::Arc;
 
+/// Whether only the first of so many workers has a thread from the beginning.
+pub(super) fn starts_later(workers: usize, knobs: &Knobs) -> bool {
+    workers >= 3 && !knobs.serves_in_block_on
+}
+
 impl Shared {
-    /// Lays the workers asleep that are to have no threads yet. Returns how many are to have one.
+    /// Lays all workers asleep but the first. Returns how many are to have threads.
     pub(super) fn lay_asleep(&self) -> usize {
         let workers = self.workers();
-        if self.knobs.serves_in_block_on {
-            return workers;
-        }
         // The second worker is the first to be woken.
         for index in (1..workers).rev() {
             let (remote, state) = (&self.remotes[index], self.new_state(index));
@@ -75,42 +61,24 @@ impl Shared {
                 unsafe { remote.handoff.offer(Box::into_raw(state), false, Kind::Unstarted) };
             });
         }
-        // Relaxed: nobody has seen the scheduler.
-        self.unstarted.store(workers - 1, Relaxed);
         self.common.blocking.reserve(workers - 1);
         1
     }
 
     /// The state is that of a worker which has not begun yet.
-    pub(super) fn begins_alone(&self, state: &WorkerState) {
-        state.begins_alone(self.idle.start_searching());
+    pub(super) fn begins_as_searcher(&self, state: &WorkerState) {
+        if self.idle.start_searching() {
+            state.begins_as_searcher();
+        }
     }
 
-    /// The calling thread is the first to have such a state, and counts as awake.
+    /// The calling thread is the first to have such a state, and counts as awake. The monitor may
+    /// rest, because all workers slept. The first turn would wake it; but what comes before that,
+    /// the hook, may be long.
     pub(super) fn begins_late(self: &Arc<Self>) {
-        // Relaxed: a count of what `take` hands out once each.
-        if self.unstarted.fetch_sub(1, Relaxed) > 1 {
-            self.have_someone_watch();
-        }
-        // A monitor that there was may have gone to rest since, while all workers slept. The first
-        // turn would wake it, but what comes before that, the hook, may be long.
         if !self.is_shut_down() {
             self.monitor.worker_woke(self);
         }
-    }
-
-    /// Has the monitor started, if it is missing and there are workers without threads. Returns
-    /// whether there is a monitor, or will be whatever those do that have threads; or whether none
-    /// is needed any more.
-    pub(in crate::scheduler) fn have_someone_watch(&self) -> bool {
-        // Relaxed: a hint. The last worker to get its thread does as one that always had one. While
-        // the system has no thread for it, it counts here: it may be the monitor, if there can be
-        // one, that asks again.
-        if self.unstarted.load(Relaxed) == 0 || self.is_shut_down() {
-            return true;
-        }
-        let Some(shared) = self.this.upgrade() else { unreachable!("used without a scheduler") };
-        self.monitor.ensure_early(&shared)
     }
 
     /// The states that no thread has had, for the caller, which leaves after the runtime's end.

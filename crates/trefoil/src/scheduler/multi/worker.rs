@@ -84,8 +84,6 @@ pub(super) struct WorkerState {
     blocked: Cell<u64>,
     /// No thread has had this state yet.
     unstarted: Cell<bool>,
-    /// This is the first worker, and there may be no thread yet that looks after what it keeps.
-    lacks_company: Cell<bool>,
     /// The worker whose timers this one has looked at last, other than its own.
     looked_at_timers_of: Cell<usize>,
     /// This worker counts as searching.
@@ -174,7 +172,6 @@ impl WorkerState {
             polls_before: Cell::new(0),
             blocked: Cell::new(0),
             unstarted: Cell::new(false),
-            lacks_company: Cell::new(false),
             looked_at_timers_of: Cell::new(index as usize),
             searching: Cell::new(false),
             owes_notify: Cell::new(false),
@@ -200,10 +197,9 @@ impl WorkerState {
         self.blocked.get()
     }
 
-    /// The worker has a thread from the beginning, and others have not.
-    pub(super) fn begins_alone(&self, is_searching: bool) {
-        self.searching.set(is_searching);
-        self.lacks_company.set(true);
+    /// The worker counts as searching from the beginning.
+    pub(super) fn begins_as_searcher(&self) {
+        self.searching.set(true);
     }
 
     /// The worker begins asleep, without a thread. Returns which of its sleeps that is.

@@ -63,10 +63,6 @@ where
     }
     if shared.knobs.hands_off_while_forking && shared.workers() > 1 {
         shared.monitor.ensure(shared);
-    } else {
-        // The worker whose place this is may have no thread, which would otherwise start the
-        // monitor by and by, and the others may be in polls that do not end.
-        shared.have_someone_watch();
     }
     let _handle = context::enter_handle(handle(shared));
     let _entered = context::mark_entered(Entered::Yes);

@@ -8,7 +8,6 @@ impl WorkerThread {
         // First of all: the clone is foreign code, which may give the state away.
         let waker = waker.clone();
         let Some(state) = self.state_after_fork() else { return false };
-        self.about_to_keep(state);
         self.remote(state).deferred.push(waker);
         true
     }
@@ -61,7 +60,6 @@ impl WorkerThread {
             self.push(state, task);
             return Ok(());
         }
-        self.about_to_keep(state);
         // A task alone in the slot wakes nobody: it runs here, and soon.
         // SAFETY: the state is this thread's.
         if let Some(before) = unsafe { self.remote(state).lifo.replace(task) } {
@@ -73,15 +71,6 @@ impl WorkerThread {
             self.queue_from_slot(state, before);
         }
         Ok(())
-    }
-
-    /// To be called before something is put where no other worker sees it.
-    #[inline(always)]
-    pub(super) fn about_to_keep(&self, state: &WorkerState) {
-        if state.lacks_company.get() {
-            let lacks = !self.shared.have_someone_watch();
-            state.lacks_company.set(lacks);
-        }
     }
 
     /// Queues a task that is bound to a thread. If that is this one, it goes into the host's slot,

@@ -14,9 +14,7 @@ impl WorkerThread {
     /// The timers that this thread fires.
     #[inline]
     pub(crate) fn timers(&self) -> Option<&Arc<TimerQueue>> {
-        let state = self.state_after_fork()?;
-        self.about_to_keep(state);
-        Some(self.own_timers(state))
+        Some(self.own_timers(self.state_after_fork()?))
     }
 
     /// The timers of the state that this thread has.

@@ -20,6 +20,8 @@ impl Wake for Bell {
 fn without_monitor(workers: usize) -> Runtime {
     loop {
         let mut builder = Builder::new_multi_thread();
+        // So that all threads start at once, and none of them is the monitor's.
+        builder.serve_in_block_on(true);
         let runtime = builder.worker_threads(workers).enable_time().build().unwrap();
         let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
         if shared.monitor.withhold() {

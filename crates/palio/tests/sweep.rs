@@ -31,7 +31,8 @@ fn every_point_is_compared_with_the_defaults_in_one_set_of_blocks() {
     let project = project();
     let swept = sweep(&project, &["--knob", "dial=0,1,2,3", "--format", "csv"]).run().exits(0);
     let names = "run,workload,params,threads,contender,is_baseline,knob_dial,outcome,value_ns,\
-                 ratio_to_baseline,ratio_lo,ratio_hi,verdict,p,holm,blocks,noise_floor_ratio,is_best,statistic";
+                 ratio_to_baseline,ratio_lo,ratio_hi,verdict,p,holm,blocks,noise_floor_ratio,is_best,statistic,\
+                 doubts";
     assert_eq!(swept.stdout.lines().next().unwrap(), names);
     let rows = csv(&swept);
     // The point that is the default is the baseline itself.

@@ -268,9 +268,11 @@ fn no_more_than_as_many_threads_again() {
         drop(rig.handle().spawn_pinned(0, async move {
             nested(6 * its_workers(), its_end, its_deepest);
         }));
+        let more = || rig.metrics.num_blocking_threads() - before;
+        wait_for("a thread for a worker that forks", || more() > 0);
         let mut most = 0;
         for _ in 0..200 {
-            most = most.max(rig.metrics.num_blocking_threads() - before);
+            most = most.max(more());
             thread::sleep(Duration::from_micros(200));
         }
         println!("forks within forks: {most} threads more, {workers} workers");

@@ -15,7 +15,9 @@ pub(crate) use held::Held;
 pub(crate) use pool::{Quiet, trim_after_end, trim_free};
 
 use super::limits;
-use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
+#[cfg(target_os = "linux")]
+use crate::primitives::atomic::AtomicBool;
+use crate::primitives::atomic::{AtomicUsize, Relaxed};
 use corosensei::stack::StackPointer;
 use pool::FREE;
 use std::io;

@@ -143,7 +143,7 @@ mod tests {
             }
         };
         let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(2).on_thread_start(hook).build().unwrap();
+        let runtime = builder.worker_threads(3).on_thread_start(hook).build().unwrap();
         wait_for("the monitor rests", || shared(&runtime).monitor.is_at_rest());
         drop(runtime.spawn_pinned(1, async {}));
         assert_eq!(has_ended.recv(), Ok(Ok(())), "nobody serves it");

@@ -28,12 +28,13 @@
 //!
 //! The monitor calls foreign wakers, as the workers do. A waker that blocks delays the monitor.
 //!
-//! The monitor starts when the runtime is a period old: then by the first worker that wakes, that
-//! has slept until then, or that looks at its timers, which it does every few polls. So a runtime
-//! that is over sooner has no thread more than its workers. The monitor sleeps when all workers
-//! have slept for `QUIET_LOOKS` looks. With one worker, no other could serve what waits; the
-//! monitor then exists only if that worker blocks in place, or if a thread in `block_on` serves in
-//! its place. Where stalls are reported, the first poll starts it.
+//! With two workers, the monitor starts when the runtime is a period old: then by the first worker
+//! that wakes, that has slept until then, or that looks at its timers, which it does every few
+//! polls. So a runtime that is over sooner has no thread more than its workers. With three or more,
+//! of which most have no thread yet, it has one from the beginning (`unstarted.rs`). With one, no
+//! other could serve what waits; the monitor then exists only if that worker blocks in place, or if
+//! a thread in `block_on` serves in its place. Where stalls are reported, the first poll starts it.
+//! The monitor sleeps when all workers have slept for `QUIET_LOOKS` looks.
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -148,8 +148,12 @@ impl FileState {
     /// Waits for the call that is under way. If it has failed to write, the next write or flush
     /// says so.
     pub(super) fn poll_settle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Err(error) = ready!(self.poll_flush(cx)) {
-            self.write_error = Some(error);
+        // An error that is kept already says nothing about the call that is under way.
+        match ready!(self.poll_idle(cx)) {
+            Ok(Some(CallResult::Write(Err(error)))) | Err(error) => {
+                self.write_error.get_or_insert(error);
+            }
+            Ok(_) => {}
         }
         Poll::Ready(())
     }

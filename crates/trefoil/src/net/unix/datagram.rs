@@ -156,6 +156,8 @@ impl UnixDatagram {
 }
 
 fn address(path: &Path) -> io::Result<socket2::SockAddr> {
+    // A path with a NUL inside would be cut off there.
+    of_path(path)?;
     // It takes abstract names in the same way.
     socket2::SockAddr::unix(path)
 }

@@ -380,3 +380,28 @@ fn a_call_that_was_forgotten_holds_nobody_up_for_good() {
         assert_eq!(std::fs::read(&path).unwrap(), b"xyz");
     });
 }
+
+/// A write has failed, and the next call was cancelled: the one after that waits for it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_call_after_a_failed_write_and_a_cancelled_read_waits_for_both() {
+    one_thread().block_on(async {
+        let full = std::fs::OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
+        let mut file = trefoil::fs::File::from_std(full);
+        file.write_all(b"x").await.unwrap();
+        // The pool has one thread, which has then done the write.
+        trefoil::task::spawn_blocking(|| ()).await.unwrap();
+        let held = hold();
+        let mut byte = [0];
+        let mut read = Box::pin(file.read(&mut byte));
+        std::future::poll_fn(|cx| {
+            assert!(read.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(read);
+        drop(held);
+        file.sync_all().await.unwrap_or_default();
+        assert!(file.flush().await.is_err(), "the error of the write is kept");
+    });
+}

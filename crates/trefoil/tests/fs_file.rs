@@ -113,6 +113,23 @@ fn a_write_behind_a_dropped_read_is_where_the_reader_was() {
 }
 
 #[test]
+fn a_seek_that_fails_leaves_what_was_read_ahead() {
+    let directory = Directory::new("failed-seek");
+    let path = directory.file(b"abcdef");
+    one_thread().block_on(async {
+        let mut file = File::open(&path).await.unwrap();
+        for position in [SeekFrom::End(-100), SeekFrom::Current(-100), SeekFrom::Start(u64::MAX)] {
+            file.rewind().await.unwrap();
+            abandon(file.read(&mut [0; 4]));
+            assert!(file.seek(position).await.is_err(), "{position:?}");
+            let mut all = Vec::new();
+            file.read_to_end(&mut all).await.unwrap();
+            assert_eq!(all, b"abcdef", "{position:?}");
+        }
+    });
+}
+
+#[test]
 fn a_read_is_no_longer_than_the_buffer_may_be() {
     let directory = Directory::new("max-buf");
     let path = directory.file(&[7; 100]);

@@ -110,6 +110,25 @@ fn copies_without_end_spend_the_budget_whatever_they_copy() {
     yields(copy_bidirectional(&mut join(Endless, sink()), &mut Endless));
 }
 
+#[test]
+fn a_direction_that_is_always_ready_starves_not_the_other() {
+    LocalRuntime::new().unwrap().block_on(async {
+        let (mut a, mut b) = (join(Endless, Vec::new()), join(&b"answer"[..], sink()));
+        {
+            let mut copying = std::pin::pin!(copy_bidirectional(&mut a, &mut b));
+            for _ in 0..2 {
+                assert!(
+                    std::future::poll_fn(|cx| Poll::Ready(copying.as_mut().poll(cx)))
+                        .await
+                        .is_pending()
+                );
+                trefoil::task::yield_now().await;
+            }
+        }
+        assert_eq!(a.writer(), b"answer");
+    });
+}
+
 struct Count(AtomicUsize);
 
 impl Wake for Count {

@@ -4,6 +4,7 @@
 mod support;
 
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -88,6 +89,33 @@ fn sockets_that_are_bound_first() {
     });
 }
 
+#[test]
+fn a_path_with_a_nul_inside_is_refused() {
+    current_thread().block_on(async {
+        let name = Name::new();
+        let cut = format!("{}\0x", name.0.display());
+        // Both are there, so that a path that was cut would do.
+        let _listener = UnixListener::bind(&name.0).unwrap();
+        let other = Name::new();
+        let cut_other = format!("{}\0x", other.0.display());
+        let _receiver = UnixDatagram::bind(&other.0).unwrap();
+        let refused = |what: &str, result: std::io::Result<()>| {
+            assert_eq!(result.expect_err(what).kind(), ErrorKind::InvalidInput, "{what}");
+        };
+        refused("a stream", UnixStream::connect(&cut).await.map(drop));
+        let socket = UnixSocket::new_stream().unwrap();
+        refused("a socket", socket.connect(&cut).await.map(drop));
+        refused("a listener", UnixListener::bind(&cut).map(drop));
+        let socket = UnixSocket::new_stream().unwrap();
+        refused("a bound socket", socket.bind(&cut));
+        let datagrams = UnixDatagram::unbound().unwrap();
+        refused("a bound one of datagrams", UnixDatagram::bind(&cut_other).map(drop));
+        refused("connecting", datagrams.connect(&cut_other));
+        refused("sending", datagrams.send_to(b"x", &cut_other).await.map(drop));
+        refused("trying to send", datagrams.try_send_to(b"x", &cut_other).map(drop));
+    });
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn abstract_names_and_credentials() {
@@ -102,6 +130,10 @@ fn abstract_names_and_credentials() {
             let peer = stream.peer_cred().unwrap();
             assert_eq!(peer.pid(), Some(std::process::id() as i32));
         }
+        // Without a peer, the system has no process to tell.
+        let socket = UnixSocket::new_stream().unwrap().as_fd().try_clone_to_owned().unwrap();
+        let unconnected = UnixStream::from_std(socket.into()).unwrap();
+        assert_eq!(unconnected.peer_cred().unwrap().pid(), None);
     });
 }
 

@@ -132,6 +132,64 @@ fn fifo_files() {
     });
 }
 
+/// Fills a pipe.
+fn fill(sender: &Sender) {
+    while sender.try_write(&[7; 4096]).is_ok() {}
+}
+
+/// Whether the end has nothing to do, now that it was tried in vain.
+fn waits(end: impl Fn(&mut Context<'_>) -> bool) -> bool {
+    // What was reported before may come once more.
+    (0..3).any(|_| end(&mut noop()))
+}
+
+#[test]
+fn an_end_that_is_opened_again_makes_nobody_spin() {
+    everywhere(|| async {
+        let fifo = Fifo::new();
+        let mut receiver = OpenOptions::new().open_receiver(&fifo.0).unwrap();
+        let mut sender = OpenOptions::new().open_sender(&fifo.0).unwrap();
+        sender.write_all(b"one").await.unwrap();
+        drop(sender);
+        let mut text = String::new();
+        receiver.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "one");
+        // The next sender has nothing to say yet.
+        let mut sender = OpenOptions::new().open_sender(&fifo.0).unwrap();
+        assert!(waits(|cx| {
+            assert_eq!(receiver.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+            receiver.poll_read_ready(cx).is_pending()
+        }));
+        let reading = spawn(async move {
+            let mut buf = [0; 3];
+            receiver.read_exact(&mut buf).await.unwrap();
+            (receiver, buf)
+        });
+        sender.write_all(b"two").await.unwrap();
+        let (mut receiver, buf) = reading.await.unwrap();
+        assert_eq!(&buf, b"two");
+        drop(sender);
+        assert_eq!(receiver.read(&mut [0]).await.unwrap(), 0);
+        drop(receiver);
+
+        // The same the other way round, where the pipe stays full.
+        let keeper = OpenOptions::new().open_receiver(&fifo.0).unwrap();
+        let mut sender = OpenOptions::new().open_sender(&fifo.0).unwrap();
+        fill(&sender);
+        let hold = File::options().read(true).write(true).open(&fifo.0).unwrap();
+        drop(keeper);
+        let receiver = OpenOptions::new().open_receiver(&fifo.0).unwrap();
+        drop(hold);
+        assert!(waits(|cx| {
+            assert_eq!(sender.try_write(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
+            sender.poll_write_ready(cx).is_pending()
+        }));
+        let writing = spawn(async move { sender.write_all(b"x").await });
+        while receiver.try_read(&mut [0; 4096]).is_ok() {}
+        writing.await.unwrap().unwrap();
+    });
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_receiver_that_may_write_sees_no_end() {

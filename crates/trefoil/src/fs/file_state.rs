@@ -169,10 +169,14 @@ impl FileState {
         }
         let std = Arc::clone(std);
         self.begin(move |own| {
-            let ahead = std::mem::take(own).len();
+            // What was read ahead is the file's until the system's position has moved: a seek that
+            // fails leaves both.
             CallResult::Seek(match position {
-                SeekFrom::Current(_) => go_back(&std, ahead).and_then(|()| (&*std).seek(position)),
-                _ => (&*std).seek(position),
+                SeekFrom::Current(_) => go_back(&std, own.len()).and_then(|()| {
+                    *own = Buf::default();
+                    (&*std).seek(position)
+                }),
+                _ => (&*std).seek(position).inspect(|_| *own = Buf::default()),
             })
         });
         Ok(())

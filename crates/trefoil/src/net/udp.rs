@@ -92,7 +92,7 @@ impl UdpSocket {
 
     #[track_caller]
     fn of_mio(socket: mio::net::UdpSocket) -> io::Result<Self> {
-        Ok(Self { io: Source::of_datagrams(socket)? })
+        Ok(Self { io: Source::that_never_closes(socket, Interest::READABLE | Interest::WRITABLE)? })
     }
 
     /// Takes a socket of the standard library, which must not be in blocking mode.

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 pub(crate) struct Registration {
     reactor: Reactor,
     place: Place,
-    /// Its other side cannot close it.
+    /// What looks like its end may pass.
     never_closes: bool,
 }
 
@@ -55,8 +55,9 @@ impl Registration {
         self.reactor.deregister(source)
     }
 
-    /// The source is a socket of datagrams. The system reports an error of it as it reports the end
-    /// of a stream, and yet a later call may have to wait.
+    /// The source is a socket of datagrams, or the end of a pipe. The system reports an error of
+    /// the one as it reports the end of a stream; the other may be a file, and somebody may open
+    /// its other end again. So a later call may have to wait.
     pub(crate) fn never_closes(&mut self) {
         self.never_closes = true;
     }

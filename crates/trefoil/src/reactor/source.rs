@@ -27,10 +27,17 @@ impl<S: mio::event::Source> Source<S> {
         Ok(Self { inner: Some(inner), registration })
     }
 
-    /// As [`new`](Self::new), for a socket of datagrams: see [`Registration::never_closes`].
+    /// As [`new`](Self::new), for a source without a last event: see
+    /// [`Registration::never_closes`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
     #[track_caller]
-    pub(crate) fn of_datagrams(inner: S) -> io::Result<Self> {
-        let mut source = Self::new(inner, Interest::READABLE | Interest::WRITABLE)?;
+    pub(crate) fn that_never_closes(inner: S, interest: Interest) -> io::Result<Self> {
+        let mut source = Self::new(inner, interest)?;
         source.registration.never_closes();
         Ok(source)
     }

@@ -73,10 +73,17 @@ where
     assert!(b_to_a_buf_size > 0, "`b_to_a_buf_size` must be greater than 0");
     let mut there = Direction::Copying(Transfer::new(a_to_b_buf_size));
     let mut back = Direction::Copying(Transfer::new(b_to_a_buf_size));
+    let mut back_is_first = false;
     poll_fn(|cx| {
-        // Both are polled, so that neither waits for the other.
-        let there = there.poll(cx, &mut *a, &mut *b)?;
-        let back = back.poll(cx, &mut *b, &mut *a)?;
+        // Both are polled, so that neither waits for the other. They share the budget, which one
+        // that is always ready spends: so each is the first in every other poll.
+        let (there, back) = if back_is_first {
+            let back = back.poll(cx, &mut *b, &mut *a)?;
+            (there.poll(cx, &mut *a, &mut *b)?, back)
+        } else {
+            (there.poll(cx, &mut *a, &mut *b)?, back.poll(cx, &mut *b, &mut *a)?)
+        };
+        back_is_first = !back_is_first;
         Poll::Ready(Ok((ready!(there), ready!(back))))
     })
     .await

@@ -74,7 +74,7 @@ impl UnixDatagram {
 
     #[track_caller]
     pub(super) fn of_mio(socket: mio::net::UnixDatagram) -> io::Result<Self> {
-        Ok(Self { io: Source::of_datagrams(socket)? })
+        Ok(Self { io: Source::that_never_closes(socket, Interest::READABLE | Interest::WRITABLE)? })
     }
 
     /// Takes a socket of the standard library, which must not be in blocking mode.

@@ -71,6 +71,8 @@ impl UnixSocket {
     /// There is no connection if the future is dropped.
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
         self.must_be(false, "connect")?;
+        // As in `bind`: what is called next would connect to what is before a NUL.
+        of_path(path.as_ref())?;
         let in_progress = rustix::io::Errno::INPROGRESS.raw_os_error();
         if let Err(error) = self.inner.connect(&socket2::SockAddr::unix(path)?)
             && error.raw_os_error() != Some(in_progress)

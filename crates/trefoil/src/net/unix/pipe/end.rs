@@ -55,7 +55,7 @@ macro_rules! end {
         impl $End {
             #[track_caller]
             pub(super) fn of_mio(end: mio::unix::pipe::$End) -> io::Result<Self> {
-                Ok(Self { io: Source::new(end, $interest)? })
+                Ok(Self { io: Source::that_never_closes(end, $interest)? })
             }
 
             /// Takes a pipe's end from a file, which need not be in non-blocking mode.

@@ -332,6 +332,9 @@ macro_rules! answers {
                 let nested = text_within(|| current().block_on(async {}));
                 let words = "Cannot start a runtime from within a runtime";
                 assert!(nested.starts_with(words), "{nested}");
+                let waits = text_within(|| drop($runtime::sync::Mutex::new(()).blocking_lock()));
+                let words = "Cannot block the current thread from within a runtime";
+                assert!(waits.starts_with(words), "{waits}");
                 let dropped = text_within(|| drop(current()));
                 let words = "Cannot drop a runtime in a context where blocking is not allowed";
                 assert!(dropped.starts_with(words), "{dropped}");

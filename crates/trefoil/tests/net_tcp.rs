@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -600,18 +601,26 @@ fn an_accepted_connection_is_tried_before_any_event() {
         let addr = listener.local_addr().unwrap();
         for is_polled in [false, true] {
             let mut client = std::net::TcpStream::connect(addr).unwrap();
-            let (server, _) = match is_polled {
+            let (mut server, _) = match is_polled {
                 false => listener.accept().await.unwrap(),
                 true => poll_fn(|cx| listener.poll_accept(cx)).await.unwrap(),
             };
             assert_eq!(server.try_write(b"x").unwrap(), 1);
-            assert!(poll_once(pin!(server.readable())).is_ready());
-            // The guess was wrong, which is found out once.
-            assert_eq!(server.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+            // That a read is worth a try is no readiness.
             assert!(poll_once(pin!(server.readable())).is_pending());
+            assert!(poll_once(pin!(poll_fn(|cx| server.poll_read_ready(cx)))).is_pending());
+            client.write_all(b"early").unwrap();
+            let same = std::net::TcpStream::from(server.as_fd().try_clone_to_owned().unwrap());
+            while same.peek(&mut [0]).is_err() {
+                std::thread::yield_now();
+            }
+            let mut buf = [0; 8];
+            assert_eq!(server.try_read(&mut buf).unwrap(), 5);
+            // Now it was in vain, which is found out once.
+            assert_eq!(server.try_read(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+            assert!(poll_once(pin!(server.read(&mut buf))).is_pending());
             client.write_all(b"late").unwrap();
-            server.readable().await.unwrap();
-            assert!(server.try_read(&mut [0; 8]).unwrap() > 0);
+            assert_eq!(server.read(&mut buf).await.unwrap(), 4);
         }
     });
 }

@@ -132,11 +132,6 @@ fn fifo_files() {
     });
 }
 
-/// Fills a pipe.
-fn fill(sender: &Sender) {
-    while sender.try_write(&[7; 4096]).is_ok() {}
-}
-
 /// Whether the end has nothing to do, now that it was tried in vain.
 fn waits(end: impl Fn(&mut Context<'_>) -> bool) -> bool {
     // What was reported before may come once more.
@@ -175,17 +170,17 @@ fn an_end_that_is_opened_again_makes_nobody_spin() {
         // The same the other way round, where the pipe stays full.
         let keeper = OpenOptions::new().open_receiver(&fifo.0).unwrap();
         let mut sender = OpenOptions::new().open_sender(&fifo.0).unwrap();
-        fill(&sender);
-        let hold = File::options().read(true).write(true).open(&fifo.0).unwrap();
+        sender.writable().await.unwrap();
+        while sender.try_write(&[7; 4096]).is_ok() {}
         drop(keeper);
-        let receiver = OpenOptions::new().open_receiver(&fifo.0).unwrap();
-        drop(hold);
+        assert!(sender.ready(Interest::WRITABLE).await.unwrap().is_write_closed());
+        let mut receiver = OpenOptions::new().open_receiver(&fifo.0).unwrap();
         assert!(waits(|cx| {
             assert_eq!(sender.try_write(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
             sender.poll_write_ready(cx).is_pending()
         }));
         let writing = spawn(async move { sender.write_all(b"x").await });
-        while receiver.try_read(&mut [0; 4096]).is_ok() {}
+        while receiver.read(&mut [0; 4096]).await.unwrap() > 0 {}
         writing.await.unwrap().unwrap();
     });
 }

@@ -197,10 +197,11 @@ macro_rules! connection {
                 self.io.registration().poll_io(cx, Direction::Write, write)
             }
 
-            /// A connection that was accepted has room, and often brings its first bytes.
+            /// A connection that was accepted has room, and often brings its first bytes, so that
+            /// the first read is worth a try.
             pub(super) fn of_accepted(stream: mio::net::$Connection) -> io::Result<Self> {
                 let connection = Self::of_mio(stream)?;
-                connection.io.registration().assume(Ready::READABLE | Ready::WRITABLE);
+                connection.io.registration().assume(Ready::UNTRIED | Ready::WRITABLE);
                 Ok(connection)
             }
 

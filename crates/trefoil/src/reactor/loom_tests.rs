@@ -32,7 +32,9 @@ fn announce(slot: &Slot, now: Ready) {
 fn read(slot: &Slot, file: &File) {
     loom::future::block_on(poll_fn(|cx| {
         loop {
-            let Some(event) = slot.wait(Direction::Read, cx.waker()) else { return Poll::Pending };
+            let Some(event) = slot.wait(Direction::Read, Direction::Read.mask(), cx.waker()) else {
+                return Poll::Pending;
+            };
             if file.read() {
                 return Poll::Ready(());
             }
@@ -70,7 +72,8 @@ fn loom_the_two_sides_do_not_disturb_each_other() {
         });
         for direction in [Direction::Read, Direction::Write] {
             let event = loom::future::block_on(poll_fn(|cx| {
-                slot.wait(direction, cx.waker()).map_or(Poll::Pending, Poll::Ready)
+                slot.wait(direction, direction.mask(), cx.waker())
+                    .map_or(Poll::Pending, Poll::Ready)
             }));
             assert!(event.ready.intersects(direction.mask()));
         }
@@ -126,7 +129,8 @@ fn loom_whoever_waits_sees_the_end() {
             wakes.wake();
         });
         let event = loom::future::block_on(poll_fn(|cx| {
-            slot.wait(Direction::Read, cx.waker()).map_or(Poll::Pending, Poll::Ready)
+            slot.wait(Direction::Read, Direction::Read.mask(), cx.waker())
+                .map_or(Poll::Pending, Poll::Ready)
         }));
         assert!(event.is_over);
         ending.join().unwrap();

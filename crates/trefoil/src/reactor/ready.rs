@@ -10,6 +10,7 @@ const READ_CLOSED: u8 = 1 << 2;
 const WRITE_CLOSED: u8 = 1 << 3;
 const PRIORITY: u8 = 1 << 4;
 const ERROR: u8 = 1 << 5;
+const UNTRIED: u8 = 1 << 6;
 
 /// The readiness of a source: which operations may succeed without waiting.
 ///
@@ -40,6 +41,9 @@ impl Ready {
     /// What never ends once it was there.
     const FINAL: Self = Self(READ_CLOSED | WRITE_CLOSED);
     const URGENT: Self = Self(PRIORITY);
+    /// The source is new, and the first read is worth a try although nothing was reported yet. It
+    /// lets calls go ahead, and is no readiness: who waits for that never sees it.
+    pub(crate) const UNTRIED: Self = Self(UNTRIED);
 
     /// Whether nothing is ready.
     pub fn is_empty(self) -> bool {
@@ -97,7 +101,7 @@ impl Ready {
     }
 
     pub(crate) fn from_bits(bits: u8) -> Self {
-        Self(bits & Self::ALL.0)
+        Self(bits & (Self::ALL.0 | UNTRIED))
     }
 
     /// What the system has reported.
@@ -122,6 +126,13 @@ impl Ready {
                 | bit(interest.is_urgent(), PRIORITY | READ_CLOSED)
                 | bit(interest.is_error(), ERROR),
         )
+    }
+
+    /// What lets the calls of an interest go ahead. An error does so for all, because the next call
+    /// fetches it.
+    pub(crate) fn of_calls(interest: Interest) -> Self {
+        let untried = if interest.is_readable() { Self::UNTRIED } else { Self::EMPTY };
+        Self::of_interest(interest) | Self::ERROR | untried
     }
 }
 

@@ -69,21 +69,26 @@ impl Registration {
 
     /// Waits for one side. The last caller of each side is woken. It spends no budget.
     #[inline]
-    fn poll_side(&self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<Event>> {
-        match self.place.slot().wait(direction, cx.waker()) {
+    fn poll_side(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mask: Ready,
+    ) -> Poll<io::Result<Event>> {
+        match self.place.slot().wait(direction, mask, cx.waker()) {
             Some(event) => Poll::Ready(unless_over(event)),
             None => Poll::Pending,
         }
     }
 
-    /// Waits until an operation of that side may go ahead. The last caller of each side is woken.
+    /// Waits until an operation of that side may succeed. The last caller of each side is woken.
     pub(crate) fn poll_ready(
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
     ) -> Poll<io::Result<Event>> {
         let unit = ready!(coop::poll_proceed(cx));
-        let event = ready!(self.poll_side(cx, direction))?;
+        let event = ready!(self.poll_side(cx, direction, direction.mask()))?;
         unit.made_progress();
         Poll::Ready(Ok(event))
     }
@@ -107,7 +112,7 @@ impl Registration {
     ) -> Poll<io::Result<R>> {
         loop {
             let unit = ready!(coop::poll_proceed(cx));
-            let event = ready!(self.poll_side(cx, direction))?;
+            let event = ready!(self.poll_side(cx, direction, direction.calls()))?;
             let result = call(event);
             // Also for a call that would block: what is ready for good makes this loop endless.
             unit.made_progress();
@@ -125,7 +130,7 @@ impl Registration {
         interest: Interest,
         call: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let event = self.place.slot().now(interest.mask() | Ready::ERROR);
+        let event = self.place.slot().now(Ready::of_calls(interest));
         if event.ready.is_empty() && !event.is_over {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -150,7 +155,7 @@ impl Registration {
         mut call: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
-            let event = self.wait(interest.mask() | Ready::ERROR).await?;
+            let event = self.wait(Ready::of_calls(interest)).await?;
             let unit = poll_fn(coop::poll_proceed).await;
             let result = call();
             // As in `poll_io_with`.

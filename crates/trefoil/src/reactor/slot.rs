@@ -72,14 +72,22 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// What lets an operation on this side go ahead. An error does so on both, because the next
-    /// operation fetches it.
-    pub(crate) fn mask(self) -> Ready {
-        let interest = match self {
+    fn interest(self) -> Interest {
+        match self {
             Self::Read => Interest::READABLE,
             Self::Write => Interest::WRITABLE,
-        };
-        interest.mask() | Ready::ERROR
+        }
+    }
+
+    /// What ends a wait at this side. An error does so on both, because the next operation fetches
+    /// it.
+    pub(crate) fn mask(self) -> Ready {
+        self.interest().mask() | Ready::ERROR
+    }
+
+    /// What lets a call at this side go ahead.
+    pub(crate) fn calls(self) -> Ready {
+        Ready::of_calls(self.interest())
     }
 }
 
@@ -208,19 +216,19 @@ impl Slot {
         let _ = self.word.fetch_update(AcqRel, Acquire, change);
     }
 
-    /// As [`event`](Self::event). If there is none, leaves the waker on that side.
+    /// As [`event`](Self::event). If there is none, leaves the waker on that side. The mask is one
+    /// of that side's two.
     #[inline]
-    pub(super) fn wait(&self, direction: Direction, waker: &Waker) -> Option<Event> {
-        match self.event(direction.mask()) {
-            None => self.leave_waker(direction, waker),
+    pub(super) fn wait(&self, direction: Direction, mask: Ready, waker: &Waker) -> Option<Event> {
+        match self.event(mask) {
+            None => self.leave_waker(direction, mask, waker),
             event => event,
         }
     }
 
     /// Most operations need not wait, so this part is a call.
     #[inline(never)]
-    fn leave_waker(&self, direction: Direction, waker: &Waker) -> Option<Event> {
-        let mask = direction.mask();
+    fn leave_waker(&self, direction: Direction, mask: Ready, waker: &Waker) -> Option<Event> {
         let mut waiters = self.waiters.lock();
         match waiters.side(direction) {
             Some(old) if old.will_wake(waker) => return self.event(mask),
@@ -368,6 +376,20 @@ impl Waiters {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_that_was_not_tried_yet_lets_calls_go_ahead_and_ends_no_wait() {
+        let slot = Slot::new();
+        slot.assume(Ready::UNTRIED);
+        let side = Direction::Read;
+        assert!(slot.wait(side, side.mask(), Waker::noop()).is_none());
+        assert!(slot.event(Ready::ALL).is_none());
+        assert!(slot.wait(Direction::Write, Direction::Write.calls(), Waker::noop()).is_none());
+        let event = slot.wait(side, side.calls(), Waker::noop()).unwrap();
+        assert!(!event.ready.is_readable());
+        slot.clear(event);
+        assert!(slot.wait(side, side.calls(), Waker::noop()).is_none());
+    }
 
     #[test]
     fn a_vacant_slot_keeps_no_memory_of_a_crowd() {

@@ -163,7 +163,7 @@ impl Pair {
             18..25 => {
                 let (side, waker) = (random.below(2), random.below(WAKERS));
                 let direction = [Direction::Read, Direction::Write][side];
-                let event = self.slot.wait(direction, &self.wakers[waker]);
+                let event = self.slot.wait(direction, direction.mask(), &self.wakers[waker]);
                 if event.is_none() {
                     self.model.sides[side] = Some(waker);
                 }

@@ -17,7 +17,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     if let Scheduler::Multi(_) = &handle.scheduler {
         handle.common().check_workers();
     }
-    let _entered = context::enter_blocking_section();
+    let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());
     let seeds = handle.common().seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
@@ -51,7 +51,7 @@ pub(crate) fn blocking_outside<F: Future>(future: F) -> F::Output {
     if context::is_in_taken_closure() {
         return block_in_place(|| wait(future));
     }
-    let _entered = context::enter_blocking_section();
+    let _entered = context::enter_wait();
     wait(future)
 }
 

@@ -257,7 +257,7 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
     shared.common.check_process();
-    let _entered = context::enter_blocking_section();
+    let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());
     let seeds = shared.common.seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
+#[cfg(unix)]
 use std::os::fd::AsFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -594,6 +595,7 @@ fn a_socket_that_is_always_ready_lets_siblings_run() {
 }
 
 /// All this happens in one poll, so the reactor is not asked meanwhile.
+#[cfg(unix)]
 #[test]
 fn an_accepted_connection_is_tried_before_any_event() {
     current_thread().block_on(async {

@@ -90,6 +90,10 @@
 //! Trefoil itself must not have its feature `tokio` then, or it would depend on itself. Such a
 //! program is built and run by `renamed::other_crates_may_be_given_it_for_tokio`.
 //!
+//! Servers and clients of these were run in this way, on both schedulers: actix-web 4.18, quinn
+//! 0.11, reqwest 0.12, sqlx 0.8 (SQLite), tarpc 0.36, tokio-rustls 0.26, tokio-tungstenite 0.27 and
+//! warp 0.4. All tests of tokio-util 0.7, tokio-stream 0.1 and tokio-test 0.4 pass.
+//!
 //! # The same
 //!
 //! - `spawn` starts a task even if nobody awaits its handle. A task whose handle is dropped runs

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use support::multi;
+use support::watch::{drop_returns, receive};
 use trefoil::fiber::{self, Blocking};
 use trefoil::fs::OpenOptions;
 use trefoil::net::{TcpListener, TcpStream, UnixStream};
@@ -51,6 +52,42 @@ fn parks<R: Send + 'static>(
         assert_eq!(second.await.unwrap(), thread, "the two were to have one thread");
         result
     })
+}
+
+/// Each time, the worker goes to another thread, and the one that has blocked stays with its fiber.
+#[test]
+fn threads_that_only_have_fibers_leave_the_limit_to_others() {
+    let mut builder = trefoil::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).max_blocking_threads(1).enable_all().build().unwrap();
+    let runtime = support::Hasty(Some(runtime));
+    let (ends, may_end) = trefoil::sync::watch::channel(false);
+    let mut fibers = Vec::new();
+    for _ in 0..6 {
+        let mut may_end = may_end.clone();
+        let (says, said) = std::sync::mpsc::channel();
+        let rests = says.clone();
+        let _context = runtime.enter();
+        fibers.push(fiber::spawn(move || {
+            rests.send("rests").unwrap();
+            fiber::wait(may_end.wait_for(|may| *may)).unwrap();
+        }));
+        receive("a fiber that rests", &said);
+        drop(runtime.spawn(async move {
+            let (ran, has_run) = std::sync::mpsc::channel();
+            drop(task::spawn(async move { ran.send(()).unwrap() }));
+            task::block_in_place(|| receive("a task beside one that blocks", &has_run));
+            says.send("has blocked").unwrap();
+        }));
+        receive("a task that blocks", &said);
+        let (ran, has_run) = std::sync::mpsc::channel();
+        drop(runtime.spawn_blocking(move || ran.send(()).unwrap()));
+        receive("a closure that blocks", &has_run);
+    }
+    ends.send(true).unwrap();
+    for fiber in fibers {
+        runtime.block_on(fiber).unwrap();
+    }
+    drop_returns("all fibers have ended", runtime);
 }
 
 #[test]

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-use support::multi;
+use support::watch::{drop_returns, receive};
+use support::{Hasty, multi};
 use trefoil::sync::{Semaphore, mpsc, oneshot};
 use trefoil::{fiber, task};
 
@@ -222,6 +223,65 @@ fn destructors_call_what_they_like() {
     });
     thread.join().unwrap();
     assert_eq!(calls.load(SeqCst), 12);
+}
+
+/// The fiber's worker has ended its tasks by then, and the task's worker has found it queued there.
+#[test]
+fn what_a_destructor_of_a_fiber_wakes_at_the_end_is_ended_before_anybody_waits_for_it() {
+    for _ in 0..50 {
+        let runtime = Hasty(Some(multi(2)));
+        let (says, all_rest) = std::sync::mpsc::channel();
+        let (wakes, woken) = oneshot::channel::<()>();
+        let (held, is_dropped) = std::sync::mpsc::channel::<()>();
+        let rests = says.clone();
+        drop(runtime.spawn_pinned(0, async move {
+            drop(fiber::spawn(move || {
+                let _wakes = wakes;
+                rests.send("the fiber").unwrap();
+                fiber::wait(std::future::pending::<()>());
+            }));
+        }));
+        let rests = says.clone();
+        drop(runtime.spawn_pinned(1, async move {
+            drop(task::spawn(async move {
+                let _held = held;
+                rests.send("the task").unwrap();
+                let _ = woken.await;
+            }));
+        }));
+        for _ in 0..2 {
+            receive("a fiber and a task that rest", &all_rest);
+        }
+        drop(runtime.spawn_pinned(1, async move {
+            task::block_in_place(|| {
+                says.send("the thread").unwrap();
+                let _ = is_dropped.recv();
+            });
+        }));
+        receive("a thread that waits for what the task has", &all_rest);
+        drop_returns("a fiber wakes a task at the end", runtime);
+    }
+}
+
+/// A thread in `block_on` that serves a worker's tasks does not begin fibers, and leaves them to
+/// the worker's own thread. A hook that blocks in between must not put the fiber on a list.
+#[test]
+fn a_hook_may_block_after_a_fiber_was_left_to_another_thread() {
+    let mut builder = trefoil::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).serve_in_block_on(true).enable_all();
+    let runtime =
+        Hasty(Some(builder.on_after_task_poll(|_| task::block_in_place(|| ())).build().unwrap()));
+    for _ in 0..100 {
+        runtime.block_on(async {
+            let fibers: Vec<_> =
+                (0..4).map(|_| fiber::spawn(|| fiber::wait(task::yield_now()))).collect();
+            for fiber in fibers {
+                task::yield_now().await;
+                fiber.await.unwrap();
+            }
+        });
+    }
+    drop_returns("hooks have blocked", runtime);
 }
 
 #[test]

@@ -10,6 +10,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+/// A closure of more bytes is moved to the heap before it begins. A coroutine copies what it is
+/// made with onto its stack, and refuses what has more than 1,024.
+const LARGEST_IN_PLACE: usize = 512;
+
 /// The future of a fiber's task. It is only ever polled as a task's own future.
 pub(super) struct Fiber<F, R: 'static>(State<F, R>);
 
@@ -60,8 +64,14 @@ where
         let stack = options.stack.map_or_else(|| Stack::new(DEFAULT_SIZE), Ok);
         let stack = stack.unwrap_or_else(|error| panic!("{error}"));
         overflow::watch();
-        // SAFETY: it is the task whose future this is, and which drops it.
-        let running = unsafe { Running::new(stack, f, task, options.name, slice) };
+        let running = if size_of::<F>() > LARGEST_IN_PLACE {
+            let f: Box<dyn FnOnce() -> R> = Box::new(f);
+            // SAFETY: it is the task whose future this is, and which drops it.
+            unsafe { Running::new(stack, f, task, options.name, slice) }
+        } else {
+            // SAFETY: it is the task whose future this is, and which drops it.
+            unsafe { Running::new(stack, f, task, options.name, slice) }
+        };
         self.0 = State::Running(running);
         let State::Running(running) = &self.0 else { unreachable!("it was just set") };
         // SAFETY: 1: this is the first poll of the task, whose own future this is, on a worker of

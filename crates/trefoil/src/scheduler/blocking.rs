@@ -7,8 +7,10 @@
 //! the worker's state, or the runtime ends. When a worker's thread blocks, an idle
 //! thread of the pool becomes the worker, if there is one. The thread that blocked
 //! joins the pool when it is done. So no thread is started or ended for that, and
-//! the limit holds for all threads together. Bodies run before closures, and are
-//! never cancelled: they hold tasks that the runtime's end must complete.
+//! the limit holds for all threads together, but for those that are workers no
+//! more and have fibers, which are bound to them (`multi/host.rs`). Bodies run
+//! before closures, and are never cancelled: they hold tasks that the runtime's
+//! end must complete.
 //!
 //! At most one thread at a time is *on its way*: being woken or started. It
 //! takes a closure when it arrives. If there are more, it wakes or starts the
@@ -26,17 +28,14 @@ use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
 use crate::queue::Fifo;
 use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
-use crate::task::coop::{Budget, with_budget};
-use crate::task::{Id, JoinHandle, NO_HOME, Ran, Runnable, Schedule, allocate};
+use crate::task::{JoinHandle, Runnable};
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+mod closure;
 mod end;
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -84,6 +83,10 @@ struct State {
     threads: usize,
     /// Of these, the ones that are workers. Such a thread may never be free.
     workers: usize,
+    /// Of these, the ones that have lost their worker and serve the fibers that are bound to them.
+    /// They are beyond the limit: they come back when all of their fibers have ended, for which
+    /// whatever waits for a thread might wait for ever. There is a fiber for each.
+    hosts: usize,
     /// The number of workers that have no thread yet, and for which there has to be room.
     reserved: usize,
     /// How many threads were refused one by the system, and are about to count workers that wait as
@@ -131,6 +134,11 @@ impl State {
         self.threads == 0 && !self.has_tasks && !self.has_work()
     }
 
+    /// How much of the limit is taken.
+    fn taken(&self) -> usize {
+        self.threads - self.hosts + self.reserved
+    }
+
     fn lacks_thread(&self) -> bool {
         !self.bodies.is_empty() || self.queue.len() > 0 && self.is_deserted()
     }
@@ -167,7 +175,7 @@ impl State {
             self.on_its_way = true;
             return Need::WakeOne;
         }
-        if self.threads + self.reserved < config.max_threads {
+        if self.taken() < config.max_threads {
             self.on_its_way = true;
             self.threads += 1;
             return Need::StartOne;
@@ -186,7 +194,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (task, join) = make(f);
+    let (task, join) = closure::make(f);
     match handle.common().blocking.push(handle, task) {
         Ok(()) | Err(Refused::Shutdown) => join,
         Err(Refused::NoThread(error)) => {
@@ -204,20 +212,12 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (task, join) = make(f);
+    let (task, join) = closure::make(f);
     match handle.common().blocking.push(handle, task) {
         Ok(()) => Ok(join),
         Err(Refused::Shutdown) => Err(shutdown_error()),
         Err(Refused::NoThread(error)) => Err(error),
     }
-}
-
-fn make<F, R>(f: F) -> (Runnable, JoinHandle<R>)
-where
-    F: FnOnce() -> R + Send + 'static,
-    R: Send + 'static,
-{
-    allocate(Closure(Some(f)), NO_SCHEDULER, Id::next(), NO_HOME, None, None)
 }
 
 /// Why a closure was cancelled at once.
@@ -357,8 +357,7 @@ impl Pool {
             // No thread is to be had. The one that was told so counts this worker, too.
             return true;
         }
-        let taken = state.threads + state.reserved;
-        let free = state.idle + self.config.max_threads.saturating_sub(taken);
+        let free = state.idle + self.config.max_threads.saturating_sub(state.taken());
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
@@ -408,6 +407,21 @@ impl Pool {
             count_as_busy(handle, &bodies);
             state = self.state.lock();
         }
+    }
+
+    /// The calling thread, which has lost its worker, serves nothing but its fibers, until
+    /// `end_hosting`.
+    pub(crate) fn begin_hosting(self: &Arc<Self>, handle: &Handle) {
+        let mut state = self.state.lock();
+        state.hosts += 1;
+        // What has waited for the limit need not wait any more.
+        let need = state.need_one(&self.config);
+        drop(state);
+        let _ = self.meet(handle, need);
+    }
+
+    pub(crate) fn end_hosting(&self) {
+        self.state.lock().hosts -= 1;
     }
 
     /// Keeps room for the threads of so many workers, which may be started later.
@@ -477,7 +491,7 @@ impl Pool {
                 drop(state);
                 // If no other thread can be started, this one runs the rest later.
                 let _ = self.meet(handle, need);
-                run(task);
+                closure::run(task);
                 state = self.state.lock();
                 state.outstanding -= 1;
                 if state.outstanding == 0 {
@@ -600,37 +614,5 @@ fn allow_time_to_jump(handle: &Handle) {
         && shared.common().clock.is_virtual()
     {
         shared.unpark();
-    }
-}
-
-fn run(task: Runnable) {
-    let ran = task.run(&Nowhere);
-    debug_assert!(matches!(ran, Ran::Off), "a closure is done when it returns");
-}
-
-/// A closure as a future, which is done in its first poll.
-struct Closure<F>(Option<F>);
-
-// No field is pinned.
-impl<F> Unpin for Closure<F> {}
-
-impl<F: FnOnce() -> R, R> Future for Closure<F> {
-    type Output = R;
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
-        let f = self.0.take().expect("a closure is polled once");
-        Poll::Ready(with_budget(Budget::UNLIMITED, f))
-    }
-}
-
-/// Closures are queued by the pool itself, and never woken.
-struct NoScheduler;
-
-const NO_SCHEDULER: *const NoScheduler = std::ptr::null();
-
-impl Schedule for NoScheduler {
-    unsafe fn deliver(_: *const Self, task: Runnable) -> Result<(), Runnable> {
-        // Only a task at rest is scheduled by its waker, and a closure never rests.
-        unreachable!("{task:?} was woken, but it is a closure")
     }
 }

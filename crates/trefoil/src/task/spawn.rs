@@ -76,7 +76,9 @@ where
 /// once if tasks are queued, and otherwise when one comes. If none comes, the calling thread is
 /// still the worker when `f` returns, and no other thread was involved. The number of all threads
 /// is at most [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) plus the
-/// number of workers. If all of them block, the worker's tasks wait until one is free.
+/// number of workers, beside those that have lost their worker in such a call and still have
+/// fibers: these serve nothing but their fibers until all of them have ended. If all others block,
+/// the worker's tasks wait until one is free.
 ///
 /// Other futures *of the same task* do wait for `f`, for example the other branches of a `join!`.
 /// On a thread that is no worker (of the blocking pool, or outside of a runtime), this only calls

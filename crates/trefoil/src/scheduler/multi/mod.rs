@@ -261,6 +261,13 @@ impl Shared {
         }
         self.injector.push(task)?;
         self.notify();
+        // At the runtime's end, a host that has looked there before
+        // (`WorkerThread::cancel_injected`) may wait for this task. The fence of `notify` is
+        // between the push and the flag; the other half is that of `shut_down`. If the flag is not
+        // seen, the push comes before it, and so before a look of any host that has seen it.
+        if self.is_shut_down() {
+            self.hosts.wake_all(self);
+        }
         Ok(())
     }
 

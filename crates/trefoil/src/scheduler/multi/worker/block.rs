@@ -37,7 +37,9 @@ impl WorkerThread {
     /// own code, which uses the state: wakers, hooks, destructors, and sets of local
     /// tasks that are dropped.
     pub(super) fn can_offer(&self) -> bool {
-        if self.keeps_state.get() {
+        // A task that was refused is about to leave for a host, and must not be put on the list of
+        // this worker. Hooks around its poll may ask nevertheless.
+        if self.keeps_state.get() || self.refused.get() {
             return false;
         }
         let Some(task) = context::with(|context| context.task.get()) else {
@@ -220,6 +222,11 @@ impl WorkerThread {
         }
         self.leaves.set(true);
         task::abort_all(self);
+        self.end_queued();
+    }
+
+    /// At the runtime's end: ends what is queued here, and what that wakes.
+    pub(super) fn end_queued(&self) {
         let mut deferred_rounds = DEFERRED_ROUNDS;
         // A destructor may give the state away, and with it the rest of this.
         // There is an end to it: spawns are refused by now.

@@ -201,6 +201,10 @@ impl WorkerThread {
     pub(super) fn serve_as_host(&self) {
         let Some(host) = self.host.get() else { return };
         host.leave_place();
+        let is_beyond_limit = host.has_tasks() && self.state().is_none();
+        if is_beyond_limit {
+            self.shared.common.blocking.begin_hosting(&handle(&self.shared));
+        }
         let mut is_aborted = false;
         while host.has_tasks() {
             if !is_aborted && self.shared.is_shut_down() {
@@ -210,6 +214,8 @@ impl WorkerThread {
             // The other half is in `Hosts::send` and `Shared::shut_down`.
             fence(SeqCst);
             if is_aborted {
+                // A destructor of a bound task has queued here what it has woken.
+                self.end_queued();
                 self.cancel_injected();
             }
             // What came to the slot while this was a worker waits behind what came before it, or
@@ -221,8 +227,16 @@ impl WorkerThread {
                 Some(task) if is_aborted => self.end(task),
                 Some(task) => self.run(task),
                 None if !is_aborted && self.shared.is_shut_down() => {}
+                // What was queued as on a worker were the last.
+                None if !host.has_tasks() => {}
                 None => host.park(),
             }
+        }
+        if is_aborted {
+            self.end_queued();
+        }
+        if is_beyond_limit {
+            self.shared.common.blocking.end_hosting();
         }
     }
 
@@ -243,20 +257,6 @@ impl WorkerThread {
             // A destructor that has forked may have left the state on offer. If nobody has retaken
             // it, this is still the worker.
             None => self.come_out(),
-        }
-    }
-}
-
-impl Shared {
-    /// A task was queued in the injector. At the runtime's end, a host that has looked there before
-    /// (`WorkerThread::cancel_injected`) may wait for that task.
-    #[cold]
-    pub(super) fn have_hosts_look(&self) {
-        // Between the push and the flag. The other half is the fence of `shut_down`: if the flag is
-        // not seen, the push comes before it, and so before a look of any host that has seen it.
-        fence(SeqCst);
-        if self.is_shut_down() {
-            self.hosts.wake_all(self);
         }
     }
 }

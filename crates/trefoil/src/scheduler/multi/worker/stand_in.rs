@@ -219,7 +219,6 @@ impl StandIn<'_> {
             }
             // A task has to begin on a thread that stays: the worker's own.
             if worker.refused.take() {
-                self.shared.have_hosts_look();
                 return Pause::End;
             }
             if !goes_on {

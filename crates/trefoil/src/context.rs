@@ -395,12 +395,15 @@ pub(crate) struct EnteredGuard {
 /// If the thread drives futures already.
 #[track_caller]
 pub(crate) fn enter_block_on_section() -> EnteredGuard {
-    // The first words are those by which programs know this panic from others.
-    enter_blocking_section(
-        "Cannot start a runtime from within a runtime: this thread drives asynchronous code and \
-         must not block on a future: `.await` it, or block inside of `block_in_place` or \
-         `spawn_blocking`",
-    )
+    if with(Context::entered) == Entered::Yes {
+        // The first words are those by which programs know this panic from others.
+        panic!(
+            "Cannot start a runtime from within a runtime: this thread drives asynchronous code and \
+             must not block on a future: `.await` it, or block inside of `block_in_place` or \
+             `spawn_blocking`"
+        );
+    }
+    mark_entered(Entered::Yes)
 }
 
 /// Begins a wait of a method that blocks.
@@ -409,17 +412,14 @@ pub(crate) fn enter_block_on_section() -> EnteredGuard {
 /// If the thread drives futures already.
 #[track_caller]
 pub(crate) fn enter_wait() -> EnteredGuard {
-    // As above.
-    enter_blocking_section(
-        "Cannot block the current thread from within a runtime: this thread drives asynchronous \
-         code. Call the method that is to be awaited, or this one inside of `block_in_place` or \
-         `spawn_blocking`",
-    )
-}
-
-#[track_caller]
-fn enter_blocking_section(refusal: &str) -> EnteredGuard {
-    assert!(with(Context::entered) != Entered::Yes, "{refusal}");
+    if with(Context::entered) == Entered::Yes {
+        // As above.
+        panic!(
+            "Cannot block the current thread from within a runtime: this thread drives asynchronous \
+             code. Call the method that is to be awaited, or this one inside of `block_in_place` or \
+             `spawn_blocking`"
+        );
+    }
     mark_entered(Entered::Yes)
 }
 

@@ -225,16 +225,21 @@ fn all_but_one_worker_held() {
         let workers = 4;
         let rig = flood.rig(workers);
         let end = OnDrop(Event::default());
+        // A worker that is not held yet might take a task along that another one's slot has passed
+        // on: then that is in the ring of a worker in a long poll, and nobody has time for it.
+        let all_are_held = OnDrop(Event::default());
         let mut holders = Vec::new();
         let seen: Vec<_> = (1..workers)
             .map(|worker| {
                 let (seen, end, inside) = (Event::default(), end.0.clone(), Event::default());
                 let (its, is_inside) = (seen.clone(), inside.clone());
+                let all_are_held = all_are_held.0.clone();
                 holders.push(rig.handle().spawn_pinned(worker, async move {
                     for _ in 0..130 {
                         task::yield_now().await;
                     }
                     is_inside.happens();
+                    all_are_held.hold();
                     drop(spawn(async move { its.happens() }));
                     end.hold();
                 }));
@@ -242,6 +247,7 @@ fn all_but_one_worker_held() {
                 seen
             })
             .collect();
+        all_are_held.0.happens();
         for seen in seen {
             seen.wait(&format!("the slot of a worker in a long poll, beside {flood:?}"));
         }

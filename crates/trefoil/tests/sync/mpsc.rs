@@ -315,7 +315,7 @@ fn blocking_in_asynchronous_code_panics() {
     let (sender, mut receiver) = mpsc::channel(1);
     let (_unbounded, mut other) = mpsc::unbounded_channel::<u32>();
     current_thread().block_on(async {
-        let text = "must not block";
+        let text = "Cannot block the current thread";
         assert!(panic_of(|| _ = sender.blocking_send(1)).contains(text));
         assert!(panic_of(|| _ = receiver.blocking_recv()).contains(text));
         assert!(panic_of(|| _ = receiver.blocking_recv_many(&mut vec![], 1)).contains(text));

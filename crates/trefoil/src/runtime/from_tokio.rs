@@ -274,8 +274,8 @@
 //!
 //! **Wakers and budget**
 //!
-//! - The panic of a waker is caught. With tokio, it goes on in whoever wakes.
-//!   `beside_tokio::what_is_different_of_permits`
+//! - The panic of a waker that is given permits is caught. With tokio, it goes on in whoever gives
+//!   them. `beside_tokio::what_is_different_of_permits`
 //! - A `OnceCell` that has its value, and a `Barrier` that opens at once, spend budget. With tokio,
 //!   a task that uses nothing else keeps its worker. `beside_tokio::what_is_different_of_permits`
 //!

@@ -30,8 +30,8 @@
 //! that is not asynchronous. They panic in asynchronous code.
 //!
 //! # Wakers
-//! Wakers are called outside of all locks. One that panics harms nobody: its panic is caught, and
-//! all others are woken.
+//! Wakers are called outside of all locks. One that panics harms nobody else: all others are
+//! woken. Where permits are given, its panic is caught; elsewhere it may go on in whoever wakes.
 
 mod barrier;
 pub mod broadcast;

@@ -75,7 +75,7 @@ pub(crate) use handles::{
     runtime_with_time,
 };
 pub(crate) use locals::{
-    LocalGuard, enter_local, is_in_local, local_drops, with_local, without_local,
+    LocalGuard, enter_local, is_in_local, is_polling_local, local_drops, with_local, without_local,
 };
 pub(crate) use polls::{enter_task, thread_id};
 pub(crate) use random::{random, random_for_select, seed_random};
@@ -232,7 +232,7 @@ pub(crate) fn address() -> NonNull<Context> {
 pub(crate) struct Local {
     set: *const LocalShared,
     /// The owner of the set, unless a frame owns it.
-    _owner: Option<Arc<LocalShared>>,
+    owner: Option<Arc<LocalShared>>,
 }
 
 /// Restores a cell of the context on drop. Only for frames of this crate, and never for guards that

@@ -241,8 +241,8 @@ macro_rules! answers {
 
             /// How often a task asks for what is always there before its sibling first runs, if
             /// it asks a thousand times.
-            pub(super) fn asked_before_others_run() -> [usize; 2] {
-                use $runtime::sync::{Barrier, OnceCell};
+            pub(super) fn asked_before_others_run() -> [usize; 6] {
+                use $runtime::sync::{Barrier, Notify, OnceCell, SetOnce, broadcast, mpsc};
                 fn ask<F: Future<Output = ()> + Send + 'static>(
                     operation: impl Fn() -> F + Send + 'static,
                 ) -> usize {
@@ -262,6 +262,10 @@ macro_rules! answers {
                 }
                 let cell = Arc::new(OnceCell::new_with(Some(1)));
                 let barrier = Arc::new(Barrier::new(1));
+                let notify = Arc::new(Notify::new());
+                let set = Arc::new(SetOnce::new_with(Some(1)));
+                let (sender, _) = mpsc::channel::<()>(1);
+                let (announcer, _) = broadcast::channel::<()>(1);
                 [
                     ask(move || {
                         let cell = Arc::clone(&cell);
@@ -274,6 +278,27 @@ macro_rules! answers {
                         async move {
                             barrier.wait().await;
                         }
+                    }),
+                    ask(move || {
+                        let notify = Arc::clone(&notify);
+                        async move {
+                            notify.notify_one();
+                            notify.notified().await;
+                        }
+                    }),
+                    ask(move || {
+                        let set = Arc::clone(&set);
+                        async move {
+                            set.wait().await;
+                        }
+                    }),
+                    ask(move || {
+                        let sender = sender.clone();
+                        async move { sender.closed().await }
+                    }),
+                    ask(move || {
+                        let announcer = announcer.clone();
+                        async move { announcer.closed().await }
                     }),
                 ]
             }
@@ -452,7 +477,7 @@ fn what_is_different_of_permits() {
     assert!(theirs::a_panic_of_a_waker_goes_on());
     assert!(!ours::a_panic_of_a_waker_goes_on());
 
-    assert_eq!(theirs::asked_before_others_run(), [1000, 1000]);
+    assert_eq!(theirs::asked_before_others_run(), [1000; 6]);
     assert!(ours::asked_before_others_run().into_iter().all(|count| count < 1000));
 }
 

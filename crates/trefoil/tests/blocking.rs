@@ -182,6 +182,33 @@ fn block_in_place_panics_on_a_single_thread() {
         .block_on(async { task::block_in_place(|| ()) });
 }
 
+/// What matters is who polls, and not whose guard is held.
+#[test]
+fn block_in_place_beside_the_guard_of_a_set() {
+    let runtime = multi(2);
+    runtime.block_on(async {
+        let set = task::LocalSet::new();
+        let _guard = set.enter();
+        assert_eq!(task::block_in_place(|| 1), 1);
+    });
+    let task = runtime.spawn(async {
+        let set = task::LocalSet::new();
+        let _guard = set.enter();
+        task::block_in_place(|| 1)
+    });
+    assert_eq!(runtime.block_on(task).unwrap(), 1);
+    let blocks = task::LocalSet::new();
+    let panicked = blocks.block_on(&runtime, async {
+        task::spawn_local(async {
+            let set = task::LocalSet::new();
+            let _guard = set.enter();
+            task::block_in_place(|| 1)
+        })
+        .await
+    });
+    assert!(panicked.unwrap_err().is_panic());
+}
+
 #[test]
 fn block_on_within_async_code_panics() {
     for runtime in runtimes() {

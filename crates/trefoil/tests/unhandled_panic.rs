@@ -1,14 +1,20 @@
 //! A task that panics may end its runtime, or its set.
 
+#[path = "support/polls.rs"]
+mod polls;
 mod support;
 
 use futures::executor;
+use polls::panic_of;
+use std::cell::Cell;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use support::current_thread;
 use trefoil::runtime::{Builder, Runtime, UnhandledPanic};
+use trefoil::sync::oneshot;
 use trefoil::task::{self, LocalSet};
 
 fn ends() -> Runtime {
@@ -115,6 +121,42 @@ fn a_panic_ends_a_set() {
     assert!(panics(|| runtime.block_on(set)));
     // The runtime goes on.
     assert_eq!(runtime.block_on(runtime.spawn(async { 1 })).unwrap(), 1);
+}
+
+/// A task of the set polls the set in turn when another one panics.
+#[test]
+fn a_panic_ends_a_set_that_polls_itself() {
+    struct Ends(Rc<Cell<bool>>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.set(true);
+        }
+    }
+    let runtime = current_thread();
+    let mut set = LocalSet::new();
+    set.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    let set = Rc::new(set);
+    let has_ended = Rc::new(Cell::new(false));
+    let (its, ends) = (Rc::clone(&set), Ends(Rc::clone(&has_ended)));
+    let (begin, begins) = oneshot::channel();
+    let polls = set.spawn_local(async move {
+        let _ends = ends;
+        begins.await.unwrap();
+        its.run_until(pending::<()>()).await;
+    });
+    // Once it has waited, a task is on its set's list.
+    runtime.block_on(set.run_until(task::yield_now()));
+    // From inside of the set, so that it is queued before the next.
+    runtime.block_on(set.run_until(async { begin.send(()).unwrap() }));
+    let panicking = set.spawn_local(async { panic!("on purpose") });
+    let rests = set.spawn_local(pending::<()>());
+    let message = panic_of(|| runtime.block_on(set.run_until(pending::<()>())));
+    assert!(message.starts_with("a spawned task panicked"), "{message}");
+    assert!(has_ended.get());
+    assert!(runtime.block_on(panicking).unwrap_err().is_panic());
+    let ended = runtime.block_on(polls).unwrap_err().into_panic();
+    assert_eq!(ended.downcast_ref::<&str>(), Some(&message.as_str()));
+    assert!(runtime.block_on(rests).unwrap_err().is_cancelled());
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) struct LocalGuard {
 
 /// Makes a set of local tasks of this thread the current one.
 pub(crate) fn enter_local(set: Arc<LocalShared>) -> LocalGuard {
-    let local = Local { set: Arc::as_ptr(&set), _owner: Some(set) };
+    let local = Local { set: Arc::as_ptr(&set), owner: Some(set) };
     let node = Box::into_raw(Box::new(Node::new(local))).cast_const();
     with(|context| {
         context.count_change();
@@ -52,7 +52,7 @@ pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> 
             });
         }
     }
-    let node = Node::new(Local { set, _owner: None });
+    let node = Node::new(Local { set, owner: None });
     with(|context| {
         context.count_change();
         // SAFETY: new, and `linked` unlinks it before this frame is left.
@@ -76,7 +76,22 @@ pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
     unsafe { with_local(std::ptr::null(), f) }
 }
 
-/// Whether code of a set of local tasks runs.
+/// Whether code of a set of local tasks runs, or code that holds a guard of one.
 pub(crate) fn is_in_local() -> bool {
     with(|context| context.local_drops.get() || !context.local().is_null())
+}
+
+/// Whether code of a set of local tasks runs. Guards do not matter.
+pub(crate) fn is_polling_local() -> bool {
+    with(|context| {
+        let is_polled =
+            || context.locals.newest_is(Local::is_of_frame, |local| !local.set.is_null());
+        context.local_drops.get() || is_polled()
+    })
+}
+
+impl Local {
+    fn is_of_frame(&self) -> bool {
+        self.owner.is_none()
+    }
 }

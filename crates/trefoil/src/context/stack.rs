@@ -51,6 +51,24 @@ impl<T> Stack<T> {
         unsafe { &raw const (*newest).value }
     }
 
+    /// Whether the newest value of those that `is_one_of` names fulfils the other condition.
+    pub(super) fn newest_is(
+        &self,
+        is_one_of: impl Fn(&T) -> bool,
+        fulfils: impl Fn(&T) -> bool,
+    ) -> bool {
+        let mut node = self.newest.get();
+        // SAFETY: nodes on the stack are live, by the promise of `link`, and the conditions are not
+        // foreign code.
+        while let Some(this) = unsafe { node.as_ref() } {
+            if is_one_of(&this.value) {
+                return fulfils(&this.value);
+            }
+            node = this.below.get();
+        }
+        false
+    }
+
     /// Keeps all values until the end of the pin, even if their guards are dropped.
     #[inline(always)]
     pub(super) fn pin(&self) -> Pin<'_, T> {

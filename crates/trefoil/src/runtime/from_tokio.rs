@@ -274,10 +274,13 @@
 //!
 //! **Wakers and budget**
 //!
-//! - The panic of a waker that is given permits is caught. With tokio, it goes on in whoever gives
-//!   them. `beside_tokio::what_is_different_of_permits`
-//! - A `OnceCell` that has its value, and a `Barrier` that opens at once, spend budget. With tokio,
-//!   a task that uses nothing else keeps its worker. `beside_tokio::what_is_different_of_permits`
+//! - The panic of a waker is caught where permits are given and in destructors. With tokio, it goes
+//!   on in whoever gives or drops. `beside_tokio::what_is_different_of_permits`
+//!   `sync::wakers::panics_of_wakers_stay_in_destructors`
+//! - A `OnceCell` or a `SetOnce` that has its value, a `Barrier` that opens at once, a notification
+//!   that is there, and `closed` of the senders of a closed `mpsc` or `broadcast` channel spend
+//!   budget. With tokio, a task that uses nothing else keeps its worker. A task without budget takes
+//!   its place at a `Notify` all the same. `beside_tokio::what_is_different_of_permits`
 //!
 //! **Channels**
 //!

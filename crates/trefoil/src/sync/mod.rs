@@ -31,7 +31,8 @@
 //!
 //! # Wakers
 //! Wakers are called outside of all locks. One that panics harms nobody else: all others are
-//! woken. Where permits are given, its panic is caught; elsewhere it may go on in whoever wakes.
+//! woken. Its panic is caught where permits are given and in destructors; elsewhere it may go on in
+//! whoever wakes.
 
 mod barrier;
 pub mod broadcast;

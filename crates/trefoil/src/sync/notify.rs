@@ -2,12 +2,14 @@
 
 use crate::primitives::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, SeqCst};
 use crate::primitives::{Mutex, MutexGuard, UnsafeCell};
-use crate::task::{coop, discard, wake_all};
+use crate::sync::wakers::Wakers;
+use crate::task::{coop, discard, wake_guarded};
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -162,11 +164,7 @@ impl Notify {
             }
         };
         // SAFETY: the waiter is on the list, whose lock is held.
-        let waker = unsafe { waiters.remove(waiter) };
-        // This is the last access: the waiter's owner may free it from here on.
-        // SAFETY: the waiter was on the list. Its owner does not free it without the lock or this
-        // notification.
-        unsafe { waiter.as_ref() }.set(which);
+        let waker = unsafe { waiters.end_wait(waiter, which) };
         if waiters.head.is_none() {
             self.leave_waiting();
         }
@@ -183,7 +181,28 @@ impl Notify {
     }
 
     /// Wakes all tasks that wait. Stores no permit.
+    ///
+    /// # Panics
+    /// If a waker does: with the first such panic, once all are woken.
     pub fn notify_waiters(&self) {
+        // If one of them panics, the others are woken all the same: nobody else would do that.
+        let mut panic = None;
+        self.wake_waiters(|payload| match &panic {
+            Some(_) => discard(payload),
+            None => panic = Some(payload),
+        });
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
+    }
+
+    /// As `notify_waiters`. Panics of wakers are stopped: for destructors, and for those who have
+    /// more to do.
+    pub(crate) fn notify_waiters_guarded(&self) {
+        self.wake_waiters(discard);
+    }
+
+    fn wake_waiters(&self, mut on_panic: impl FnMut(Box<dyn Any + Send>)) {
         // While nobody waits, the number is all there is to change, and those who are about to wait
         // need not be kept from the lock.
         let mut seen = self.word.load(SeqCst);
@@ -200,29 +219,45 @@ impl Notify {
         if seen & STATE != WAITING {
             return;
         }
-        let mut wakers = Vec::new();
-        while let Some(waiter) = waiters.tail {
-            // SAFETY: the waiter is on the list, whose lock is held.
-            wakers.extend(unsafe { waiters.remove(waiter) });
-            // SAFETY: the waiter was on the list. Its owner does not free it without the lock or
-            // this notification.
-            unsafe { waiter.as_ref() }.set(ALL);
-        }
+        // A permit that comes from here on is for those who begin to wait from here on.
         self.leave_waiting();
-        drop(waiters);
-        // If one of them panics, the others are woken all the same: nobody else would do that.
-        let mut panic = None;
-        wake_all(wakers.into_iter(), |payload| match &panic {
-            Some(_) => discard(payload),
-            None => panic = Some(payload),
-        });
-        if let Some(payload) = panic {
-            resume_unwind(payload);
+        let guard = pin!(Waiter::new());
+        let guard = NonNull::from(&*guard);
+        // SAFETY: the guard is pinned, new and on no list. It is the last one on the list that it is
+        // put on: the loop ends with that, and nothing in it unwinds.
+        unsafe { waiters.move_behind(guard) };
+        let mut wakers = Wakers::new();
+        loop {
+            let is_last = loop {
+                // SAFETY: 1: it is a part of this function. 2: the lock is held.
+                let oldest = unsafe { with_node(guard, |node| node.prev) };
+                let Some(waiter) = oldest.filter(|&oldest| oldest != guard) else { break true };
+                if wakers.room() == 0 {
+                    break false;
+                }
+                // SAFETY: the waiter is on the list of the guard, whose lock is held.
+                let waker = unsafe { waiters.end_wait(waiter, ALL) };
+                waker.into_iter().for_each(|waker| wakers.add(waker));
+            };
+            drop(waiters);
+            wakers.wake_or(&mut on_panic);
+            if is_last {
+                return;
+            }
+            waiters = self.waiters.lock();
         }
     }
 }
 
 impl Waiter {
+    fn new() -> Self {
+        Self {
+            node: UnsafeCell::new(Node::default()),
+            notification: AtomicU32::new(NONE),
+            _pinned: PhantomPinned,
+        }
+    }
+
     fn set(&self, notification: u32) {
         // Release: pairs with the Acquire in `get`.
         self.notification.store(notification, Release);
@@ -265,8 +300,25 @@ impl Waiters {
         }
     }
 
+    /// Moves all waiters to a list of their own, a ring that `guard` closes. There, a waiter always
+    /// has neighbours, so that `remove` takes it from that list and touches nothing of this one.
+    /// The oldest waiter is the one before the guard.
+    ///
     /// # Safety
-    /// `waiter` is on this list.
+    /// `guard` is live and on no list, and it stays live until it is alone on its list.
+    unsafe fn move_behind(&mut self, guard: NonNull<Waiter>) {
+        let (Some(head), Some(tail)) = (self.head.take(), self.tail.take()) else { return };
+        // SAFETY: 1: the caller promises it of the guard, and a waiter on the list is live. 2:
+        // `&mut self` comes from the lock, and the references are made one after the other.
+        unsafe {
+            with_node(guard, |node| (node.prev, node.next) = (Some(tail), Some(head)));
+            with_node(head, |node| node.prev = Some(guard));
+            with_node(tail, |node| node.next = Some(guard));
+        }
+    }
+
+    /// # Safety
+    /// `waiter` is on this list, or on one that was moved away from it.
     unsafe fn remove(&mut self, waiter: NonNull<Waiter>) -> Option<Waker> {
         // SAFETY: 1: the caller promises that it is on the list. 2: `&mut self` comes from the
         // lock.
@@ -283,6 +335,18 @@ impl Waiters {
         }
         node.waker
     }
+
+    /// Removes a waiter whose wait is over. Its owner may free it from here on.
+    ///
+    /// # Safety
+    /// As for `remove`.
+    unsafe fn end_wait(&mut self, waiter: NonNull<Waiter>, notification: u32) -> Option<Waker> {
+        // SAFETY: the caller promises it.
+        let waker = unsafe { self.remove(waiter) };
+        // SAFETY: its owner does not free it without the lock or this notification.
+        unsafe { waiter.as_ref() }.set(notification);
+        waker
+    }
 }
 
 /// One wait, inside of a future that borrows the signal or owns it.
@@ -296,22 +360,14 @@ struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     New,
-    /// The waiter is on the list or was notified.
+    /// The waiter is on the list, or was notified and has not said so yet.
     Waiting,
     Done,
 }
 
 impl Wait {
     fn new(notify: &Notify) -> Self {
-        Self {
-            phase: Phase::New,
-            calls: notify.word.load(SeqCst) & !STATE,
-            waiter: Waiter {
-                node: UnsafeCell::new(Node::default()),
-                notification: AtomicU32::new(NONE),
-                _pinned: PhantomPinned,
-            },
-        }
+        Self { phase: Phase::New, calls: notify.word.load(SeqCst) & !STATE, waiter: Waiter::new() }
     }
 
     /// Polls for a notification. Without a waker, this only takes a place in the queue.
@@ -319,31 +375,44 @@ impl Wait {
     /// # Safety
     /// `self` is pinned, and `end` is called before it is dropped.
     unsafe fn poll(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
-        match self.phase {
-            Phase::Done => Poll::Ready(()),
-            Phase::New => {
-                // SAFETY: the caller promises what `begin` asks for.
-                unsafe { self.begin(notify, waker) }
-            }
-            Phase::Waiting => {
-                // SAFETY: in this phase, `begin` has put the waiter on the list of `notify`.
-                unsafe { self.go_on(notify, waker) }
-            }
+        let is_over = match self.phase {
+            Phase::Done => return Poll::Ready(()),
+            // SAFETY: the caller promises what `begin` asks for.
+            Phase::New => unsafe { self.begin(notify, waker) },
+            // SAFETY: in this phase, `begin` has been called.
+            Phase::Waiting => unsafe { self.go_on(notify, waker) },
+        };
+        ready!(is_over);
+        self.phase = Phase::Done;
+        Poll::Ready(())
+    }
+
+    /// The first poll, of a task without budget. It takes a place in the queue all the same: of
+    /// several futures that one task polls in turn, each would be without a place otherwise, and
+    /// two notifications would become one permit.
+    ///
+    /// # Safety
+    /// As for `poll`.
+    unsafe fn take_place(&mut self, notify: &Notify, waker: &Waker) {
+        if self.phase == Phase::New {
+            // A notification that is there already is kept for a later poll.
+            // SAFETY: the caller promises what `begin` asks for.
+            let _ = unsafe { self.begin(notify, Some(waker)) };
         }
     }
 
-    /// The first poll.
+    /// Begins to wait, which may be over at once.
     ///
     /// # Safety
-    /// `self` is pinned, and `end` is called before it is dropped.
+    /// `self` is pinned and new, and `end` is called before it is dropped.
     unsafe fn begin(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
+        self.phase = Phase::Waiting;
         // The fast path takes a permit without the lock.
         let seen = notify.word.load(SeqCst);
         if seen & STATE == PERMIT && self.calls == seen & !STATE {
             let next = (seen & !STATE) | EMPTY;
             if notify.word.compare_exchange(seen, next, SeqCst, SeqCst).is_ok() {
-                self.phase = Phase::Done;
-                return Poll::Ready(());
+                return self.has_been_notified(ONE_OLDEST);
             }
         }
         // The clone comes before the lock, because it may run any code. Without a waker, a waker
@@ -353,8 +422,7 @@ impl Wait {
         let mut seen = notify.word.load(SeqCst);
         loop {
             if seen & !STATE != self.calls {
-                self.phase = Phase::Done;
-                return Poll::Ready(());
+                return self.has_been_notified(ALL);
             }
             // While the lock is held, only permits and calls of `notify_waiters` change the word.
             // Either they are seen here, or the thread that gives the permit or calls sees
@@ -366,24 +434,26 @@ impl Wait {
             };
             match notify.word.compare_exchange(seen, (seen & !STATE) | next, SeqCst, SeqCst) {
                 Ok(_) if next == WAITING => break,
-                Ok(_) => {
-                    self.phase = Phase::Done;
-                    return Poll::Ready(());
-                }
+                Ok(_) => return self.has_been_notified(ONE_OLDEST),
                 Err(now) => seen = now,
             }
         }
         // SAFETY: the waiter is pinned and so stays live, it is new and so on no list, and `end`
         // removes it.
         unsafe { waiters.push(NonNull::from(&self.waiter), waker) };
-        self.phase = Phase::Waiting;
         Poll::Pending
+    }
+
+    /// The wait was over as it began; the waiter is on no list.
+    fn has_been_notified(&self, notification: u32) -> Poll<()> {
+        self.waiter.set(notification);
+        Poll::Ready(())
     }
 
     /// A later poll.
     ///
     /// # Safety
-    /// The waiter was put on the list of `notify`.
+    /// `begin` has been called: without a notification, the waiter is on the list of `notify`.
     unsafe fn go_on(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
         if self.waiter.get() == NONE {
             let Some(waker) = waker else { return Poll::Pending };
@@ -400,7 +470,6 @@ impl Wait {
                 return Poll::Pending;
             }
         }
-        self.phase = Phase::Done;
         Poll::Ready(())
     }
 
@@ -424,9 +493,8 @@ impl Wait {
             one => {
                 // The waiter was given a permit and did not use it, so the permit goes to the next
                 // one.
-                if let Some(waker) = notify.notify_locked(waiters, one) {
-                    waker.wake();
-                }
+                // Guarded: this is a drop, maybe one of an unwinding.
+                notify.notify_locked(waiters, one).into_iter().for_each(wake_guarded);
             }
         }
     }
@@ -471,9 +539,13 @@ macro_rules! notified {
             type Output = ();
 
             fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-                let budget = ready!(coop::poll_proceed(cx));
                 // SAFETY: nothing is moved out of the pinned value.
                 let this = unsafe { self.get_unchecked_mut() };
+                let Poll::Ready(budget) = coop::poll_proceed(cx) else {
+                    // SAFETY: the future is pinned, and its `drop` calls `end`.
+                    unsafe { this.wait.take_place(&this.notify, cx.waker()) };
+                    return Poll::Pending;
+                };
                 // SAFETY: the future is pinned, and its `drop` calls `end`.
                 ready!(unsafe { this.wait.poll(&this.notify, Some(cx.waker())) });
                 budget.made_progress();

@@ -3,7 +3,7 @@
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{AcqRel, Acquire, AtomicU32};
 use crate::scheduler::block_on;
-use crate::task::coop;
+use crate::task::{coop, wake_by_ref_guarded};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -109,7 +109,7 @@ impl<T> Shared<T> {
                 // SAFETY: the receiver does not write to the cell once `DONE`
                 // is set while `RECEIVER_WAITS` was.
                 if let Some(waker) = unsafe { &*waker } {
-                    waker.wake_by_ref();
+                    wake_by_ref_guarded(waker);
                 }
             });
         }
@@ -132,7 +132,7 @@ impl<T> Shared<T> {
                 // SAFETY: the sender does not write to the cell once `CLOSED`
                 // is set while `SENDER_WAITS` was.
                 if let Some(waker) = unsafe { &*waker } {
-                    waker.wake_by_ref();
+                    wake_by_ref_guarded(waker);
                 }
             });
         }

@@ -12,9 +12,11 @@ pub(crate) use parcel::{Collected, Parcel};
 
 use crate::primitives::atomic::{Acquire, AtomicUsize, Relaxed, Release};
 use crate::primitives::{Mutex, MutexGuard};
+use crate::sync::wakers::Wakers;
 use std::fmt;
+use std::pin::pin;
 use std::ptr::NonNull;
-use waiters::{COLLECTED, GRANTED, REFUSED, Waiter, Waiters, Woken, with_node};
+use waiters::{COLLECTED, GRANTED, REFUSED, Waiter, Waiters, next, with_node};
 
 /// No more permits are given.
 const CLOSED: usize = 0b01;
@@ -179,10 +181,15 @@ impl Permits {
     #[cold]
     #[track_caller]
     fn release_slow(&self, permits: usize) {
-        // With nothing in the word, this is the whole check.
-        Self::add(0, permits);
         let waiters = self.waiters.lock();
-        if waiters.first.is_some() {
+        if let Some(first) = waiters.first {
+            // Nothing is in the word. What waits with the first waiter to be handed out counts as if
+            // it were there.
+            // SAFETY: a waiter in the ring is live.
+            let wanted = unsafe { first.as_ref() }.wanted;
+            // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
+            let gathered = unsafe { with_node(first, |node| node.gathered) };
+            Self::add(if gathered < wanted { 0 } else { gathered * PERMIT }, permits);
             return self.hand_out(waiters, permits);
         }
         // The last waiter has left in the meantime.
@@ -191,61 +198,80 @@ impl Permits {
     }
 
     /// Gives permits to the waiters, in their order, and what is left to nobody.
-    fn hand_out(&self, mut waiters: MutexGuard<'_, Waiters>, mut permits: usize) {
-        let mut woken = Woken::default();
-        while let Some(first) = waiters.first {
-            if permits == 0 {
-                return self.end_of_hand_out(waiters, woken);
-            }
-            // SAFETY: a waiter in the ring is live.
-            let Waiter { wanted, parcel, .. } = *unsafe { first.as_ref() };
-            // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
-            let is_satisfied = unsafe {
-                with_node(first, |node| {
-                    let given = permits.min(wanted - node.gathered);
-                    node.gathered += given;
-                    permits -= given;
-                    node.gathered == wanted
-                })
-            };
-            if !is_satisfied {
-                return self.end_of_hand_out(waiters, woken);
-            }
-            let collected = parcel.map(|parcel| {
-                // SAFETY: its waiter is in the ring, so the parcel is live.
-                let collect = unsafe { parcel.as_ref() }.collect;
-                // SAFETY: the lock is held, and the waiter leaves the ring now, so this is once.
-                unsafe { collect(parcel) }
-            });
-            let outcome = match collected {
-                None => GRANTED,
-                Some(Collected::Gone(waker)) => {
-                    woken.push(waker);
-                    COLLECTED
+    ///
+    /// One critical section serves a bounded number of waiters. Between two, what is left is with
+    /// the first waiter, where whoever comes first finds it: another one that gives permits, or this
+    /// waiter, should it give up.
+    fn hand_out<'a>(&'a self, mut waiters: MutexGuard<'a, Waiters>, mut permits: usize) {
+        let mut wakers = Wakers::new();
+        loop {
+            while let Some(first) = waiters.first {
+                // SAFETY: a waiter in the ring is live.
+                let Waiter { wanted, parcel, .. } = *unsafe { first.as_ref() };
+                // A waiter has one waker, and what collects its parcel may hand out another.
+                let is_served = wakers.room() >= 2;
+                // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
+                let is_satisfied = unsafe {
+                    with_node(first, |node| {
+                        node.gathered += permits;
+                        let is_satisfied = node.gathered >= wanted;
+                        permits = if is_satisfied && is_served {
+                            std::mem::take(&mut node.gathered) - wanted
+                        } else {
+                            0
+                        };
+                        is_satisfied
+                    })
+                };
+                if !is_satisfied {
+                    drop(waiters);
+                    return wakers.wake();
                 }
-                Some(Collected::Unwanted) => {
-                    permits += wanted;
-                    REFUSED
+                if !is_served {
+                    break;
                 }
-            };
-            // SAFETY: it is in the ring, whose lock is held.
-            woken.push(unsafe { waiters.end_wait(first, outcome) });
+                let collected = parcel.map(|parcel| {
+                    // SAFETY: its waiter is in the ring, so the parcel is live.
+                    let collect = unsafe { parcel.as_ref() }.collect;
+                    // SAFETY: the lock is held, and the waiter leaves the ring now, so this is once.
+                    unsafe { collect(parcel) }
+                });
+                let outcome = match collected {
+                    None => GRANTED,
+                    Some(Collected::Gone(waker)) => {
+                        waker.into_iter().for_each(|waker| wakers.add(waker));
+                        COLLECTED
+                    }
+                    Some(Collected::Unwanted) => {
+                        permits += wanted;
+                        REFUSED
+                    }
+                };
+                // SAFETY: it is in the ring, whose lock is held.
+                let waker = unsafe { waiters.end_wait(first, outcome) };
+                waker.into_iter().for_each(|waker| wakers.add(waker));
+            }
+            if waiters.first.is_none() {
+                break;
+            }
+            drop(waiters);
+            wakers.wake();
+            waiters = self.waiters.lock();
+            if waiters.first.is_none() {
+                // Others have done the rest.
+                return;
+            }
         }
         // Nobody waits any more. Until this store, only the thread that holds the lock changes the
         // word, which has no permits. So `permits` is within the limit: `release_slow` has checked
-        // it, or one waiter has gathered them.
+        // it, or waiters have had them.
         // Relaxed: the thread that set `WAITING` has done so under the lock.
         let closed = self.word.load(Relaxed) & CLOSED;
         // Release: pairs with the Acquire of those who take the permits. It hides no earlier
         // `release`: the thread that set `WAITING` has seen them all and has held the lock since.
         self.word.store((permits * PERMIT) | closed, Release);
-        self.end_of_hand_out(waiters, woken);
-    }
-
-    /// Foreign code runs once the lock is free.
-    fn end_of_hand_out(&self, waiters: MutexGuard<'_, Waiters>, woken: Woken) {
         drop(waiters);
-        woken.wake();
+        wakers.wake();
     }
 
     /// Takes away up to `permits` of those that nobody has. Returns how many.
@@ -269,18 +295,39 @@ impl Permits {
             self.word.fetch_or(CLOSED, Release);
             return;
         };
+        // Of all waiters, only the first has permits.
         // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
-        let gathered = unsafe { with_node(first, |node| node.gathered) };
-        let mut woken = Woken::default();
-        while let Some(first) = waiters.first {
-            // SAFETY: it is in the ring, whose lock is held.
-            woken.push(unsafe { waiters.end_wait(first, REFUSED) });
-        }
-        // Release: as above. As in `hand_out`, nobody else changes the word meanwhile. Of all
-        // waiters, only the first had permits.
+        let gathered = unsafe { with_node(first, |node| std::mem::take(&mut node.gathered)) };
+        let guard = pin!(Waiter::new(0, None));
+        let guard = NonNull::from(&*guard);
+        // SAFETY: the guard is pinned and in no ring. It is the last one in its ring: the loop ends
+        // with that, and nothing in it unwinds.
+        unsafe { waiters.move_behind(guard) };
+        // Release: as above. As in `hand_out`, nobody else changes the word meanwhile. From here on
+        // nobody begins to wait.
         self.word.store((gathered * PERMIT) | CLOSED, Release);
-        drop(waiters);
-        woken.wake();
+        let mut wakers = Wakers::new();
+        loop {
+            let is_last = loop {
+                // SAFETY: it is in its ring, whose lock is held.
+                let waiter = unsafe { next(guard) };
+                if waiter == guard {
+                    break true;
+                }
+                if wakers.room() == 0 {
+                    break false;
+                }
+                // SAFETY: the waiter is in the ring of the guard, whose lock is held.
+                let waker = unsafe { waiters.end_wait(waiter, REFUSED) };
+                waker.into_iter().for_each(|waker| wakers.add(waker));
+            };
+            drop(waiters);
+            wakers.wake();
+            if is_last {
+                return;
+            }
+            waiters = self.waiters.lock();
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl Sleepers {
     /// Takes one batch of those off the list who had come before this moment. Returns whether more
     /// of them may be left.
     pub(crate) fn take_batch(&mut self, before: Moment, wakers: &mut Wakers) -> bool {
-        while wakers.has_room() {
+        while wakers.room() > 0 {
             let Some(sleeper) = self.pop_before(before) else { return false };
             // SAFETY: it was popped, and its owner does not free it before it is released.
             let waker = unsafe { sleeper.as_ref() };

@@ -1,6 +1,7 @@
 //! A batch of wakers: collected under a lock, woken outside of it.
 
-use crate::task::{discard, wake_all};
+use crate::task::{discard, try_wake, wake_all};
+use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::task::Waker;
@@ -27,8 +28,9 @@ impl Wakers {
         Self { wakers: [const { MaybeUninit::uninit() }; BATCH], added: 0 }
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.added < BATCH
+    /// How many more there is room for.
+    pub(crate) fn room(&self) -> usize {
+        BATCH - self.added
     }
 
     /// # Panics
@@ -40,11 +42,21 @@ impl Wakers {
 
     /// Wakes all, and makes room. Not to be called under a lock.
     pub(crate) fn wake(&mut self) {
+        self.wake_or(discard);
+    }
+
+    /// As `wake`, for one that passes panics on. `on_panic` must not panic.
+    pub(crate) fn wake_or(&mut self, mut on_panic: impl FnMut(Box<dyn Any + Send>)) {
         let added = std::mem::take(&mut self.added);
         // SAFETY: it was initialised by `add`, and is read once: `added` is zero by now, and
-        // nothing that `wake_all` does unwinds.
+        // nothing that wakes them unwinds.
         let wakers = self.wakers[..added].iter().map(|waker| unsafe { waker.assume_init_read() });
-        wake_all(wakers, discard);
+        match added {
+            0 => {}
+            // The rule, which needs no burst.
+            1 => wakers.for_each(|waker| try_wake(waker, &mut on_panic)),
+            _ => wake_all(wakers, on_panic),
+        }
     }
 }
 

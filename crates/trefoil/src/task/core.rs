@@ -575,7 +575,15 @@ pub(crate) fn wake_guarded(waker: Waker) {
     try_wake(waker, discard);
 }
 
-fn try_wake(waker: Waker, on_panic: impl FnOnce(Box<dyn Any + Send>)) {
+/// As `wake_guarded`, for a waker that is used by reference.
+pub(crate) fn wake_by_ref_guarded(waker: &Waker) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake_by_ref())) {
+        discard(payload);
+    }
+}
+
+/// As `wake_guarded`, for one that passes a panic on.
+pub(crate) fn try_wake(waker: Waker, on_panic: impl FnOnce(Box<dyn Any + Send>)) {
     // No state of ours is inconsistent after a panic, and its message was printed.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         on_panic(payload);

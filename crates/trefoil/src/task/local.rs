@@ -307,7 +307,11 @@ impl LocalShared {
     fn end_after_panic(self: &Arc<Self>) {
         let has_ended = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.has_ended());
         if has_ended {
-            self.cancel_tasks();
+            // Inside of one of the set's own tasks, the others are cancelled by whoever polls that
+            // one, which this panic reaches by way of it.
+            if !self.own.is_polling.get() {
+                self.cancel_tasks();
+            }
             panic!(
                 "a spawned task panicked and the LocalSet is configured to shutdown on unhandled \
                  panic"

@@ -42,7 +42,7 @@ pub use yield_now::yield_now;
 
 pub(crate) use self::core::{
     CompletedTask, Home, Ran, Runnable, Schedule, TaskRef, abort_all, cancel_all, discard, id_of,
-    is_under_way, settle, wake_all, wake_guarded,
+    is_under_way, settle, try_wake, wake_all, wake_by_ref_guarded, wake_guarded,
 };
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use self::core::{bind, own_state};

@@ -85,7 +85,7 @@ where
 /// `f`.
 ///
 /// # Panics
-/// In a current-thread runtime, and in a [`LocalSet`](super::LocalSet), because no other thread may
+/// In a current-thread runtime, and in a [`LocalSet`](super::LocalSet) that is polled, because no other thread may
 /// run the other tasks. A panic of `f` is passed on.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
@@ -94,7 +94,7 @@ where
 {
     let is_driving = context::with(|context| {
         let is_driving = context.entered() == Entered::Yes;
-        is_driving && (context.current().is_some() || context::is_in_local())
+        is_driving && (context.current().is_some() || context::is_polling_local())
     });
     // The panic comes from here and not from a closure, so that its message names the caller's
     // location.

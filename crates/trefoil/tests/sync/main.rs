@@ -9,9 +9,11 @@ mod mpmc_select;
 mod mpsc;
 mod mpsc_bounded;
 mod mpsc_model;
+mod notify;
 mod once;
 mod semaphore;
 mod semaphore_neighbours;
+mod wakers;
 mod watch;
 
 #[path = "../support/polled.rs"]

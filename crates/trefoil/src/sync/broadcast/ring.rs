@@ -357,7 +357,7 @@ impl<T> Drop for Leaving<'_, T> {
             self.skip();
         }
         if self.is_last {
-            self.ring.deserted.notify_waiters();
+            self.ring.deserted.notify_waiters_guarded();
         }
     }
 }

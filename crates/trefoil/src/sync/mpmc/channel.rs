@@ -181,7 +181,7 @@ impl<T> Channel<T> {
                 wakers.wake();
             }
             wakers.wake();
-            self.closed.notify_waiters();
+            self.closed.notify_waiters_guarded();
         }
         was_open
     }
@@ -237,7 +237,7 @@ impl<T> State<T> {
     /// Tells one batch of those who wait that the channel is closed: receivers get no item, and
     /// senders keep theirs. Returns whether there may be more.
     fn end_a_batch(&mut self, wakers: &mut Wakers) -> bool {
-        while wakers.has_room() {
+        while wakers.room() > 0 {
             let list =
                 if self.receiving.is_empty() { &mut self.sending } else { &mut self.receiving };
             if list.is_empty() {

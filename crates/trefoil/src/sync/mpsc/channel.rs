@@ -263,7 +263,7 @@ impl<T, L: Limit> Rx<T, L> {
             self.consumer.close(&self.channel.queue);
         }
         self.channel.limit.close();
-        self.channel.closed.notify_waiters();
+        self.channel.closed.notify_waiters_guarded();
     }
 
     pub(super) fn is_closed(&self) -> bool {

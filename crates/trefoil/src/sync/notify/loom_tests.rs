@@ -122,6 +122,52 @@ fn loom_notify_waiters_races_with_one_that_gives_up() {
     });
 }
 
+/// A batch has room for two here.
+#[test]
+fn loom_notify_waiters_of_two_batches_beside_one_that_gives_up() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let mut waits: Vec<_> =
+            (0..3).map(|_| Box::pin(Arc::clone(&notify).notified_owned())).collect();
+        for wait in &mut waits {
+            assert!(!poll(wait.as_mut()));
+        }
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_waiters());
+        // The one that waits for the second batch, if that is still to come.
+        drop(waits.pop());
+        // Whoever waits from here on is not notified twice.
+        notify.notify_one();
+        notifying.join().unwrap();
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()));
+        }
+        drop(waits);
+        let _ = has_permit(&notify);
+        assert!(!has_permit(&notify));
+    });
+}
+
+#[test]
+fn loom_notify_waiters_twice_at_once() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let mut waits: Vec<_> =
+            (0..3).map(|_| Box::pin(Arc::clone(&notify).notified_owned())).collect();
+        for wait in &mut waits {
+            assert!(!poll(wait.as_mut()));
+        }
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_waiters());
+        notify.notify_waiters();
+        notifying.join().unwrap();
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()));
+        }
+        assert!(!has_permit(&notify));
+    });
+}
+
 #[test]
 fn loom_notify_one_beside_notify_waiters() {
     loom::model(|| {

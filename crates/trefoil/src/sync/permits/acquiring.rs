@@ -2,7 +2,7 @@
 
 use super::waiters::{COLLECTED, GRANTED, NONE, Phase, Waiter, with_node};
 use super::{CLOSED, Closed, PERMIT, Permits, SHIFT, TryError, WAITING};
-use crate::primitives::atomic::Acquire;
+use crate::primitives::atomic::{Acquire, Relaxed};
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;
@@ -174,8 +174,14 @@ impl Acquiring<'_> {
             NONE => {
                 // SAFETY: a waiter without an outcome is in the ring, whose lock is held.
                 let (waker, gathered) = unsafe { waiters.remove(NonNull::from(&self.waiter)) };
-                // Also if it has gathered nothing: it may have been the last one.
-                self.permits.hand_out(waiters, gathered);
+                // Relaxed: the bit only changes under the lock.
+                if self.permits.word.load(Relaxed) & WAITING == 0 {
+                    // `close` has taken the ring away, and what its first waiter had gathered.
+                    drop(waiters);
+                } else {
+                    // Also if it has gathered nothing: it may have been the last one.
+                    self.permits.hand_out(waiters, gathered);
+                }
                 drop(waker);
             }
             GRANTED => {

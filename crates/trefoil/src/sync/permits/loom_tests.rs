@@ -185,3 +185,62 @@ fn loom_permits_close_beside_one_that_gives_up() {
         assert_eq!(permits.available(), 1);
     });
 }
+
+/// One critical section serves one waiter here. What is left is with the next one meanwhile.
+#[test]
+fn loom_permits_are_handed_out_in_batches_beside_one_that_gives_up() {
+    loom::model(|| {
+        let permits = Arc::new(Permits::new(0));
+        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()).is_pending());
+        }
+        let theirs = Arc::clone(&permits);
+        let other = thread::spawn(move || theirs.release(3));
+        drop(waits.remove(1));
+        other.join().unwrap();
+        for wait in &mut waits {
+            assert_eq!(poll(wait.as_mut()), Poll::Ready(Ok(())));
+        }
+        assert_eq!(permits.available(), 1);
+    });
+}
+
+#[test]
+fn loom_permits_of_two_givers_are_handed_out_in_batches() {
+    loom::model(|| {
+        let permits = Arc::new(Permits::new(0));
+        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()).is_pending());
+        }
+        let theirs = Arc::clone(&permits);
+        let other = thread::spawn(move || theirs.release(2));
+        permits.release(2);
+        other.join().unwrap();
+        for wait in &mut waits {
+            assert_eq!(poll(wait.as_mut()), Poll::Ready(Ok(())));
+        }
+        assert_eq!(permits.available(), 1);
+    });
+}
+
+#[test]
+fn loom_permits_close_on_batches_beside_a_giver() {
+    loom::model(|| {
+        let permits = Arc::new(Permits::new(0));
+        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()).is_pending());
+        }
+        let theirs = Arc::clone(&permits);
+        let other = thread::spawn(move || theirs.close());
+        permits.release(2);
+        let last = poll(waits.pop().unwrap().as_mut());
+        assert_ne!(last, Poll::Ready(Ok(())));
+        other.join().unwrap();
+        drop(waits);
+        assert_eq!(permits.available(), 2);
+        assert!(permits.is_closed());
+    });
+}

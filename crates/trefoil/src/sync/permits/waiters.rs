@@ -3,7 +3,6 @@
 use super::parcel::Parcel;
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{Acquire, AtomicU32, Release};
-use crate::task::wake_guarded;
 use std::cell::Cell;
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
@@ -41,7 +40,8 @@ pub(super) struct Node {
     prev: NonNull<Waiter>,
     next: NonNull<Waiter>,
     pub(super) waker: Option<Waker>,
-    /// How many of the wanted permits the waiter has. All but the first have none.
+    /// How many permits the waiter has. All but the first have none. Those beyond what it wants wait
+    /// with it for whoever hands them out.
     pub(super) gathered: usize,
 }
 
@@ -99,6 +99,15 @@ pub(super) unsafe fn with_node<R>(waiter: NonNull<Waiter>, f: impl FnOnce(&mut N
     })
 }
 
+/// The waiter that comes after this one in its ring, which is itself if it is alone.
+///
+/// # Safety
+/// `waiter` is in a ring, whose lock is held.
+pub(super) unsafe fn next(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    // SAFETY: 1: a waiter in a ring is live. 2: the lock is held.
+    unsafe { with_node(waiter, |node| node.next) }
+}
+
 impl Waiters {
     /// # Safety
     /// `waiter` is live and in no ring, and it leaves this one before it is dropped.
@@ -120,10 +129,21 @@ impl Waiters {
         unsafe { with_node(last, |node| node.next = waiter) };
     }
 
+    /// Takes all waiters away, into a ring of which `guard` is the last. `remove` serves that ring
+    /// as well.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub(super) unsafe fn move_behind(&mut self, guard: NonNull<Waiter>) {
+        // SAFETY: the caller promises it.
+        unsafe { self.push(guard, Waker::noop().clone(), 0) };
+        self.first = None;
+    }
+
     /// Removes a waiter, and returns its waker and what it has gathered.
     ///
     /// # Safety
-    /// `waiter` is in this ring.
+    /// `waiter` is in this ring, or in one that was taken away from it.
     pub(super) unsafe fn remove(&mut self, waiter: NonNull<Waiter>) -> (Option<Waker>, usize) {
         // SAFETY: 1: a waiter in the ring is live. 2: `&mut self` comes from the lock.
         let (prev, next, waker, gathered) = unsafe {
@@ -144,7 +164,7 @@ impl Waiters {
     /// Removes a waiter whose wait is over. It may be freed from here on.
     ///
     /// # Safety
-    /// `waiter` is in this ring.
+    /// As for `remove`.
     pub(super) unsafe fn end_wait(
         &mut self,
         waiter: NonNull<Waiter>,
@@ -157,27 +177,5 @@ impl Waiters {
         // Release: pairs with the Acquire in `Waiter::outcome`.
         waiter.outcome.store(outcome, Release);
         waker
-    }
-}
-
-/// The wakers of waiters that have left the ring. One is the rule, and needs no allocation.
-#[derive(Default)]
-pub(super) struct Woken {
-    first: Option<Waker>,
-    others: Vec<Waker>,
-}
-
-impl Woken {
-    pub(super) fn push(&mut self, waker: Option<Waker>) {
-        match self.first {
-            None => self.first = waker,
-            Some(_) => self.others.extend(waker),
-        }
-    }
-
-    /// A waker that panics keeps no other one from being woken, and does not make the drop of a
-    /// guard panic.
-    pub(super) fn wake(self) {
-        self.first.into_iter().chain(self.others).for_each(wake_guarded);
     }
 }

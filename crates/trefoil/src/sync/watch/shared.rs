@@ -175,7 +175,7 @@ impl<T> Shared<T> {
     pub(super) fn drop_receiver(&self) {
         // Release: pairs with `receiver_count`.
         if self.receivers.fetch_sub(1, AcqRel) == 1 {
-            self.deserted.notify_waiters();
+            self.deserted.notify_waiters_guarded();
         }
     }
 

@@ -1,0 +1,103 @@
+//! `Notify`: places, budget, and many who wait.
+
+use crate::polls::{Wakes, poll_once, poll_with};
+use crate::support::current_and_multi;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use trefoil::sync::Notify;
+use trefoil::task::{consume_budget, yield_now};
+
+/// Spends what the poll of a task may do.
+async fn spend_budget() {
+    for _ in 0..128 {
+        consume_budget().await;
+    }
+}
+
+#[test]
+fn a_place_is_taken_without_budget() {
+    for runtime in current_and_multi([2]) {
+        let both = runtime.spawn(async {
+            let notify = Notify::new();
+            let (mut first, mut second) = (pin!(notify.notified()), pin!(notify.notified()));
+            spend_budget().await;
+            poll_fn(|cx| {
+                assert!(first.as_mut().poll(cx).is_pending());
+                assert!(second.as_mut().poll(cx).is_pending());
+                // With one waiter on the list, the second of these would be a permit.
+                notify.notify_one();
+                notify.notify_one();
+                Poll::Ready(())
+            })
+            .await;
+            first.await;
+            second.await;
+            assert!(poll_once(pin!(notify.notified())).is_pending(), "no permit is left");
+        });
+        runtime.block_on(both).unwrap();
+    }
+}
+
+#[test]
+fn a_permit_that_is_taken_without_budget_is_kept_or_passed_on() {
+    for is_kept in [true, false] {
+        for runtime in current_and_multi([2]) {
+            let task = runtime.spawn(async move {
+                let notify = Notify::new();
+                notify.notify_one();
+                spend_budget().await;
+                {
+                    let mut takes = pin!(notify.notified());
+                    let early = poll_fn(|cx| Poll::Ready(takes.as_mut().poll(cx))).await;
+                    assert!(early.is_pending(), "there is no budget");
+                    assert!(poll_once(pin!(notify.notified())).is_pending(), "it is taken");
+                    if is_kept {
+                        takes.await;
+                    }
+                }
+                yield_now().await;
+                poll_once(pin!(notify.notified())).is_ready()
+            });
+            assert_eq!(runtime.block_on(task).unwrap(), !is_kept);
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_seen_without_budget_is_seen_later() {
+    for runtime in current_and_multi([2]) {
+        let task = runtime.spawn(async {
+            let notify = Notify::new();
+            let mut made_before = pin!(notify.notified());
+            notify.notify_waiters();
+            spend_budget().await;
+            let early = poll_fn(|cx| Poll::Ready(made_before.as_mut().poll(cx))).await;
+            assert!(early.is_pending(), "there is no budget");
+            made_before.await;
+        });
+        runtime.block_on(task).unwrap();
+    }
+}
+
+/// More than one critical section notifies them, and all are notified.
+#[test]
+fn many_who_wait_are_notified_once() {
+    let notify = Notify::new();
+    let wakes = Arc::new(Wakes::default());
+    let mut waits: Vec<_> = (0..100).map(|_| Box::pin(notify.notified())).collect();
+    for wait in &mut waits {
+        assert!(poll_with(wait.as_mut(), &wakes).is_pending());
+    }
+    // Those who leave before, from either end and from between.
+    for index in [99, 50, 0] {
+        drop(waits.remove(index));
+    }
+    notify.notify_waiters();
+    assert_eq!(wakes.get(), 97);
+    for wait in &mut waits {
+        assert!(poll_with(wait.as_mut(), &wakes).is_ready());
+    }
+    assert!(poll_once(pin!(notify.notified())).is_pending(), "no permit is stored");
+}

@@ -116,17 +116,19 @@ impl Headline {
             left_out: Vec::new(),
             doubtful: Vec::new(),
         };
+        let mut counted = Vec::new();
         for race in &report.races {
             match row(race, contender, without) {
                 Ok(row) => {
+                    counted.push(race);
                     headline.doubtful.extend(doubts(race, [contender, &row.best_other]));
                     headline.rows.push(row);
                 }
                 Err(text) => headline.left_out.push(Remark { race: race.label(), text }),
             }
         }
-        headline.gaps = gaps(report, &headline);
-        headline.not_built = not_built(report, &headline);
+        headline.gaps = gaps(report, &headline, &counted);
+        headline.not_built = not_built(report, &headline, &counted);
         headline.rows.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
         Ok(headline)
     }
@@ -281,23 +283,21 @@ fn of_run(report: &Report) -> String {
     printable(&format!("Run {}{state}.", report.run.id))
 }
 
-/// Who of the others is missing in rows that count, and in how many of these it is there.
-fn gaps(report: &Report, headline: &Headline) -> Vec<(String, usize)> {
-    let counts = |race: &&Race| headline.rows.iter().any(|row| row.race == race.label());
+/// Who of the others is missing in the races that count, and in how many of these it is there.
+fn gaps(report: &Report, headline: &Headline, counted: &[&Race]) -> Vec<(String, usize)> {
     let completed = |id: &str| {
         let ok = |entry: &Entry| entry.contender == id && entry.outcome == Outcome::Ok;
-        report.races.iter().filter(counts).filter(|race| race.entries.iter().any(ok)).count()
+        counted.iter().filter(|race| race.entries.iter().any(ok)).count()
     };
     let all = others(report, headline)
         .map(|known| (marked(&known.id, known.track == Track::Tuned), completed(&known.id)));
-    all.filter(|(_, count)| *count < headline.rows.len()).collect()
+    all.filter(|(_, count)| *count < counted.len()).collect()
 }
 
-fn not_built(report: &Report, headline: &Headline) -> Vec<String> {
-    let counts = |race: &&Race| headline.rows.iter().any(|row| row.race == race.label());
+fn not_built(report: &Report, headline: &Headline, counted: &[&Race]) -> Vec<String> {
     let is_missing = |known: &&Contender| {
         let is = |entry: &Entry| entry.contender == known.id && entry.outcome == Outcome::NotBuilt;
-        report.races.iter().filter(counts).any(|race| race.entries.iter().any(is))
+        counted.iter().any(|race| race.entries.iter().any(is))
     };
     others(report, headline).filter(is_missing).map(|known| known.id.clone()).collect()
 }

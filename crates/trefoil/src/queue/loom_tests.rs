@@ -106,6 +106,36 @@ fn loom_ring_grows_beside_two_thieves() {
     });
 }
 
+/// One of the thieves has no ring of its own.
+#[test]
+fn loom_ring_grows_beside_a_thief_without_a_ring() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let ring = ring(4);
+        let other = thief(&ring);
+        let theirs = Arc::clone(&ring);
+        let thief = thread::spawn(move || {
+            let mut got = Vec::new();
+            assert_eq!(theirs.steal_each(|number| got.push(number)), got.len());
+            assert!(got.is_sorted());
+            got
+        });
+        let mut got = Vec::new();
+        for number in 4..6 {
+            // SAFETY: this thread owns the ring.
+            assert!(unsafe { ring.push_fenced(number) }.is_ok());
+            // SAFETY: this thread owns the ring.
+            got.extend(unsafe { ring.pop() });
+        }
+        got.extend(other.join().unwrap());
+        got.extend(thief.join().unwrap());
+        // SAFETY: this thread owns the ring.
+        got.extend(unsafe { pop_all(&ring) });
+        all_once(got, 6);
+    });
+}
+
 /// A thief's claim keeps slots in use until it has ended: what there is room for fits, and the ring
 /// refuses no sooner.
 #[test]

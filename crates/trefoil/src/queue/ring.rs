@@ -360,6 +360,23 @@ impl<T> Ring<T> {
         })
     }
 
+    /// Takes half of this ring out of it, in its order, but no more than `STEAL_AT_MOST` values.
+    /// Returns how many these were: none as well while there is another thief. `keep` must not panic.
+    pub(crate) fn steal_each(&self, mut keep: impl FnMut(T)) -> usize {
+        let Some((first, count)) = self.claim() else { return 0 };
+        // Acquire: as in `steal_into`, after the claim.
+        let array = self.array.load(Acquire);
+        // SAFETY: it is freed with the ring.
+        let array = unsafe { &*array };
+        for offset in 0..count {
+            // SAFETY: the claim made `first..first + count` ours to read, and keeps the owner from
+            // overwriting it while `steal` stays behind.
+            keep(unsafe { take(array.slot(first.wrapping_add(offset))) });
+        }
+        self.give_back();
+        count as usize
+    }
+
     /// Claims the older half, for a thief: the first position and how many.
     fn claim(&self) -> Option<(u32, u32)> {
         // Acquire: pairs with the Release of the owner's and thieves' RMWs.

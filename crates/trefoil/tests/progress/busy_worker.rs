@@ -6,6 +6,7 @@ use crate::rig::{Event, OnDrop, Rig, timer_that_waits, worker};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use trefoil::task::{spawn_pinned, yield_now};
@@ -126,6 +127,40 @@ fn its_lifo_slot_beside_busy_workers() {
     }
 }
 
+/// Nobody has time to steal: all others have tasks of their own, for ever. More tasks wait than are
+/// passed on at one look, and all of them are served while the poll goes on.
+#[test]
+fn its_ring_beside_busy_workers() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for worker in 1..workers {
+            for _ in 0..50 {
+                drop(rig.handle().spawn_pinned(worker, async {
+                    // Tasks of the ring, which the worker always finds there, and the slot's.
+                    drop(spawn(yield_for_ever()));
+                    yield_for_ever().await;
+                }));
+            }
+        }
+        for tasks in [2, 5000] {
+            let served = Arc::new(AtomicUsize::new(0));
+            let (all, its) = (Event::default(), Arc::clone(&served));
+            let seen = all.clone();
+            held(&rig, "all tasks in the ring", &all, move || {
+                for _ in 0..tasks {
+                    let (its, seen) = (Arc::clone(&its), seen.clone());
+                    drop(spawn(async move {
+                        if its.fetch_add(1, SeqCst) + 1 == tasks {
+                            seen.happens();
+                        }
+                    }));
+                }
+            });
+            assert_eq!(served.load(SeqCst), tasks);
+        }
+    }
+}
+
 #[test]
 fn its_deferred_wakers() {
     for workers in WORKERS {
@@ -165,11 +200,11 @@ fn timers() {
             held(&rig, "a timer of a worker in a long poll", &seen, || ());
         }
         // Many timers at a time, made in the long poll itself.
-        let (events, all) = (Arc::new(std::sync::atomic::AtomicUsize::new(0)), Event::default());
-        struct Count(Arc<std::sync::atomic::AtomicUsize>, Event);
+        let (events, all) = (Arc::new(AtomicUsize::new(0)), Event::default());
+        struct Count(Arc<AtomicUsize>, Event);
         impl Wake for Count {
             fn wake(self: Arc<Self>) {
-                if self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == 10_000 {
+                if self.0.fetch_add(1, SeqCst) + 1 == 10_000 {
                     self.1.happens();
                 }
             }
@@ -225,21 +260,18 @@ fn all_but_one_worker_held() {
         let workers = 4;
         let rig = flood.rig(workers);
         let end = OnDrop(Event::default());
-        // A worker that is not held yet might take a task along that another one's slot has passed
-        // on: then that is in the ring of a worker in a long poll, and nobody has time for it.
-        let all_are_held = OnDrop(Event::default());
+        // A worker that is not held yet may take a task along that another one's slot has passed on.
+        // Then that waits in the ring of a worker in a long poll, and is passed on once more.
         let mut holders = Vec::new();
         let seen: Vec<_> = (1..workers)
             .map(|worker| {
                 let (seen, end, inside) = (Event::default(), end.0.clone(), Event::default());
                 let (its, is_inside) = (seen.clone(), inside.clone());
-                let all_are_held = all_are_held.0.clone();
                 holders.push(rig.handle().spawn_pinned(worker, async move {
                     for _ in 0..130 {
                         task::yield_now().await;
                     }
                     is_inside.happens();
-                    all_are_held.hold();
                     drop(spawn(async move { its.happens() }));
                     end.hold();
                 }));
@@ -247,7 +279,6 @@ fn all_but_one_worker_held() {
                 seen
             })
             .collect();
-        all_are_held.0.happens();
         for seen in seen {
             seen.wait(&format!("the slot of a worker in a long poll, beside {flood:?}"));
         }

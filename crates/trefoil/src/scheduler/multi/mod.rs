@@ -27,7 +27,7 @@ use crate::primitives::atomic::{
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Mutex};
-use crate::queue::{Inbox, Injector, Ring};
+use crate::queue::{Fifo, Inbox, Injector, Ring};
 use crate::scheduler::Handle;
 use crate::task::{CompletedTask, Depot, HOSTS, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
@@ -274,6 +274,13 @@ impl Shared {
     /// As `inject`, for a task that has waited for long: it goes before all others.
     fn inject_first(&self, task: Runnable) -> Result<(), Runnable> {
         self.injector.push_front(task)?;
+        self.notify();
+        Ok(())
+    }
+
+    /// As `inject`, for tasks of a worker's ring, none of which is pinned.
+    fn inject_all(&self, tasks: Fifo<Runnable>) -> Result<(), Fifo<Runnable>> {
+        self.injector.push_all(tasks)?;
         self.notify();
         Ok(())
     }

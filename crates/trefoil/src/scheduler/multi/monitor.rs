@@ -7,6 +7,7 @@
 //! | what waits | the monitor |
 //! |---|---|
 //! | a task in the LIFO slot, in a poll that lasts from look to look | moves it to the injector |
+//! | the tasks in the ring, in such a poll, if no other worker is free | moves them to the injector |
 //! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
@@ -46,6 +47,7 @@ use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst, fence};
 use crate::primitives::parker::Parker;
 use crate::primitives::thread;
+use crate::queue::Fifo;
 use crate::reactor::Wakes;
 use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
@@ -68,6 +70,9 @@ const REAP_EVERY: u32 = 64;
 
 /// How many timers of a worker are fired at one look.
 const TIMERS_AT_A_LOOK: usize = 1024;
+
+/// How many tasks of a worker's ring are passed on at one look, and 127 more.
+const TASKS_AT_A_LOOK: usize = 1024;
 
 /// There is no monitor.
 const ABSENT: u32 = 0;
@@ -460,19 +465,25 @@ impl Shared {
         if std::mem::replace(&mut seen.polls, polls) != polls {
             return;
         }
-        // With one worker, no other could run the task in the slot.
-        if self.workers() > 1 && !remote.lifo.is_empty() {
-            self.empty_slot_of(remote);
+        // With one worker, no other could run what is in its queues. A worker with time takes what
+        // is in the ring by itself.
+        if self.workers() > 1 && !(remote.lifo.is_empty() && self.is_left_alone(remote)) {
+            self.empty_queues_of(remote);
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
     }
 
+    /// Whether nothing in the ring needs the monitor.
+    fn is_left_alone(&self, remote: &Remote) -> bool {
+        remote.ring.is_empty() || !self.is_all_busy()
+    }
+
     #[cold]
-    fn empty_slot_of(&self, remote: &Remote) {
+    fn empty_queues_of(&self, remote: &Remote) {
         let Some(shared) = self.this.upgrade() else { return };
-        // While the monitor holds a task, it is one of the scheduler's threads: the last thread to
-        // leave cancels the tasks that it finds, and has to find this one.
-        // SeqCst: once per task that a long poll delays.
+        // While the monitor holds tasks, it is one of the scheduler's threads: the last thread to
+        // leave cancels the tasks that it finds, and has to find these.
+        // SeqCst: once in a look at a long poll that delays tasks.
         let join = |threads: usize| (threads > 0).then(|| threads + 1);
         if self.threads.fetch_update(SeqCst, SeqCst, join).is_err() {
             return;
@@ -480,6 +491,16 @@ impl Shared {
         if let Some(task) = remote.lifo.take() {
             let queued = self.inject_first(task);
             debug_assert!(queued.is_ok(), "closed before this thread has left");
+        }
+        if !self.is_left_alone(remote) {
+            let mut tasks = Fifo::new();
+            while tasks.len() < TASKS_AT_A_LOOK
+                && remote.ring.steal_each(|task| tasks.push_back(task)) > 0
+            {}
+            if tasks.len() > 0 {
+                let queued = self.inject_all(tasks);
+                debug_assert!(queued.is_ok(), "closed before this thread has left");
+            }
         }
         shared.retire(None);
     }

@@ -7,7 +7,7 @@
 //! | what waits | the monitor |
 //! |---|---|
 //! | a task in the LIFO slot, in a poll that lasts from look to look | moves it to the injector |
-//! | the tasks in the ring, in such a poll, if no other worker is free | moves them to the injector |
+//! | the tasks in the ring, if no other worker is free, and such a poll lasts long | moves them to the injector |
 //! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |
@@ -20,7 +20,8 @@
 //!
 //! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.
 //!
-//! So only two things can wait for a busy worker for more than two periods. One is a task that is
+//! So only two things can wait for a busy worker for more than two periods while others have time
+//! for them. One is a task that is
 //! pinned to the worker, and only if the worker neither forks nor blocks in place. The other is
 //! memory: the empty allocations of tasks that were on the worker's list and completed on other
 //! workers. Only the thread that has the worker's state may unlink them (`task/README.md`), and the
@@ -70,6 +71,11 @@ const REAP_EVERY: u32 = 64;
 
 /// How many timers of a worker are fired at one look.
 const TIMERS_AT_A_LOOK: usize = 1024;
+
+/// At how many looks in a row a worker is in the same poll before the tasks in its ring are passed
+/// on. A worker whose thread is given no time for a moment looks the same, and its tasks would lose
+/// their places; so this is longer than systems let a thread wait that could run.
+const LOOKS_BEFORE_RING: u32 = 32;
 
 /// How many tasks of a worker's ring are passed on at one look, and 127 more.
 const TASKS_AT_A_LOOK: usize = 1024;
@@ -280,6 +286,8 @@ impl Monitor {
 #[derive(Clone, Default)]
 struct Seen {
     polls: u64,
+    /// At how many looks in a row the worker was in the same poll.
+    looks_in_poll: u32,
     offer: Option<Offer>,
     root_poll: Option<u64>,
     has_guest: bool,
@@ -463,23 +471,25 @@ impl Shared {
         let remote = &self.remotes[worker];
         let polls = remote.counters.polls.get();
         if std::mem::replace(&mut seen.polls, polls) != polls {
+            seen.looks_in_poll = 0;
             return;
         }
-        // With one worker, no other could run what is in its queues. A worker with time takes what
-        // is in the ring by itself.
-        if self.workers() > 1 && !(remote.lifo.is_empty() && self.is_left_alone(remote)) {
-            self.empty_queues_of(remote);
+        seen.looks_in_poll = seen.looks_in_poll.saturating_add(1);
+        // With one worker, no other could run what is in its queues.
+        if self.workers() > 1 {
+            // A worker with time takes what is in the ring by itself.
+            let has_ring = seen.looks_in_poll >= LOOKS_BEFORE_RING
+                && self.is_all_busy()
+                && !remote.ring.is_empty();
+            if has_ring || !remote.lifo.is_empty() {
+                self.empty_queues_of(remote, has_ring);
+            }
         }
         remote.deferred.take().into_iter().for_each(wake_guarded);
     }
 
-    /// Whether nothing in the ring needs the monitor.
-    fn is_left_alone(&self, remote: &Remote) -> bool {
-        remote.ring.is_empty() || !self.is_all_busy()
-    }
-
     #[cold]
-    fn empty_queues_of(&self, remote: &Remote) {
+    fn empty_queues_of(&self, remote: &Remote, has_ring: bool) {
         let Some(shared) = self.this.upgrade() else { return };
         // While the monitor holds tasks, it is one of the scheduler's threads: the last thread to
         // leave cancels the tasks that it finds, and has to find these.
@@ -492,7 +502,7 @@ impl Shared {
             let queued = self.inject_first(task);
             debug_assert!(queued.is_ok(), "closed before this thread has left");
         }
-        if !self.is_left_alone(remote) {
+        if has_ring {
             let mut tasks = Fifo::new();
             while tasks.len() < TASKS_AT_A_LOOK
                 && remote.ring.steal_each(|task| tasks.push_back(task)) > 0

@@ -72,10 +72,13 @@ fn maps(out: &mut String, sweep: &Sweep, race: &Race, row: &SweepRow) {
         if !fixed.is_empty() {
             put!(out, "<caption>{}</caption>\n", esc(&text(&fixed)));
         }
-        let corner = down.map_or(String::new(), |down| esc(&down.name));
+        // With one knob, there is nothing to say at the left of its row.
+        let corner = down.map_or("<td rowspan=2>".to_owned(), |down| {
+            format!("<th scope=col rowspan=2>{}", esc(&down.name))
+        });
         put!(
             out,
-            "<thead><tr><th scope=col>{corner}<th scope=colgroup colspan={}>{}\n<tr><th>",
+            "<thead><tr>{corner}<th scope=colgroup colspan={}>{}\n<tr>",
             across.values.len(),
             esc(&across.name)
         );
@@ -86,8 +89,10 @@ fn maps(out: &mut String, sweep: &Sweep, race: &Race, row: &SweepRow) {
         let rows: Vec<Option<&String>> =
             down.map_or_else(|| vec![None], |down| down.values.iter().map(Some).collect());
         for value in rows {
-            let head = down.zip(value).map_or(String::new(), |(down, value)| named(down, value));
-            put!(out, "<tr><th scope=row>{}", esc(&head));
+            let head = down.zip(value).map_or("<td>".to_owned(), |(down, value)| {
+                format!("<th scope=row>{}", esc(&named(down, value)))
+            });
+            put!(out, "<tr>{head}");
             for at in &across.values {
                 let mut wanted = fixed.clone();
                 wanted.extend(down.zip(value).map(|(down, value)| (&down.name, value)));

@@ -72,8 +72,8 @@ const REAP_EVERY: u32 = 64;
 /// How many timers of a worker are fired at one look.
 const TIMERS_AT_A_LOOK: usize = 1024;
 
-/// At how many looks in a row a worker is in the same poll before the tasks in its ring are passed
-/// on. A worker whose thread is given no time for a moment looks the same, and its tasks would lose
+/// At how many looks in a row a worker is in the same poll, and no other is free, before the tasks
+/// in its ring are passed on. A worker whose thread is given no time for a moment looks the same, and its tasks would lose
 /// their places; so this is longer than systems let a thread wait that could run.
 const LOOKS_BEFORE_RING: u32 = 32;
 
@@ -286,8 +286,8 @@ impl Monitor {
 #[derive(Clone, Default)]
 struct Seen {
     polls: u64,
-    /// At how many looks in a row the worker was in the same poll.
-    looks_in_poll: u32,
+    /// At how many looks in a row the worker was in the same poll, and no other one was free.
+    looks_alone: u32,
     offer: Option<Offer>,
     root_poll: Option<u64>,
     has_guest: bool,
@@ -470,17 +470,16 @@ impl Shared {
     fn look_at_poll(&self, worker: usize, seen: &mut Seen) {
         let remote = &self.remotes[worker];
         let polls = remote.counters.polls.get();
-        if std::mem::replace(&mut seen.polls, polls) != polls {
-            seen.looks_in_poll = 0;
+        let is_same = std::mem::replace(&mut seen.polls, polls) == polls;
+        // While another worker is free, it takes what is in the ring by itself.
+        let is_alone = is_same && self.is_all_busy();
+        seen.looks_alone = if is_alone { seen.looks_alone.saturating_add(1) } else { 0 };
+        if !is_same {
             return;
         }
-        seen.looks_in_poll = seen.looks_in_poll.saturating_add(1);
         // With one worker, no other could run what is in its queues.
         if self.workers() > 1 {
-            // A worker with time takes what is in the ring by itself.
-            let has_ring = seen.looks_in_poll >= LOOKS_BEFORE_RING
-                && self.is_all_busy()
-                && !remote.ring.is_empty();
+            let has_ring = seen.looks_alone >= LOOKS_BEFORE_RING && !remote.ring.is_empty();
             if has_ring || !remote.lifo.is_empty() {
                 self.empty_queues_of(remote, has_ring);
             }

@@ -73,8 +73,10 @@ const REAP_EVERY: u32 = 64;
 const TIMERS_AT_A_LOOK: usize = 1024;
 
 /// At how many looks in a row a worker is in the same poll, and no other is free, before the tasks
-/// in its ring are passed on. A worker whose thread is given no time for a moment looks the same, and its tasks would lose
-/// their places; so this is longer than systems let a thread wait that could run.
+/// in its ring are passed on. A worker whose thread is given no time for a moment looks the same,
+/// and its tasks would lose their places; so this is longer than systems let a thread wait that
+/// could run. (With one look, on a machine with more to do than it has processors, a task in a ring
+/// has waited for 12,645 polls where `progress.md` promises 2,495.)
 const LOOKS_BEFORE_RING: u32 = 32;
 
 /// How many tasks of a worker's ring are passed on at one look, and 127 more.

@@ -85,6 +85,26 @@ fn an_anchor_is_needed_to_fail_and_must_be_there_and_the_same() {
     project.palio(&gate).run().fails_with(&["the anchor anchor is not the same in both runs"]);
 }
 
+/// Nobody knows then how much of a difference is noise: a check that could not fail has not passed.
+#[test]
+fn nothing_is_judged_without_a_noise_floor() {
+    let project = NAMES.into_iter().fold(Project::new(), |project, name| {
+        let fake = Fake::new(name);
+        project.with(if name == "third" { fake.fault("segfault") } else { fake })
+    });
+    let race = || {
+        let race = project.race().set("--blocks", "8").set("--reference", "third").run();
+        race.json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race();
+    slow_down(&project, "other", 6_000_000);
+    race();
+    let args = ["compare", &first, "latest", "--anchor", "anchor"];
+    project.palio(&args).run().exits(0).prints(&["inconclusive: the noise floor is unknown"]);
+    let gate = [&args[..], &["--fail-above", "10"]].concat();
+    project.palio(&gate).run().exits(2).complains(&["nothing can be judged", "noise floor"]);
+}
+
 #[test]
 fn other_work_under_the_same_name_is_another_race() {
     let (project, first) = raced();

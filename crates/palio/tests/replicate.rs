@@ -113,6 +113,12 @@ fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
         stored.lines().skip(1).map(|line| line.split(',').nth(17).unwrap()).collect();
     assert_eq!(directions, ["not measured", "disagrees", "agrees", "not measured", "agrees"]);
 
+    let json = |args: &[&str]| {
+        let args = [&["replicate", "quick", "latest"], args].concat();
+        project.palio(&args).run().exits(0).json()
+    };
+    assert_eq!(json(&["--json"])["replication"], json(&["--format", "json"])["replication"]);
+
     for format in ["terminal", "markdown"] {
         let args = ["replicate", "quick", "latest", "--format", format];
         let text = project.palio(&args).run().exits(0).stdout;
@@ -200,6 +206,13 @@ fn what_cannot_be_replicated_is_refused_by_name() {
         |args: &[&str]| project.palio(&[&["replicate"], args].concat()).run().exits(2).stderr;
     assert_has(&told(&["quik", "latest"]), &["no suite \"quik\"", "did you mean \"quick\""]);
     assert_has(&told(&["quick", "--bundle", "nowhere.json"]), &["nowhere.json"]);
+    // What is stored was raced as it was: nothing of that can be asked for any more.
+    for stored in [&["latest"][..], &["--bundle", "nowhere.json"]] {
+        for option in [["-c", "good"], ["--threads", "7"], ["--blocks", "99"], ["--seed", "1"]] {
+            let args = [&["quick"], stored, &option].concat();
+            assert_has(&told(&args), &["cannot be used with"]);
+        }
+    }
     let other = Project::good_and(Fake::new("other"));
     let told = other.palio(&["replicate", "quick"]).run().exits(2).stderr;
     assert_has(&told, &["nothing is published of the suite \"quick\"", "none"]);

@@ -79,6 +79,33 @@ fn holms_correction_is_for_the_whole_run() {
     }
 }
 
+/// Corrected, what a verdict takes depends on all comparisons: no race says a number of its own.
+#[test]
+fn with_holms_correction_no_race_says_how_many_blocks_it_needs() {
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/yaay.json.gz");
+    let says = |more: &[&str]| {
+        let args = [&["report", "--bundle", bundle], more].concat();
+        let text = Project::new().palio(&args).run().exits(0).stdout;
+        text.contains("blocks that a verdict would take")
+    };
+    assert_eq!([says(&[]), says(&["--holm"])], [true, false]);
+}
+
+/// Of contenders that were not built, nothing is "completed by all".
+#[test]
+fn an_intersection_of_nobody_is_refused() {
+    let project = raced();
+    let absent = Fake::new("absent")
+        .toml("[[requires]]\nname = \"x\"\nprobe = [\"false\"]\ninstall = \"x\"\n");
+    let project = project.with(absent);
+    project.race().run().exits(0);
+    let all = ["report", "latest", "--except", "swift,middle,tardy"];
+    let refused = [&all[..], &["--intersection"]].concat();
+    for args in [&all[..], &refused] {
+        project.palio(args).run().fails_with(&["no race of the run", "was raced by absent"]);
+    }
+}
+
 #[test]
 fn an_intersection_has_only_races_that_all_completed() {
     let project = raced();

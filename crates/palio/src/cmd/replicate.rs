@@ -11,7 +11,7 @@ use super::run::{self, After, write_file};
 use super::{Places, colour, columns, import, say};
 use crate::published::Document;
 use crate::report::table::{self, Format, Table};
-use crate::report::{Report, html, replication, summary, terminal};
+use crate::report::{Report, html, json, replication, summary, terminal};
 
 #[derive(Debug, Args)]
 #[group(skip)]
@@ -25,10 +25,11 @@ pub(super) struct Options {
     #[command(flatten)]
     run: run::Options,
     /// A stored run instead of a new one: its id, the beginning of it, or `latest`
-    #[arg(index = 2, value_name = "RUN")]
+    // What belongs to a race has no effect on a stored one.
+    #[arg(index = 2, value_name = "RUN", conflicts_with_all = ["contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     stored: Option<String>,
     /// The run of this bundle instead of a new one; no database is touched
-    #[arg(long, value_name = "FILE", conflicts_with = "stored")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stored", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
     bundle: Option<PathBuf>,
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
@@ -67,6 +68,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     report.replication = Some(replication::of(&report, document));
     if let Some(path) = options.run.html() {
         write_file(path, &html::render(&report))?;
+    }
+    if options.run.json() {
+        say(&json::render(&report))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let paper = terminal::Options { width: columns(), color: colour() };
     say(&table::render(&report, Table::Replication, options.format, paper)?)?;

@@ -62,6 +62,9 @@ pub struct Change {
 /// The note where times differ, or do not, and nothing tells whether the machine did it.
 pub const UNKNOWN: &str = "cannot tell machine from contender";
 
+/// The note where nobody knows how much of a difference is noise.
+pub(super) const UNKNOWN_FLOOR: &str = "inconclusive: the noise floor is unknown";
+
 impl Comparison {
     /// `1 equivalent; 2 slower, 3 faster, 4 inconclusive`, the last of which are all others.
     pub fn tally(&self) -> String {
@@ -87,6 +90,8 @@ pub struct Judgement {
     pub regressions: Vec<String>,
     /// What may have become slower by more than that, as far as the noise lets one see.
     pub not_excluded: Vec<String>,
+    /// How many changes were not judged because their noise floor is unknown.
+    pub without_floor: usize,
     /// How many changes were judged.
     pub judged: usize,
 }
@@ -107,7 +112,10 @@ impl Comparison {
             .filter(|change| change.regressed(limit))
             .map(Change::told)
             .collect();
-        let is_judged = |change: &&Change| change.ratio.is_some_and(|ratio| ratio.lo.is_some());
+        // Without a floor, no difference is ever one.
+        let is_judged = |change: &&Change| {
+            change.noise_floor.is_some() && change.ratio.is_some_and(|ratio| ratio.lo.is_some())
+        };
         let judged = self.changes.iter().filter(is_judged).count();
         if judged == 0 && regressions.is_empty() {
             let why =
@@ -120,6 +128,8 @@ impl Comparison {
                 crate::stats::MIN_BLOCKS
             );
         }
+        let without_floor =
+            self.changes.iter().filter(|change| change.note == UNKNOWN_FLOOR).count();
         let may_be_slower = |change: &&Change| {
             change.ratio.is_some_and(|ratio| ratio.hi.is_none_or(|hi| hi > limit))
                 && !change.regressed(limit)
@@ -130,6 +140,7 @@ impl Comparison {
             has_passed: regressions.is_empty(),
             regressions,
             not_excluded,
+            without_floor,
             judged,
         })
     }
@@ -401,6 +412,7 @@ fn change(
         Some(floor) if floor <= margin && ratio.lo >= 1.0 / margin && ratio.hi <= margin => {
             "equivalent".to_owned()
         }
+        None if bounded => UNKNOWN_FLOOR.to_owned(),
         _ => "inconclusive".to_owned(),
     };
     if change.note == "inconclusive" {

@@ -65,10 +65,17 @@ pub fn judgement(judgement: &Judgement, width: usize) -> String {
         )
     };
     paper.prose(&mut out, "", &text);
-    if !judgement.not_excluded.is_empty() {
+    if judgement.not_excluded.len() > judgement.without_floor {
         let text = format!(
             "Unsure: the interval reaches beyond {limit}, so that a regression of this size may hide in the noise; more \
              blocks narrow it."
+        );
+        paper.prose(&mut out, "", &text);
+    }
+    if judgement.without_floor > 0 {
+        let text = format!(
+            "Not judged: {}, whose noise floor is unknown; it is known where the reference and its shadow complete.",
+            units::plural(judgement.without_floor, "cell")
         );
         paper.prose(&mut out, "", &text);
     }

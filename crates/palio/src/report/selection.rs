@@ -81,7 +81,7 @@ pub fn report(run: &RunRecord, choice: &Choice) -> Result<Report> {
         for (count, id) in counts.iter_mut().zip(&all) {
             *count += usize::from(completed(race, id));
         }
-        let keeps = if choice.intersection {
+        let keeps = if choice.intersection && !all.is_empty() {
             all.iter().all(|id| completed(race, id))
         } else {
             race.entries.iter().any(|entry| !entry.outcome.is_left_aside())
@@ -92,7 +92,7 @@ pub fn report(run: &RunRecord, choice: &Choice) -> Result<Report> {
         keeps
     };
     let mut report = summary::selected(run, &|id| shown.contains(&id), &mut keeps);
-    if report.races.is_empty() && choice.intersection {
+    if report.races.is_empty() && choice.intersection && !all.is_empty() {
         let each: Vec<String> = all
             .iter()
             .zip(&counts)

@@ -143,7 +143,9 @@ fn race_table(out: &mut String, paper: Paper, report: &Report, race: &Race) {
         } else {
             stacked(out, paper, race, &rows)
         }
-        if let Some(needed) = needed::text(race) {
+        // Corrected, a verdict depends on all races, and on more blocks than this would say.
+        let is_corrected = report.told_apart.as_ref().is_some_and(|apart| apart.corrected);
+        if let Some(needed) = needed::text(race).filter(|_| !is_corrected) {
             paper.prose(out, "", &needed);
         }
     }

@@ -361,7 +361,8 @@ impl<T> Ring<T> {
     }
 
     /// Takes half of this ring out of it, in its order, but no more than `STEAL_AT_MOST` values.
-    /// Returns how many these were: none as well while there is another thief. `keep` must not panic.
+    /// Returns how many these were: none as well while there is another thief. `keep` must not
+    /// panic.
     pub(crate) fn steal_each(&self, mut keep: impl FnMut(T)) -> usize {
         let Some((first, count)) = self.claim() else { return 0 };
         // Acquire: as in `steal_into`, after the claim.

@@ -279,8 +279,8 @@
 //!   `sync::wakers::panics_of_wakers_stay_in_destructors`
 //! - A `OnceCell` or a `SetOnce` that has its value, a `Barrier` that opens at once, a notification
 //!   that is there, and `closed` of the senders of a closed `mpsc` or `broadcast` channel spend
-//!   budget. With tokio, a task that uses nothing else keeps its worker. A task without budget takes
-//!   its place at a `Notify` all the same. `beside_tokio::what_is_different_of_permits`
+//!   budget. With tokio, a task that uses nothing else keeps its worker. A task without budget
+//!   takes its place at a `Notify` all the same. `beside_tokio::what_is_different_of_permits`
 //!
 //! **Channels**
 //!

@@ -223,8 +223,8 @@ impl Notify {
         self.leave_waiting();
         let guard = pin!(Waiter::new());
         let guard = NonNull::from(&*guard);
-        // SAFETY: the guard is pinned, new and on no list. It is the last one on the list that it is
-        // put on: the loop ends with that, and nothing in it unwinds.
+        // SAFETY: the guard is pinned, new and on no list. It is the last one on the list that it
+        // is put on: the loop ends with that, and nothing in it unwinds.
         unsafe { waiters.move_behind(guard) };
         let mut wakers = Wakers::new();
         loop {

@@ -183,8 +183,8 @@ impl Permits {
     fn release_slow(&self, permits: usize) {
         let waiters = self.waiters.lock();
         if let Some(first) = waiters.first {
-            // Nothing is in the word. What waits with the first waiter to be handed out counts as if
-            // it were there.
+            // Nothing is in the word. What waits with the first waiter to be handed out counts as
+            // if it were there.
             // SAFETY: a waiter in the ring is live.
             let wanted = unsafe { first.as_ref() }.wanted;
             // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
@@ -200,8 +200,8 @@ impl Permits {
     /// Gives permits to the waiters, in their order, and what is left to nobody.
     ///
     /// One critical section serves a bounded number of waiters. Between two, what is left is with
-    /// the first waiter, where whoever comes first finds it: another one that gives permits, or this
-    /// waiter, should it give up.
+    /// the first waiter, where whoever comes first finds it: another one that gives permits, or
+    /// this waiter, should it give up.
     fn hand_out<'a>(&'a self, mut waiters: MutexGuard<'a, Waiters>, mut permits: usize) {
         let mut wakers = Wakers::new();
         loop {
@@ -233,7 +233,7 @@ impl Permits {
                 let collected = parcel.map(|parcel| {
                     // SAFETY: its waiter is in the ring, so the parcel is live.
                     let collect = unsafe { parcel.as_ref() }.collect;
-                    // SAFETY: the lock is held, and the waiter leaves the ring now, so this is once.
+                    // SAFETY: the lock is held, and the waiter leaves the ring now: this is once.
                     unsafe { collect(parcel) }
                 });
                 let outcome = match collected {

@@ -85,8 +85,8 @@ where
 /// `f`.
 ///
 /// # Panics
-/// In a current-thread runtime, and in a [`LocalSet`](super::LocalSet) that is polled, because no other thread may
-/// run the other tasks. A panic of `f` is passed on.
+/// In a current-thread runtime, and in a [`LocalSet`](super::LocalSet) that is polled, because no
+/// other thread may run the other tasks. A panic of `f` is passed on.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where

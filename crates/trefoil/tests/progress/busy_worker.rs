@@ -260,8 +260,8 @@ fn all_but_one_worker_held() {
         let workers = 4;
         let rig = flood.rig(workers);
         let end = OnDrop(Event::default());
-        // A worker that is not held yet may take a task along that another one's slot has passed on.
-        // Then that waits in the ring of a worker in a long poll, and is passed on once more.
+        // A worker that is not held yet may take a task along that another one's slot has passed
+        // on. Then that waits in the ring of a worker in a long poll, and is passed on once more.
         let mut holders = Vec::new();
         let seen: Vec<_> = (1..workers)
             .map(|worker| {

@@ -1,10 +1,11 @@
 //! Wakers that do more than wake: foreign code in the midst of ours.
 
 use crate::polls::poll_once;
+use parking_lot::Mutex;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use trefoil::sync::{
     Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
@@ -34,7 +35,7 @@ fn poll<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Outpu
 }
 
 fn begin<T>(waits: &Mutex<Waits<T>>, index: usize, waker: &Waker) {
-    let mut waits = waits.lock().unwrap();
+    let mut waits = waits.lock();
     let wait = waits[index].as_mut().unwrap();
     assert!(poll(wait.as_mut(), waker).is_pending());
 }
@@ -46,12 +47,11 @@ fn a_waker_drops_others_that_are_about_to_be_notified() {
     let waits: Arc<Mutex<Waits<()>>> = Arc::default();
     for _ in 0..100 {
         let wait = Box::pin(Arc::clone(&notify).notified_owned());
-        waits.lock().unwrap().push(Some(wait));
+        waits.lock().push(Some(wait));
     }
     let (its, others) = (Arc::clone(&notify), Arc::clone(&waits));
     let first = calls(move || {
-        let dropped: Vec<_> =
-            [1, 33, 50, 98, 99].map(|index| others.lock().unwrap()[index].take()).into();
+        let dropped: Vec<_> = [1, 33, 50, 98, 99].map(|index| others.lock()[index].take()).into();
         drop(dropped);
         // All who have waited are notified by the call that is under way, so this is for others.
         its.notify_one();
@@ -59,7 +59,7 @@ fn a_waker_drops_others_that_are_about_to_be_notified() {
     begin(&waits, 0, &first);
     (1..100).for_each(|index| begin(&waits, index, Waker::noop()));
     notify.notify_waiters();
-    for wait in waits.lock().unwrap().iter_mut().flatten() {
+    for wait in waits.lock().iter_mut().flatten() {
         assert!(poll_once(wait.as_mut()).is_ready());
     }
     assert!(poll_once(Box::pin(notify.notified()).as_mut()).is_ready(), "the permit is stored");
@@ -86,11 +86,11 @@ fn permits_that_are_handed_out_are_not_lost() {
         let semaphore = Arc::new(Semaphore::new(0));
         let waits = wait_for_permits(&semaphore, 100);
         let others = Arc::clone(&waits);
-        let first = calls(move || drop(others.lock().unwrap()[given_up].take()));
+        let first = calls(move || drop(others.lock()[given_up].take()));
         begin(&waits, 0, &first);
         (1..100).for_each(|index| begin(&waits, index, Waker::noop()));
         semaphore.add_permits(100);
-        let permits: Vec<_> = (waits.lock().unwrap().iter_mut().flatten())
+        let permits: Vec<_> = (waits.lock().iter_mut().flatten())
             .map(|wait| match poll_once(wait.as_mut()) {
                 Poll::Ready(permit) => permit.unwrap(),
                 Poll::Pending => panic!("without a permit, after {given_up} has given up"),
@@ -116,7 +116,7 @@ fn permits_that_come_while_others_are_handed_out() {
     begin(&waits, 0, &first);
     (1..200).for_each(|index| begin(&waits, index, Waker::noop()));
     semaphore.add_permits(100);
-    let mut waits = waits.lock().unwrap();
+    let mut waits = waits.lock();
     // All are polled before the permits of one are given back.
     let polled: Vec<_> = waits.iter_mut().flatten().map(|wait| poll_once(wait.as_mut())).collect();
     let ready: Vec<_> = polled.iter().map(Poll::is_ready).collect();
@@ -131,14 +131,14 @@ fn a_semaphore_closes_on_many_who_wait() {
     let (its, others) = (Arc::clone(&semaphore), Arc::clone(&waits));
     let first = calls(move || {
         its.add_permits(7);
-        let dropped = [1, 33, 99].map(|index| others.lock().unwrap()[index].take());
+        let dropped = [1, 33, 99].map(|index| others.lock()[index].take());
         drop(dropped);
         assert!(its.try_acquire().is_err());
     });
     begin(&waits, 0, &first);
     (1..100).for_each(|index| begin(&waits, index, Waker::noop()));
     semaphore.close();
-    for wait in waits.lock().unwrap().iter_mut().flatten() {
+    for wait in waits.lock().iter_mut().flatten() {
         match poll_once(wait.as_mut()) {
             Poll::Ready(outcome) => assert!(outcome.is_err()),
             Poll::Pending => panic!("it waits for a closed semaphore"),

@@ -54,6 +54,10 @@ impl Options {
         self.html.as_deref()
     }
 
+    pub(in crate::cmd) fn json(&self) -> bool {
+        self.json
+    }
+
     pub(in crate::cmd) fn contenders(&self) -> &[String] {
         &self.contender
     }

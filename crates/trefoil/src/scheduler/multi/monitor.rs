@@ -7,7 +7,7 @@
 //! | what waits | the monitor |
 //! |---|---|
 //! | a task in the LIFO slot, in a poll that lasts from look to look | moves it to the injector |
-//! | the tasks in the ring, if no other worker is free, and such a poll lasts long | moves them to the injector |
+//! | the tasks in the ring, in one that lasts longer, if nobody is free | moves them there, too |
 //! | a deferred waker, in such a poll | wakes it |
 //! | a timer that is overdue | fires it |
 //! | work that was pushed without a wake-up, while a worker sleeps | wakes one |

@@ -40,8 +40,8 @@ pub(super) struct Node {
     prev: NonNull<Waiter>,
     next: NonNull<Waiter>,
     pub(super) waker: Option<Waker>,
-    /// How many permits the waiter has. All but the first have none. Those beyond what it wants wait
-    /// with it for whoever hands them out.
+    /// How many permits the waiter has. All but the first have none. Those beyond what it wants
+    /// wait with it for whoever hands them out.
     pub(super) gathered: usize,
 }
 

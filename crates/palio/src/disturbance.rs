@@ -65,7 +65,8 @@ pub fn sentence(run: &RunRecord) -> Option<String> {
     let told = blocks().filter(|block| block.outside.is_some()).count();
     let repeated = blocks().filter(|block| block.repeated).count();
     let kept = blocks().filter(is_disturbed).filter(|block| !block.repeated).count();
-    let percent = 100.0 * rule.outside_max;
+    // It was given in percent, and a hundredth of it is not exact.
+    let percent = (1e6 * rule.outside_max).round() / 1e4;
     let untold = match blocks().count() - told {
         0 => String::new(),
         count => {

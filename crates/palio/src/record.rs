@@ -500,6 +500,12 @@ impl ForksRecord {
 }
 
 impl CellRecord {
+    /// The number of threads that the contender was asked for; `None` if it was asked for nothing.
+    pub fn threads_used(&self) -> Option<u32> {
+        let at = self.command.iter().position(|word| word == "--threads")?;
+        self.command.get(at + 1)?.parse().ok()
+    }
+
     /// The command of a process with this salt.
     pub fn command_with(&self, salt: Option<u64>) -> Vec<String> {
         let salt = salt.map(|salt| ["--salt".to_owned(), salt.to_string()]);

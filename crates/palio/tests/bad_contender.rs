@@ -236,6 +236,16 @@ fn a_refusal_is_unsupported_and_says_why() {
     );
 }
 
+/// Whoever has raced does support the row, and does not leave it because it loses.
+#[test]
+fn a_refusal_after_a_process_that_raced_is_a_crash() {
+    race(
+        Fake::new("bad").fault("refuse:3").from(3),
+        "crashed",
+        &["it refused after 2 processes that raced: fake: I do not do this on a Tuesday"],
+    );
+}
+
 #[test]
 fn a_refusal_after_a_sample_is_a_crash() {
     race(

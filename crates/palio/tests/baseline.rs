@@ -79,7 +79,7 @@ fn whoever_fails_now_has_not_passed() {
     project.write(path, &project.read(path).replace("\"--from\"", fault));
     race(&project);
     let failed = check(&project, &["--threshold", "10%"]).exits(1);
-    failed.prints(&["slower  echo n=10 · 1 thread: other: ok → wrong-answer"]);
+    failed.prints(&["fails   echo n=10 · 1 thread: other: ok → wrong-answer"]);
 }
 
 /// One whose build broke was not slower, and others that were judged do not make up for it.
@@ -94,7 +94,7 @@ fn whoever_is_not_built_any_more_has_not_passed() {
     project.write(path, &text.replace("[run]", "[build]\ncommands = [[\"false\"]]\n[run]"));
     race(&project);
     let failed = check(&project, &["--threshold", "100%"]).exits(1);
-    failed.prints(&["slower  echo n=10 · 1 thread: other: ok → not-built"]);
+    failed.prints(&["fails   echo n=10 · 1 thread: other: ok → not-built"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod support;
 
+use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use support::{Fake, Project, assert_has};
 
@@ -71,7 +72,9 @@ fn a_slower_contender_on_a_faster_machine_is_slower_and_exits_with_1() {
 fn an_anchor_is_needed_to_fail_and_must_be_there_and_the_same() {
     let (project, first) = raced();
     let bare = ["compare", "latest", "latest", "--fail-above", "5"];
-    project.palio(&bare).run().exits(2).complains(&["--anchor"]);
+    project.palio(&bare).run().exits(2).complains(&["--anchor", "--within"]);
+    let itself = [&bare[..], &["--anchor", "anchor"]].concat();
+    project.palio(&itself).run().fails_with(&["with itself"]);
     let unknown = ["compare", "latest", "latest", "--anchor", "nobody"];
     project.palio(&unknown).run().fails_with(&["anchor nobody did not race"]);
 
@@ -83,6 +86,40 @@ fn an_anchor_is_needed_to_fail_and_must_be_there_and_the_same() {
     assert!(text.trim_end().ends_with("0 slower, 0 faster, 2 inconclusive"), "{text}");
     let gate = [&args[..], &["--fail-above", "5"]].concat();
     project.palio(&gate).run().fails_with(&["the anchor anchor is not the same in both runs"]);
+}
+
+#[test]
+fn an_anchor_with_other_knobs_is_another() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = |dial: &str| {
+        let contenders = format!("x=anchor@dial={dial},other,third");
+        let race = project.race().set("--blocks", "8").set("--contender", contenders);
+        race.set("--reference", "third").run().exits(0);
+    };
+    race("7");
+    let first = project.runs()[0]["id"].as_str().unwrap().to_owned();
+    race("8");
+    let args = ["compare", &first, "latest", "--anchor", "x", "--fail-above", "5"];
+    project.palio(&args).run().fails_with(&["the anchor x is not the same in both runs"]);
+}
+
+/// What is missing was never seen, and could not fail.
+#[test]
+fn nothing_is_judged_of_a_run_that_is_not_finished() {
+    let (project, first) = raced();
+    let path = "contenders/rust/third/contender.toml";
+    let slow = project.read(path).replace("\"--from\"", "\"--fault\", \"silent\", \"--from\"");
+    project.write(path, &slow);
+    let race = project.race().set("--blocks", "8").set("--reference", "third").start();
+    while project.runs().len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    race.signal(Signal::SIGINT);
+    race.finish();
+    let args = ["compare", &first, "latest", "--anchor", "anchor"];
+    project.palio(&args).run().exits(0).prints(&["B is not finished"]);
+    let gate = [&args[..], &["--fail-above", "10"]].concat();
+    project.palio(&gate).run().fails_with(&["is not finished", "palio run --resume"]);
 }
 
 /// Nobody knows then how much of a difference is noise: a check that could not fail has not passed.

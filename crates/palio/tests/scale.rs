@@ -55,6 +55,19 @@ fn speed_up_is_against_the_baseline_that_comes_by_itself() {
     assert!(command.starts_with("palio scale -w echo -c good -t 1,2 --blocks 6 "), "{command}");
 }
 
+/// `mio` and `java-nio` work on as many threads as the race has: no measure for what these bring.
+#[test]
+fn a_baseline_of_several_threads_is_no_baseline_of_a_speed_up() {
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/yaay.json.gz");
+    let args = ["report", "--bundle", bundle, "--format", "json"];
+    let report = Project::new().palio(&args).run().exits(0).json();
+    let of_row = |scaling: &&Value| scaling["workload"] == "tcp_ping_pong";
+    let scaling: Vec<&Value> =
+        report["scaling"].as_array().unwrap().iter().filter(of_row).collect();
+    assert!(!scaling.is_empty());
+    assert!(scaling.iter().all(|scaling| scaling["baseline"] == Value::Null));
+}
+
 #[test]
 fn without_a_baseline_each_is_compared_with_itself_on_one_thread() {
     let project = project();
@@ -171,6 +184,8 @@ fn lawful(counts: &[u32]) -> Report {
         entry.sample_block = (0..6).collect();
         entry.sample_ns = (0..6).map(|block| ns * (1.0 + 0.01 * f64::from(block))).collect();
         entry.value_ns = Some(ns);
+        // The baseline works on one thread, whatever the race has.
+        entry.threads_used = (id == "serial").then_some(1);
         entry
     };
     report.races = counts

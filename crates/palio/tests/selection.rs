@@ -79,6 +79,20 @@ fn holms_correction_is_for_the_whole_run() {
     }
 }
 
+/// Whoever takes medians of samples must see whose answers were wrong.
+#[test]
+fn a_sample_says_what_became_of_its_contender() {
+    let project = raced();
+    let args = ["report", "latest", "--format", "csv-samples"];
+    let text = project.palio(&args).run().exits(0).stdout;
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().ends_with(",outcome"));
+    for line in lines {
+        let is_wrong = line.contains(",tally,") && line.contains(",swift,");
+        assert!(line.ends_with(if is_wrong { ",wrong-answer" } else { ",ok" }), "{line}");
+    }
+}
+
 /// Corrected, what a verdict takes depends on all comparisons: no race says a number of its own.
 #[test]
 fn with_holms_correction_no_race_says_how_many_blocks_it_needs() {

@@ -159,7 +159,7 @@ fn every_format_names_the_statistic() {
     assert!(entries.lines().nth(1).unwrap().contains(",max,"), "{entries}");
     // A sample's number is no time of the sample.
     let samples = csv::samples(&report);
-    assert!(samples.lines().nth(1).unwrap().ends_with(",,max,4000,"), "{samples}");
+    assert!(samples.lines().nth(1).unwrap().ends_with(",,max,4000,,ok"), "{samples}");
     let value: serde_json::Value = serde_json::from_str(&json::render(&report)).unwrap();
     let schema = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json"),

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::project::open_store;
 use super::{Places, gate};
+use crate::record::RunRecord;
 use crate::report::{comparison, within};
 
 #[derive(Debug, Args)]
@@ -33,7 +34,10 @@ pub(super) struct Options {
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if options.fail_above.is_some() && options.anchor.is_none() && options.within.is_none() {
-        bail!("--fail-above needs --anchor CONTENDER, or a slower machine is a slower contender");
+        bail!(
+            "--fail-above needs --anchor CONTENDER, or a slower machine is a slower contender; or --within RUN, where A \
+             and B are contenders of one run"
+        );
     }
     let store = open_store(places)?;
     let comparison = match &options.within {
@@ -41,8 +45,25 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         None => {
             let a = store.load(&store.resolve(&options.a)?)?;
             let b = store.load(&store.resolve(&options.b)?)?;
+            if options.fail_above.is_some() {
+                check_whole([&a, &b])?;
+            }
             comparison::compare(&a, &b, options.anchor.as_deref())?
         }
     };
     gate::conclude(&comparison, options.fail_above, options.json)
+}
+
+/// Refuses what could not fail: what is missing was never seen.
+fn check_whole(runs: [&RunRecord; 2]) -> Result<()> {
+    if let Some(run) = runs.iter().find(|run| run.header.finished_at.is_none()) {
+        let id = &run.header.id;
+        bail!(
+            "--fail-above says nothing of the run {id}, which is not finished: `palio run --resume {id}`"
+        );
+    }
+    if runs[0].header.id == runs[1].header.id {
+        bail!("--fail-above compares the run {} with itself: name another one", runs[0].header.id);
+    }
+    Ok(())
 }

@@ -133,6 +133,12 @@ impl Project {
                 other.id
             );
         }
+        let is_itself = alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(id));
+        if is_itself && !knobs.is_empty() {
+            bail!(
+                "{text:?} would race under the name of {id} itself, which has no {knobs}: give it a name that nobody has"
+            );
+        }
         let mut settings = Settings::new();
         for knob in knobs.split('@').filter(|knob| !knob.is_empty()) {
             let (key, value) = knob.split_once('=').with_context(|| {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::project::{Project, open_store};
+use super::report;
 use super::run::{self, After, write_file};
 use super::{Places, colour, columns, import, say};
 use crate::published::Document;
@@ -73,6 +74,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         say(&json::render(&report))?;
         return Ok(ExitCode::SUCCESS);
     }
+    report::beside_a_table(&report);
     let paper = terminal::Options { width: columns(), color: colour() };
     say(&table::render(&report, Table::Replication, options.format, paper)?)?;
     Ok(ExitCode::SUCCESS)

@@ -70,7 +70,8 @@ enum Format {
     Json,
     /// A row for each contender in each race
     Csv,
-    /// A row for each sample
+    /// A row for each sample of the variant that is shown, failures too; `show --samples` has the
+    /// others, and the shadows
     CsvSamples,
 }
 
@@ -124,17 +125,30 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
     };
-    // A table of values has no head to say it in.
-    if let (Format::Csv | Format::CsvSamples, Some(selection)) =
-        (options.format, &report.run.selection)
-    {
-        note(&selection.text(report.races.len()));
+    // A table has no head to say it in.
+    let is_table = matches!(options.format, Format::Csv | Format::CsvSamples | Format::Document)
+        || options.table.is_some();
+    if is_table && options.headline.is_empty() {
+        beside_a_table(&report);
     }
     match &options.output {
         Some(path) => write_file(path, &text)?,
         None => say(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what a reader of its tables must know of a run.
+pub(super) fn beside_a_table(report: &Report) {
+    if let Some(selection) = &report.run.selection {
+        note(&selection.text(report.races.len()));
+    }
+    if let Some(thinned) = &report.run.thinned {
+        note(&thinned.text());
+    }
+    if report.run.state != "finished" {
+        note(&format!("The run {} is not finished.", report.run.id));
+    }
 }
 
 fn headlines(options: &Options, report: &Report) -> Result<String> {

@@ -4,11 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use serde::Serialize;
 
 use super::project::open_store;
 use super::{Places, colour, columns, say, say_json};
+use crate::budget::CpuBudget;
 use crate::record::{CellRecord, RaceRecord};
 use crate::report::cell;
+use crate::settings::Settings;
 use crate::suggest::nearest;
 
 #[derive(Debug, Args)]
@@ -31,6 +34,24 @@ pub(super) struct Options {
     json: bool,
 }
 
+/// A cell, and which race it is of.
+#[derive(Serialize)]
+struct Shown<'a> {
+    workload: &'a str,
+    params: &'a Settings,
+    threads: u32,
+    cpu_budget: Option<CpuBudget>,
+    #[serde(flatten)]
+    cell: &'a CellRecord,
+}
+
+impl<'a> Shown<'a> {
+    fn of(race: &'a RaceRecord, cell: &'a CellRecord) -> Self {
+        let RaceRecord { workload, params, threads, cpu_budget, .. } = race;
+        Self { workload, params, threads: *threads, cpu_budget: *cpu_budget, cell }
+    }
+}
+
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let store = open_store(places)?;
     let run = store.load(&store.resolve(&options.run)?)?;
@@ -40,14 +61,23 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         .filter(|race| race.workload == options.workload)
         .filter(|race| options.threads.is_none_or(|threads| race.threads == threads))
         .collect();
+    let all = || run.races.iter().filter(|race| race.workload == options.workload);
+    if races.is_empty() && all().next().is_some() {
+        let mut threads: Vec<u32> = all().map(|race| race.threads).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let threads: Vec<String> = threads.iter().map(u32::to_string).collect();
+        bail!(
+            "the run {} raced {} on other numbers of threads: {}",
+            run.header.id,
+            options.workload,
+            threads.join(", ")
+        );
+    }
     if races.is_empty() {
         let near = nearest(&options.workload, run.races.iter().map(|race| race.workload.as_str()));
         let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        bail!(
-            "the run {} has no race of {:?} on that number of threads{hint}",
-            run.header.id,
-            options.workload
-        );
+        bail!("the run {} has no race of {:?}{hint}", run.header.id, options.workload);
     }
     let cells: Vec<(&RaceRecord, &CellRecord)> = races
         .iter()
@@ -63,7 +93,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         bail!("the run {} has no contender {:?}{hint}", run.header.id, options.contender);
     }
     if options.json {
-        let cells: Vec<&CellRecord> = cells.iter().map(|(_, cell)| *cell).collect();
+        let cells: Vec<Shown<'_>> =
+            cells.iter().map(|(race, cell)| Shown::of(race, cell)).collect();
         say_json(&cells)?;
     } else {
         let samples = options.samples;

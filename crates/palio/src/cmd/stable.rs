@@ -13,6 +13,7 @@ use crate::contender::Track;
 use crate::plan::Entrant;
 use crate::record::{ContenderRecord, Outcome, RunRecord};
 use crate::release::Release;
+use crate::report::comparison::RACED_AS;
 use crate::runner::build::Prober;
 use crate::runner::program::Program;
 use crate::runner::race::Stable;
@@ -161,7 +162,7 @@ pub(super) fn record(entrant: &Entrant) -> ContenderRecord {
 fn notes(entrant: &Entrant) -> Option<String> {
     let named = entrant.alias.as_ref().map(|alias| {
         let known = Entrant { alias: None, ..entrant.clone() }.name();
-        format!("Raced as {alias}: {known}.")
+        format!("{RACED_AS}{alias}: {known}.")
     });
     let notes: Vec<String> = named.into_iter().chain(entrant.contender.notes.clone()).collect();
     (!notes.is_empty()).then(|| notes.join(" "))

@@ -62,6 +62,9 @@ pub struct Change {
 /// The note where times differ, or do not, and nothing tells whether the machine did it.
 pub const UNKNOWN: &str = "cannot tell machine from contender";
 
+/// What begins the note of a contender that has a name of its own.
+pub const RACED_AS: &str = "Raced as ";
+
 /// The note where nobody knows how much of a difference is noise.
 pub(super) const UNKNOWN_FLOOR: &str = "inconclusive: the noise floor is unknown";
 
@@ -88,6 +91,8 @@ pub struct Judgement {
     /// What became slower by more than that, beyond the noise, or fails now: the cell and what is
     /// known of it, each a sentence without its full stop.
     pub regressions: Vec<String>,
+    /// Of these, how many fail now. They come last.
+    pub failing: usize,
     /// What may have become slower by more than that, as far as the noise lets one see.
     pub not_excluded: Vec<String>,
     /// How many changes were not judged because their noise floor is unknown.
@@ -106,12 +111,13 @@ impl Comparison {
         if let Some(changed) = &self.anchor_changed {
             bail!("{changed}; nothing can be judged by it: choose another one");
         }
-        let regressions: Vec<String> = self
+        let (failing, slower): (Vec<&Change>, Vec<&Change>) = self
             .changes
             .iter()
             .filter(|change| change.regressed(limit))
-            .map(Change::told)
-            .collect();
+            .partition(|change| change.fails_now);
+        let regressions: Vec<String> =
+            slower.iter().chain(&failing).map(|change| change.told()).collect();
         // Without a floor, no difference is ever one.
         let is_judged = |change: &&Change| {
             change.noise_floor.is_some() && change.ratio.is_some_and(|ratio| ratio.lo.is_some())
@@ -139,6 +145,7 @@ impl Comparison {
             limit,
             has_passed: regressions.is_empty(),
             regressions,
+            failing: failing.len(),
             not_excluded,
             without_floor,
             judged,
@@ -213,6 +220,11 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         }
     }
     warnings.extend(plans(a, b));
+    for (name, run) in [("A", a), ("B", b)] {
+        if run.header.finished_at.is_none() {
+            warnings.push(format!("{name} is not finished: what is missing is not compared"));
+        }
+    }
     for (run, all, others) in [("A", &report_a, &report_b), ("B", &report_b, &report_a)] {
         let alone = |race: &&Race| !others.races.iter().any(|other| same(race, other));
         let alone: Vec<String> = all.races.iter().filter(alone).map(Race::label).collect();
@@ -261,6 +273,13 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         }
     }
     warnings.extend(pairs.iter().flat_map(|[x, y]| work(x, y)));
+    // A time that should not be believed is no faster one.
+    warnings.extend(pairs.iter().flat_map(|races| ["A", "B"].into_iter().zip(races)).flat_map(
+        |(name, race)| {
+            let doubts = race.entries.iter().flat_map(Entry::doubts_text);
+            doubts.map(move |doubt| format!("{name}, {}: {doubt}", race.label()))
+        },
+    ));
     let is_other = |entry: &Entry| others.contains(&entry.contender);
     let is_anchored = anchor_changed.is_none();
     let changes = pairs
@@ -290,11 +309,16 @@ fn changed(a: &RunRecord, b: &RunRecord, id: &str) -> Option<String> {
     let said = |run: &RunRecord| {
         let known = run.contender(id)?;
         let all = [&known.runtime, &known.version, &known.toolchain, &known.flags];
-        Some((known.base.clone(), all.map(|text| text.clone().unwrap_or_default())))
+        // Its knobs, if it has a name of its own: without one, they are in its id.
+        let raced_as = known.notes.as_deref().and_then(|notes| notes.split_once(RACED_AS));
+        let raced_as = raced_as.and_then(|(_, notes)| notes.split(". ").next());
+        let raced_as = raced_as.unwrap_or_default().to_owned();
+        let track = known.track.to_string();
+        let all = all.map(|text| text.clone().unwrap_or_default());
+        Some([known.base.clone(), track, raced_as].into_iter().chain(all))
     };
-    let ((base_a, a), (base_b, b)) = said(a).zip(said(b))?;
-    let all = std::iter::once((base_a, base_b)).chain(a.into_iter().zip(b));
-    let (was, is) = all.into_iter().find(|(was, is)| was != is)?;
+    let (a, b) = said(a).zip(said(b))?;
+    let (was, is) = a.zip(b).find(|(was, is)| was != is)?;
     Some(format!("the anchor {id} is not the same in both runs: {was} in A, {is} in B"))
 }
 

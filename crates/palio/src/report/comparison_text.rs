@@ -49,19 +49,24 @@ pub fn judgement(judgement: &Judgement, width: usize) -> String {
     let paper = Paper { width: width.max(20), color: false };
     let mut out = String::new();
     let limit = units::factor(judgement.limit);
-    for told in &judgement.regressions {
-        paper.hanging(&mut out, "slower  ", Ink::Plain, told);
+    let slower = judgement.regressions.len() - judgement.failing;
+    for (i, told) in judgement.regressions.iter().enumerate() {
+        let word = if i < slower { "slower  " } else { "fails   " };
+        paper.hanging(&mut out, word, Ink::Plain, told);
     }
     for told in &judgement.not_excluded {
         paper.hanging(&mut out, "unsure  ", Ink::Plain, told);
     }
     let judged = units::plural(judgement.judged, "cell");
-    let slower = judgement.regressions.len();
     let text = if judgement.has_passed {
         format!("Passed: of {judged}, none is slower by more than {limit} beyond the noise.")
     } else {
+        let failing = match judgement.failing {
+            0 => String::new(),
+            failing => format!("; {failing} failing now"),
+        };
         format!(
-            "Failed: of {judged}, {slower} slower by more than {limit} beyond the noise, or failing now."
+            "Failed: of {judged}, {slower} slower by more than {limit} beyond the noise{failing}."
         )
     };
     paper.prose(&mut out, "", &text);

@@ -92,6 +92,7 @@ const SAMPLES: &[&str] = &[
     "statistic",
     "value_ns",
     "cpu_budget",
+    "outcome",
 ];
 
 /// One line for each contender of each race, failures too, after a line of names.
@@ -124,6 +125,7 @@ pub fn samples(report: &Report) -> String {
                 out.text(race.statistic.map_or("", Statistic::name));
                 out.number(Some(*ns));
                 out.number(race.cpu_budget.map(|budget| budget.cpus));
+                out.text(&entry.outcome.to_string());
                 out.end();
             }
         }

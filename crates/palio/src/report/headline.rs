@@ -21,6 +21,9 @@ pub struct Headline {
     pub contender: String,
     /// Of which run it speaks.
     pub run: String,
+    /// How many blocks a race had.
+    #[serde(skip)]
+    blocks: String,
     pub is_tuned: bool,
     /// Others that did not complete all of the rows that count: each with how many it did.
     pub gaps: Vec<(String, usize)>,
@@ -103,6 +106,7 @@ impl Headline {
         let mut headline = Self {
             contender: contender.to_owned(),
             run: of_run(report),
+            blocks: report.blocks_text(),
             is_tuned: known.is_some_and(|known| known.track == Track::Tuned),
             gaps: Vec::new(),
             not_built: Vec::new(),
@@ -247,7 +251,7 @@ impl Headline {
             printable(&place.join(", ")),
             printable(&run.suite),
             run.preset,
-            units::plural(run.blocks as usize, "block"),
+            self.blocks,
             printable(&run.command)
         );
     }

@@ -301,6 +301,10 @@ pub struct Entry {
     pub sample_ns: Vec<f64>,
     /// The block of each of `sample_ns`, from 0.
     pub sample_block: Vec<u32>,
+    /// The number of threads that it was asked for, where that is not the race's: a baseline works
+    /// on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_used: Option<u32>,
     /// A command that runs this cell by hand.
     pub by_hand: Option<String>,
 }

@@ -133,7 +133,12 @@ pub fn of(report: &Report) -> Vec<Scaling> {
 
 impl Scaling {
     fn of(report: &Report, races: &[&Race], processors: Option<u32>) -> Self {
-        let is_everywhere = |id: &str| races.iter().all(|race| times(race, id).is_some());
+        // One that works on more threads itself is no measure for what these bring.
+        let is_serial = |race: &&Race, id: &str| {
+            ok(race, id).is_some_and(|entry| entry.threads_used.unwrap_or(race.threads) == 1)
+        };
+        let is_everywhere =
+            |id: &str| races.iter().all(|race| is_serial(race, id) && times(race, id).is_some());
         let of_kind = |kind: Kind| report.contenders.iter().filter(move |known| known.kind == kind);
         let baseline = of_kind(Kind::Baseline).map(|c| c.id.as_str()).find(|id| is_everywhere(id));
         let others = report.contenders.iter().filter(|known| known.kind != Kind::Baseline);
@@ -160,7 +165,7 @@ impl Scaling {
             }
             (Some(baseline), None) => format!("speed-up over {baseline}"),
             (None, _) => {
-                "no baseline completed it: speed-up of each over itself on 1 thread, raced \
+                "no baseline of one thread completed it: speed-up of each over itself on 1 thread, raced \
                           at another time"
                     .to_owned()
             }

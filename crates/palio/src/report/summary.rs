@@ -327,6 +327,7 @@ impl<'a> MeasuredRace<'a> {
             batch: cell.schedule.map_or(1, |schedule| schedule.batch),
             sample_ns: measured.samples.iter().map(|(_, ns)| *ns).collect(),
             sample_block: measured.samples.iter().map(|(block, _)| *block).collect(),
+            threads_used: cell.threads_used().filter(|&used| used != self.race.threads),
             by_hand: cell.schedule.map(|schedule| by_hand(self.race, cell, schedule)),
         }
     }

@@ -8,6 +8,7 @@ use super::model::{Entry, Race, Report};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::sweep::{Sweep, SweepPoint, SweepRow};
 use super::units::{self, NONE};
+use crate::record::Outcome;
 
 /// What the mark of the best point says.
 const BEST: &str = "best";
@@ -26,7 +27,8 @@ fn entry<'a>(race: &'a Race, point: &SweepPoint) -> Option<&'a Entry> {
 fn numbers(race: &Race, row: &SweepRow, point: &SweepPoint) -> [String; 4] {
     let none = || NONE.to_owned();
     let Some(entry) = entry(race, point) else { return [none(), none(), none(), none()] };
-    let value = entry.value_ns.map_or_else(none, |value| race.number_text(value));
+    let value = entry.value_ns.filter(|_| entry.outcome == Outcome::Ok);
+    let value = value.map_or_else(none, |value| race.number_text(value));
     match entry.ratio_to_reference {
         Some(verdict) if point.is_baseline => {
             [value, units::fine(verdict.point), none(), "baseline".to_owned()]

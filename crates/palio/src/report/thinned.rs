@@ -20,7 +20,7 @@ impl Thinned {
     }
 
     /// A sentence or two for the head of a report.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!(
             "This run is thinned: {} measured, of which {} are here, at most {} of each process, evenly spaced in \
              the order of execution. Medians, ranges, intervals and verdicts are those of the samples that are here; \

@@ -408,7 +408,8 @@ impl Race {
     /// What a reader must know of this race's conditions, each a sentence.
     pub(super) fn caveats(&self, report: &Report) -> Vec<String> {
         let machine = &report.run.machine;
-        let cpus = machine.cores.map(|n| n.saturating_mul(machine.threads_per_core.unwrap_or(1)));
+        // Those that the system schedules: threads of a core are among them already.
+        let cpus = machine.cores;
         let crowded = cpus
             .filter(|&cpus| self.threads > cpus)
             .map(|cpus| format!("{} on a machine that runs {cpus} at a time", self.threads_text()));
@@ -521,7 +522,7 @@ impl Race {
             Some(NoiseFloor { ratio: None, shadow: i }) => {
                 format!("unknown, too few blocks (shadow ÷ reference {})", shadow(i))
             }
-            None => "unknown, the reference was not raced against its shadow".into(),
+            None => "unknown, the reference and its shadow did not both complete".into(),
         }
     }
 }

@@ -485,6 +485,15 @@ impl RaceLoop<'_> {
                 (result.outcome, result.detail) = (Outcome::Crashed, Some(reason));
             }
         }
+        // What has raced is supported: who refuses later does not get off so lightly.
+        let cell_before = &self.run.races[self.index].cells[cell];
+        let raced = cell_before.invocations.iter().filter(|one| one.outcome == Outcome::Ok).count();
+        if result.outcome == Outcome::Unsupported && raced > 0 {
+            let processes = if raced == 1 { "process" } else { "processes" };
+            let why = result.detail.unwrap_or_default();
+            result.outcome = Outcome::Crashed;
+            result.detail = Some(format!("it refused after {raced} {processes} that raced: {why}"));
+        }
         let invocation = InvocationRecord {
             block,
             position,

@@ -27,7 +27,7 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// All runs, newest first.
+    /// All runs, newest first: a run that was imported later may have been raced before.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -37,7 +37,7 @@ impl Store {
                     (SELECT count(*) FROM race JOIN cell ON cell.race = race.id
                         JOIN invocation ON invocation.cell = cell.id
                         JOIN sample ON sample.invocation = invocation.id WHERE race.run = run.id)
-             FROM run ORDER BY run.rowid DESC",
+             FROM run ORDER BY json_extract(run.header, '$.started_at') DESC, run.rowid DESC",
         )?;
         let rows = statement.query_map([], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))

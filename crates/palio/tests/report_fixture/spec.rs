@@ -354,6 +354,7 @@ impl Spec {
             batch: 1,
             sample_ns,
             sample_block,
+            threads_used: (racer.kind == Kind::Baseline && threads != 1).then_some(1),
             by_hand: Some(format!(
                 "printf 'run 20\\nquit\\n' | contenders/{}/target/release/{} --workload {} --threads {threads}{params}",
                 racer.language.to_lowercase().replace('+', "p"),

@@ -308,13 +308,12 @@ impl Waiters {
     /// `guard` is live and on no list, and it stays live until it is alone on its list.
     unsafe fn move_behind(&mut self, guard: NonNull<Waiter>) {
         let (Some(head), Some(tail)) = (self.head.take(), self.tail.take()) else { return };
-        // SAFETY: 1: the caller promises it of the guard, and a waiter on the list is live. 2:
-        // `&mut self` comes from the lock, and the references are made one after the other.
-        unsafe {
-            with_node(guard, |node| (node.prev, node.next) = (Some(tail), Some(head)));
-            with_node(head, |node| node.prev = Some(guard));
-            with_node(tail, |node| node.next = Some(guard));
-        }
+        // SAFETY: 1: the caller promises it. 2: `&mut self` comes from the lock.
+        unsafe { with_node(guard, |node| (node.prev, node.next) = (Some(tail), Some(head))) };
+        // SAFETY: 1: a waiter on the list is live. 2: `&mut self` comes from the lock.
+        unsafe { with_node(head, |node| node.prev = Some(guard)) };
+        // SAFETY: 1: a waiter on the list is live. 2: `&mut self` comes from the lock.
+        unsafe { with_node(tail, |node| node.next = Some(guard)) };
     }
 
     /// # Safety

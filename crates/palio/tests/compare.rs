@@ -112,6 +112,7 @@ fn nothing_is_judged_of_a_run_that_is_not_finished() {
     project.write(path, &slow);
     let race = project.race().set("--blocks", "8").set("--reference", "third").start();
     while project.runs().len() < 2 {
+        assert!(!race.is_over(), "it was to wait for a contender that says nothing");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     race.signal(Signal::SIGINT);

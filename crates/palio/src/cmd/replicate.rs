@@ -26,11 +26,10 @@ pub(super) struct Options {
     #[command(flatten)]
     run: run::Options,
     /// A stored run instead of a new one: its id, the beginning of it, or `latest`
-    // What belongs to a race has no effect on a stored one.
-    #[arg(index = 2, value_name = "RUN", conflicts_with_all = ["contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(index = 2, value_name = "RUN", conflicts_with_all = run::OF_A_RACE)]
     stored: Option<String>,
     /// The run of this bundle instead of a new one; no database is touched
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stored", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "stored", conflicts_with_all = run::OF_A_RACE)]
     bundle: Option<PathBuf>,
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t = Format::Terminal)]

@@ -106,7 +106,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Go on with an interrupted run: its id, or the latest unfinished one
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload", "contender", "allocator", "threads", "preset", "blocks", "until_floor", "blocks_max", "outside_max", "repeats_max", "cpu_budget", "seed", "reference", "shadow", "budget", "warm_up", "timeout", "memory"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["suite", "workload"], conflicts_with_all = OF_A_RACE)]
     resume: Option<Option<String>>,
     /// Print the report as JSON on standard output
     #[arg(long)]
@@ -124,6 +124,27 @@ pub(super) struct Options {
     #[arg(skip)]
     pub(super) more_contenders: Vec<String>,
 }
+
+/// Options that say how a race is raced, and have no effect on one that is stored.
+pub(super) const OF_A_RACE: [&str; 17] = [
+    "contender",
+    "allocator",
+    "threads",
+    "preset",
+    "blocks",
+    "until_floor",
+    "blocks_max",
+    "outside_max",
+    "repeats_max",
+    "cpu_budget",
+    "seed",
+    "reference",
+    "shadow",
+    "budget",
+    "warm_up",
+    "timeout",
+    "memory",
+];
 
 /// `5` or `5%`: a noise floor that can be reached.
 fn percent(text: &str) -> Result<f64, String> {

@@ -9,6 +9,13 @@ fn poll(future: Pin<&mut impl Future>) -> bool {
     future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
+/// Three that wait: more than one batch.
+fn three_wait(notify: &Arc<Notify>) -> Vec<Pin<Box<OwnedNotified>>> {
+    let mut waits = Vec::from_iter((0..3).map(|_| Box::pin(Arc::clone(notify).notified_owned())));
+    waits.iter_mut().for_each(|wait| assert!(!poll(wait.as_mut())));
+    waits
+}
+
 /// Takes the permit. True if one was stored.
 fn has_permit(notify: &Notify) -> bool {
     poll(pin!(notify.notified()))
@@ -127,11 +134,7 @@ fn loom_notify_waiters_races_with_one_that_gives_up() {
 fn loom_notify_waiters_of_two_batches_beside_one_that_gives_up() {
     loom::model(|| {
         let notify = Arc::new(Notify::new());
-        let mut waits: Vec<_> =
-            (0..3).map(|_| Box::pin(Arc::clone(&notify).notified_owned())).collect();
-        for wait in &mut waits {
-            assert!(!poll(wait.as_mut()));
-        }
+        let mut waits = three_wait(&notify);
         let its = Arc::clone(&notify);
         let notifying = thread::spawn(move || its.notify_waiters());
         // The one that waits for the second batch, if that is still to come.
@@ -152,11 +155,7 @@ fn loom_notify_waiters_of_two_batches_beside_one_that_gives_up() {
 fn loom_notify_waiters_twice_at_once() {
     loom::model(|| {
         let notify = Arc::new(Notify::new());
-        let mut waits: Vec<_> =
-            (0..3).map(|_| Box::pin(Arc::clone(&notify).notified_owned())).collect();
-        for wait in &mut waits {
-            assert!(!poll(wait.as_mut()));
-        }
+        let mut waits = three_wait(&notify);
         let its = Arc::clone(&notify);
         let notifying = thread::spawn(move || its.notify_waiters());
         notify.notify_waiters();

@@ -12,6 +12,13 @@ fn poll(future: Pin<&mut impl Future<Output = Result<(), Closed>>>) -> Poll<Resu
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// Three that wait for one permit each: more than one batch.
+fn three_wait(permits: &Permits) -> Vec<Pin<Box<Acquiring<'_>>>> {
+    let mut waits = Vec::from_iter((0..3).map(|_| Box::pin(permits.acquire(1))));
+    waits.iter_mut().for_each(|wait| assert!(poll(wait.as_mut()).is_pending()));
+    waits
+}
+
 #[test]
 fn loom_permits_one_at_a_time() {
     loom::model(|| {
@@ -191,10 +198,7 @@ fn loom_permits_close_beside_one_that_gives_up() {
 fn loom_permits_are_handed_out_in_batches_beside_one_that_gives_up() {
     loom::model(|| {
         let permits = Arc::new(Permits::new(0));
-        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
-        for wait in &mut waits {
-            assert!(poll(wait.as_mut()).is_pending());
-        }
+        let mut waits = three_wait(&permits);
         let theirs = Arc::clone(&permits);
         let other = thread::spawn(move || theirs.release(3));
         drop(waits.remove(1));
@@ -210,10 +214,7 @@ fn loom_permits_are_handed_out_in_batches_beside_one_that_gives_up() {
 fn loom_permits_of_two_givers_are_handed_out_in_batches() {
     loom::model(|| {
         let permits = Arc::new(Permits::new(0));
-        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
-        for wait in &mut waits {
-            assert!(poll(wait.as_mut()).is_pending());
-        }
+        let mut waits = three_wait(&permits);
         let theirs = Arc::clone(&permits);
         let other = thread::spawn(move || theirs.release(2));
         permits.release(2);
@@ -229,10 +230,7 @@ fn loom_permits_of_two_givers_are_handed_out_in_batches() {
 fn loom_permits_close_on_batches_beside_a_giver() {
     loom::model(|| {
         let permits = Arc::new(Permits::new(0));
-        let mut waits: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
-        for wait in &mut waits {
-            assert!(poll(wait.as_mut()).is_pending());
-        }
+        let mut waits = three_wait(&permits);
         let theirs = Arc::clone(&permits);
         let other = thread::spawn(move || theirs.close());
         permits.release(2);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::comparison::{Change, Comparison, Judgement};
+use super::comparison::{Change, Comparison, Judgement, UNKNOWN_FLOOR};
 use super::paper::{Cell, Ink, Paper, Table};
 use super::units::{self, NONE};
 use crate::printable;
@@ -70,7 +70,7 @@ pub fn judgement(judgement: &Judgement, width: usize) -> String {
         )
     };
     paper.prose(&mut out, "", &text);
-    if judgement.not_excluded.len() > judgement.without_floor {
+    if judgement.not_excluded.iter().any(|told| !told.contains(UNKNOWN_FLOOR)) {
         let text = format!(
             "Unsure: the interval reaches beyond {limit}, so that a regression of this size may hide in the noise; more \
              blocks narrow it."

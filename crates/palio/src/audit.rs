@@ -168,7 +168,7 @@ impl<'a> Audit<'a> {
             header: self.header,
             race,
             cells,
-            blocks_max: blocks_max(self.header),
+            blocks_max: blocks_max(self.header, race),
             raced: None,
             salts: BTreeSet::new(),
         })
@@ -223,16 +223,20 @@ impl<'a> Audit<'a> {
     }
 
     fn check_blocks(&self, race: &RaceRecord) -> Checked {
-        let Some(rule) = self.header.repeat else {
-            return check(race.blocks.is_empty(), "blocks", || {
-                "they were judged, and the header has no rule (`repeat`)".to_owned()
-            });
-        };
+        let rule = self.header.repeat;
+        let (cut, resumed) = (blocks_cut(race), self.header.resumed_at.len());
+        check(cut as usize <= resumed, "blocks", || {
+            format!("{cut} were interrupted, and the run was resumed {resumed} times")
+        })?;
+        check(rule.is_some() || race.blocks.len() == cut as usize, "blocks", || {
+            "they were judged, and the header has no rule (`repeat`)".to_owned()
+        })?;
         for (index, block) in race.blocks.iter().enumerate() {
             let before = index.checked_sub(1).map(|before| race.blocks[before].block);
             let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
-            let repeats = rule.repeats(block.outside, &race.blocks[..index]);
-            let checked = check_block_number(block.block, blocks_max(self.header))
+            let repeats =
+                rule.is_some_and(|rule| rule.repeats(block.outside, &race.blocks[..index]));
+            let checked = check_block_number(block.block, blocks_max(self.header, race))
                 .and_then(|()| {
                     check(before.is_none_or(|before| before < block.block), "block", || {
                         format!("{} does not come after the one before it", block.block)
@@ -243,14 +247,17 @@ impl<'a> Audit<'a> {
                         "it and `steal` are fractions of all CPU time: 0 to 1".to_owned()
                     })
                 })
-                .and_then(|()| {
-                    check(block.repeated == repeats, "repeated", || {
+                .and_then(|()| match rule.filter(|_| !block.interrupted) {
+                    Some(rule) => check(block.repeated == repeats, "repeated", || {
                         format!(
                             "{}, and by the run's rule it is {repeats}: a block is repeated if others take more \
                              than {} of the CPU time, and at most {} of a race are",
                             block.repeated, rule.outside_max, rule.repeats_max
                         )
-                    })
+                    }),
+                    None => check(block.repeated, "repeated", || {
+                        "false, and the run was interrupted in it".to_owned()
+                    }),
                 });
             checked.map_err(|fault| fault.within(format!("blocks[{index}]")))?;
         }
@@ -352,11 +359,17 @@ impl<'a> Audit<'a> {
     }
 }
 
+/// The blocks of a race in which its run was interrupted.
+fn blocks_cut(race: &RaceRecord) -> u32 {
+    let cut = race.blocks.iter().filter(|block| block.interrupted).count();
+    u32::try_from(cut).unwrap_or(u32::MAX)
+}
+
 /// The most blocks that a race of this run can have, those that are repeated among them.
-fn blocks_max(header: &Header) -> u32 {
+fn blocks_max(header: &Header, race: &RaceRecord) -> u32 {
     let goal = header.until_floor.map_or(0, |goal| goal.blocks_max);
     let repeats = header.repeat.map_or(0, |rule| rule.repeats_max);
-    header.blocks.max(goal).saturating_add(repeats)
+    header.blocks.max(goal).saturating_add(repeats).saturating_add(blocks_cut(race))
 }
 
 fn check_block_number(block: u32, most: u32) -> Checked {
@@ -406,10 +419,12 @@ impl<'a> RaceAudit<'a> {
     ///
     /// # Errors
     /// It is ok, and has not raced all blocks.
-    pub fn end_of_cell(&mut self, cell: CellAudit<'a>) -> Checked {
+    pub fn end_of_cell(&mut self, mut cell: CellAudit<'a>) -> Checked {
         if cell.cell.outcome != Outcome::Ok {
             return Ok(());
         }
+        // Not everybody has raced in these.
+        cell.blocks.extend(self.race.blocks.iter().filter(|b| b.interrupted).map(|b| b.block));
         let count = u32::try_from(cell.blocks.len()).unwrap_or(u32::MAX);
         if let Some(gap) = (0..count).find(|block| !cell.blocks.contains(block)) {
             return Err(Fault::new("invocations", format!("none of them is block {gap}")));

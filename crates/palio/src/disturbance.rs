@@ -45,13 +45,14 @@ impl RepeatRule {
             outside: all,
             steal: outside.map(|outside| outside.steal),
             repeated: self.repeats(all, before),
+            interrupted: false,
         }
     }
 
     /// Whether a block in which others took so much is repeated, after the `before` blocks.
     #[must_use]
     pub fn repeats(&self, outside: Option<f64>, before: &[BlockRecord]) -> bool {
-        let done = before.iter().filter(|block| block.repeated).count();
+        let done = before.iter().filter(|block| block.repeated && !block.interrupted).count();
         outside.is_some_and(|all| all > self.outside_max) && done < self.repeats_max as usize
     }
 }
@@ -60,7 +61,8 @@ impl RepeatRule {
 #[must_use]
 pub fn sentence(run: &RunRecord) -> Option<String> {
     let rule = run.header.repeat?;
-    let blocks = || run.races.iter().flat_map(|race| &race.blocks);
+    let blocks =
+        || run.races.iter().flat_map(|race| &race.blocks).filter(|block| !block.interrupted);
     let is_disturbed = |block: &&BlockRecord| block.outside.is_some_and(|o| o > rule.outside_max);
     let told = blocks().filter(|block| block.outside.is_some()).count();
     let repeated = blocks().filter(|block| block.repeated).count();
@@ -78,6 +80,27 @@ pub fn sentence(run: &RunRecord) -> Option<String> {
          most {} in a race), {kept} disturbed and kept{untold}",
         rule.repeats_max
     ))
+}
+
+/// What a report says of a run that was interrupted and gone on with; `None` if it was not.
+#[must_use]
+pub fn interruptions(run: &RunRecord) -> Option<String> {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let resumed = run.header.resumed_at.len();
+    let cut = run.races.iter().flat_map(|race| &race.blocks).filter(|b| b.interrupted).count();
+    let blocks = match cut {
+        0 => "no block had begun".to_owned(),
+        cut => format!("{} had begun and raced anew by all", count(cut, "block")),
+    };
+    (resumed > 0).then(|| {
+        format!(
+            "interrupted and resumed {}: {blocks}; who stops a run chooses what is raced again",
+            count(resumed, "time")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -118,6 +141,6 @@ mod tests {
     #[test]
     fn what_is_not_told_disturbs_nothing() {
         let block = RULE.judge(3, None, &[]);
-        assert_eq!(block, BlockRecord { block: 3, outside: None, steal: None, repeated: false });
+        assert_eq!(block, BlockRecord { block: 3, outside: None, steal: None, repeated: false, interrupted: false });
     }
 }

@@ -45,6 +45,10 @@ pub struct Header {
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
+    /// When it was gone on with after an interruption, each time, in RFC 3339, UTC. Written before
+    /// anything is raced: whoever stops a run that goes badly leaves a trace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed_at: Vec<String>,
     pub palio_version: String,
     /// The command that repeats it.
     pub command: String,
@@ -196,8 +200,13 @@ pub struct BlockRecord {
     pub outside: Option<f64>,
     /// Of that, what the hypervisor took for other guests.
     pub steal: Option<f64>,
-    /// Others disturbed it: another block was raced in its place, and its samples enter no result.
+    /// Another block was raced in its place, and its samples enter no result: others disturbed it,
+    /// or the run was interrupted in it.
     pub repeated: bool,
+    /// The run was interrupted before all had raced in it. Then it is always repeated, by all: a
+    /// process that was interrupted would otherwise be the one of its block that has two tries.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// One contender (in one variant) in one race.
@@ -464,6 +473,26 @@ impl RaceRecord {
     pub fn undisturbed(&self, blocks: u32) -> u32 {
         let repeated = self.blocks.iter().filter(|b| b.repeated && b.block < blocks).count();
         blocks.saturating_sub(u32::try_from(repeated).unwrap_or(u32::MAX))
+    }
+
+    /// The block that had begun when the run was interrupted, if there is one: somebody has raced in
+    /// it, and somebody else would have to race in it yet.
+    pub fn cut_block(&self) -> Option<u32> {
+        let begun = self.cells.iter().flat_map(|cell| &cell.invocations);
+        let last = begun.filter_map(|invocation| invocation.block).max()?;
+        let has_raced = |cell: &CellRecord| {
+            let mut here = cell.invocations.iter().filter(|i| i.block == Some(last));
+            here.any(|invocation| invocation.outcome == Outcome::Ok)
+        };
+        let races = |cell: &&CellRecord| cell.outcome == Outcome::Pending;
+        let is_cut = self.cells.iter().filter(races).any(|cell| !has_raced(cell));
+        let is_new = !self.blocks.iter().any(|block| block.block == last);
+        (is_cut && is_new).then_some(last)
+    }
+
+    /// Whether the run was interrupted in a block.
+    pub fn is_cut(&self, block: u32) -> bool {
+        self.blocks.iter().any(|known| known.block == block && known.interrupted)
     }
 
     /// Marks the invocations of blocks that were repeated.

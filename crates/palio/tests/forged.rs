@@ -412,6 +412,11 @@ fn blocks_are_those_that_the_rule_of_the_run_gives() {
     let more = vec![("/header/blocks", 5.into()), ("/header/repeat", rule)];
     let refused = import(&project, &bundle(&forge(&run, &more)));
     refused.fails_with(&["cells[0].invocations: 6 block(s) that count, and the run has 5"]);
+    // The run was never resumed, so that it was not interrupted either.
+    let cut = json!([{"block": 2, "outside": null, "steal": null, "repeated": true, "interrupted": true}]);
+    let cut = vec![("/header/blocks", 5.into()), ("/races/0/blocks", cut)];
+    let refused = import(&project, &bundle(&forge(&run, &cut)));
+    refused.fails_with(&["races[0].blocks: 1 were interrupted, and the run was resumed 0 times"]);
     let goal = |most: u64| json!({"ratio": 1.5, "blocks_max": most});
     let to_goal = |most| vec![("/header/blocks", 5.into()), ("/header/until_floor", goal(most))];
     import(&project, &bundle(&forge(&run, &to_goal(6)))).exits(0);

@@ -42,10 +42,17 @@ fn a_killed_run_is_completed_without_losing_a_sample() {
     for contender in ["good", "bad"] {
         assert_eq!(entry(&report, contender)["outcome"], "ok");
         assert_eq!(entry(&report, contender)["samples"], 10);
+        // The block of the interruption is raced by all once more.
         assert_eq!(
             entry(&report, contender)["sample_block"],
-            serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+            serde_json::json!([1, 1, 1, 1, 1, 2, 2, 2, 2, 2])
         );
+    }
+    let told = report["run"]["interruptions"].as_str().unwrap();
+    assert!(told.starts_with("interrupted and resumed 1 time: 1 block had begun"), "{told}");
+    for format in ["terminal", "markdown", "html"] {
+        let report = project.palio(&["report", "latest", "--format", format]).run().exits(0);
+        report.prints(&["interrupted and resumed 1 time"]);
     }
     assert!(assert_nothing_lost(&before, &project.stored()) > 0);
     let after = project.palio(&["show", "echo", "good", "--json"]).run().exits(0).json();
@@ -74,16 +81,19 @@ fn the_order_of_a_resumed_run_is_the_planned_one() {
     let cut = project.starts().len();
     project.palio(&["run", "--resume"]).run().exits(0);
 
-    let mut starts = project.starts();
-    // The one that was cut off is started again.
-    assert_eq!(starts.remove(cut - 1), "c");
+    let starts = project.starts();
     assert_eq!(starts[..4], names, "pilots");
-    assert_eq!(starts[4..], plan);
+    // In the second block, which all race in once more, in the same order.
+    assert_eq!(starts[cut - 1], "c");
+    let second = names.len() + 1;
+    assert_eq!(starts[4..cut], plan[..cut - 4]);
+    assert_eq!(starts[cut..], plan[second..]);
     let stored = project.stored();
     for (index, cell) in cells(&stored).into_iter().enumerate() {
         for invocation in cell["invocations"].as_array().unwrap() {
             let Some(block) = invocation["block"].as_u64() else { continue };
-            let order = block_order(seed, 0, u32::try_from(block).unwrap(), names.len() + 1);
+            let place = u32::try_from(if block > 1 { block - 1 } else { block }).unwrap();
+            let order = block_order(seed, 0, place, names.len() + 1);
             assert_eq!(
                 order[usize::try_from(invocation["position"].as_u64().unwrap()).unwrap()],
                 index

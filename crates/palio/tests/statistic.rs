@@ -79,6 +79,7 @@ fn run(statistic: Statistic) -> RunRecord {
             repeat: None,
             started_at: "2026-01-01T00:00:00Z".into(),
             finished_at: Some("2026-01-01T00:00:01Z".into()),
+            resumed_at: Vec::new(),
             palio_version: "0".into(),
             command: "palio run fairness".into(),
             machine: Machine::default(),

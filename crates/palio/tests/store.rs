@@ -283,6 +283,37 @@ fn a_damaged_database_is_noticed() {
 }
 
 #[test]
+fn a_run_that_is_whole_comes_out_of_a_damaged_database() {
+    let project = project();
+    let ids: Vec<String> = (0..2)
+        .map(|_| project.race().set("--blocks", "20").run().exits(0).json())
+        .map(|report| report["run"]["id"].as_str().unwrap().to_owned())
+        .collect();
+    let whole = project.path("whole.json");
+    let export = |id: &str, to: &str| project.palio(&["export", id]).arg(project.path(to)).run();
+    export(&ids[1], "whole.json").exits(0);
+    // The pages of the first run's samples: the first ones with rows of their table in them.
+    let connection = Connection::open(project.database()).unwrap();
+    let page: u32 = connection
+        .query_row(
+            "SELECT min(pageno) FROM dbstat WHERE name = 'sample' AND pagetype = 'leaf'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    drop(connection);
+    let mut bytes = fs::read(project.database()).unwrap();
+    let from = (page as usize - 1) * 4096;
+    bytes[from..from + 4096].fill(0xa5);
+    fs::write(project.database(), &bytes).unwrap();
+
+    list_runs(&project, &project.database()).fails_with(&["damaged", "`palio export RUN FILE`"]);
+    export(&ids[0], "first.json").fails_with(&["damaged"]);
+    export(&ids[1], "second.json").exits(0).complains(&["damaged", &ids[1], "is whole"]);
+    assert_eq!(fs::read(project.path("second.json")).unwrap(), fs::read(whole).unwrap());
+}
+
+#[test]
 fn a_truncated_database_is_noticed() {
     let project = project();
     project.race().run().exits(0);

@@ -7,10 +7,10 @@
 pub(crate) mod place;
 mod text;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -77,7 +77,7 @@ fn wanted(root: &Path) -> Result<Vec<Wanted>, Vec<Fault>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    let palio = Palio { root, names: bundles(&tree), heard: RefCell::default() };
+    let palio = Palio::new(root, bundles(&tree));
     for name in &palio.names {
         for (ending, format) in FORMATS {
             let said = palio.ask(name, &["--format", format]);
@@ -210,32 +210,75 @@ fn filled(file: &File, bundles: &impl Bundles) -> Result<Wanted, Vec<Fault>> {
     if faults.is_empty() { Ok(Wanted { name, before, text, stale }) } else { Err(faults) }
 }
 
-/// Palio, which reads the bundles.
+/// Palio, which reads the bundles: each of them once, into a database that goes when this does.
 struct Palio<'a> {
     root: &'a Path,
     names: Vec<String>,
+    database: PathBuf,
+    /// The run of each bundle that was read.
+    runs: RefCell<HashMap<String, String>>,
     /// What it said of a bundle with contenders left out.
     heard: RefCell<HashMap<(String, Vec<String>), Value>>,
+    catalogue: OnceCell<Value>,
 }
 
-impl Palio<'_> {
+impl Drop for Palio<'_> {
+    fn drop(&mut self) {
+        for ending in ["", "-wal", "-shm", ".lease"] {
+            let _ = fs::remove_file(format!("{}{ending}", self.database.display()));
+        }
+    }
+}
+
+impl<'a> Palio<'a> {
+    fn new(root: &'a Path, names: Vec<String>) -> Self {
+        let database = format!("palio-results-{}.db", std::process::id());
+        Self {
+            root,
+            names,
+            database: std::env::temp_dir().join(database),
+            runs: RefCell::default(),
+            heard: RefCell::default(),
+            catalogue: OnceCell::new(),
+        }
+    }
+
+    /// The run of a bundle, which may be of an older catalogue.
+    fn run_of(&self, bundle: &str) -> Result<String, String> {
+        if let Some(run) = self.runs.borrow().get(bundle) {
+            return Ok(run.clone());
+        }
+        let file = format!("{FOLDER}{bundle}{BUNDLE}");
+        let said = self.palio(&["import", "--other-catalogue", &file])?;
+        let run = said.split_whitespace().last().unwrap_or_default().to_owned();
+        self.runs.borrow_mut().insert(bundle.to_owned(), run.clone());
+        Ok(run)
+    }
+
     /// What `palio report` prints of a bundle.
     fn ask(&self, bundle: &str, options: &[&str]) -> Result<String, String> {
-        let file = format!("{FOLDER}{bundle}{BUNDLE}");
-        self.palio(&[&["report", "--bundle", &file], options].concat())
+        self.palio(&[&["report", &self.run_of(bundle)?], options].concat())
     }
 
     /// What the catalogue says today that a bundle does not.
     fn since(&self, bundle: &str) -> Result<String, String> {
         let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
         let report = read(self.ask(bundle, &["--format", "json"])?)?;
-        let catalogue = read(self.palio(&["list", "workloads", "--json"])?)?;
-        Ok(text::since(&report, &catalogue))
+        let catalogue = match self.catalogue.get() {
+            Some(catalogue) => catalogue,
+            None => {
+                let all = read(self.palio(&["list", "workloads", "--json"])?)?;
+                self.catalogue.get_or_init(|| all)
+            }
+        };
+        Ok(text::since(&report, catalogue))
     }
 
+    /// Optimised, as a race builds it: a bundle has tens of thousands of samples.
     fn palio(&self, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new("cargo");
-        command.args(["run", "--quiet", "--locked", "--package", "palio", "--"]);
+        command.args(["run", "--quiet", "--locked", "--release", "--package", "palio", "--"]);
+        command.env("PALIO_DB", &self.database);
         let output = command.args(args).current_dir(self.root).output();
         let output = output.map_err(|error| format!("cargo cannot be started: {error}"))?;
         if !output.status.success() {
@@ -267,8 +310,7 @@ impl Bundles for Palio<'_> {
     }
 
     fn replication(&self, bundle: &str, suite: &str) -> Result<String, String> {
-        let file = format!("{FOLDER}{bundle}{BUNDLE}");
-        self.palio(&["replicate", suite, "--bundle", &file, "--format", "markdown"])
+        self.palio(&["replicate", suite, &self.run_of(bundle)?, "--format", "markdown"])
     }
 }
 

@@ -54,6 +54,9 @@ pub(super) fn check_header(header: &Header) -> Checked {
     }
     timestamp("started_at", &header.started_at)?;
     header.finished_at.as_ref().map_or(Ok(()), |text| timestamp("finished_at", text))?;
+    for (index, text) in header.resumed_at.iter().enumerate() {
+        timestamp(&format!("resumed_at[{index}]"), text)?;
+    }
     label("palio_version", &header.palio_version, NAME_BYTES_MAX)?;
     label("machine.fingerprint", &header.machine.fingerprint, NAME_BYTES_MAX)?;
     let machine = &header.machine;

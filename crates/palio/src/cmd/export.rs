@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::project::{open_store, root};
-use super::{Places, say, whole_file};
-use crate::store;
+use super::project::{database, open_store, root};
+use super::{Places, note, say, whole_file};
+use crate::record::RunRecord;
+use crate::store::{self, Store};
 use crate::thin;
 
 #[derive(Debug, Args)]
@@ -26,8 +27,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
-    let store = open_store(places)?;
-    let mut run = store.load(&store.resolve(&options.run)?)?;
+    let mut run = stored(&options.run, places)?;
     if let Some(most) = options.thin {
         thin::thin(&mut run, most);
         // Of no use to who reads it elsewhere, and nobody's business.
@@ -45,4 +45,15 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     })?;
     say(&format!("wrote {}", options.file.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run of the database, whatever became of the others.
+fn stored(name: &str, places: &Places) -> Result<RunRecord> {
+    let error = match open_store(places) {
+        Ok(store) => return store.load(&store.resolve(name)?),
+        Err(error) => error,
+    };
+    let Ok(run) = Store::salvage(&database(places)?, name) else { return Err(error) };
+    note(&format!("{error:#}. The run {} is whole", run.header.id));
+    Ok(run)
 }

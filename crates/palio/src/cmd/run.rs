@@ -215,6 +215,10 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
             run = store.load(&id)?;
             stable = check_unchanged(&project, &run, options.quiet, &interrupted)?;
             is_stored = true;
+            if !run.is_finished() {
+                run.header.resumed_at.push(timestamp());
+                store.update_header(&run.header)?;
+            }
         }
         None => {
             // Bad input is refused before anything is built, and a database that cannot be written

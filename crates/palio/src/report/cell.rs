@@ -152,6 +152,9 @@ fn overview(
         let place = counting.iter().position(|other| std::ptr::eq(*other, block));
         let remark = match place {
             Some(place) => stands_out(&medians, place).unwrap_or_default(),
+            None if block.invocation.block.is_some_and(|b| race.is_cut(b)) => {
+                "repeated: the run was interrupted in it".to_owned()
+            }
             None if block.invocation.disturbed => "repeated: others disturbed it".to_owned(),
             None => block.invocation.outcome.words(),
         };

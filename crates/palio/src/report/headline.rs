@@ -180,6 +180,9 @@ impl Headline {
             self.count(Place::Behind),
         );
         let _ = writeln!(out, "\n{}", self.run);
+        if let Some(interruptions) = &run.interruptions {
+            let _ = writeln!(out, "\nThe run was {interruptions}.");
+        }
         if !self.gaps.is_empty() {
             let each: Vec<String> = self
                 .gaps

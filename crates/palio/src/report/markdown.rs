@@ -441,5 +441,8 @@ fn setting(out: &mut String, report: &Report) {
     if let Some(disturbance) = &run.disturbance {
         let _ = writeln!(out, "- Disturbed blocks: {}", text(disturbance));
     }
+    if let Some(interruptions) = &run.interruptions {
+        let _ = writeln!(out, "- Interruptions: {}", text(interruptions));
+    }
     let _ = writeln!(out, "\n```sh\n{}\n```", printable(&run.command));
 }

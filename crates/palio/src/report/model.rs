@@ -56,6 +56,9 @@ pub struct Run {
     /// such a rule.
     #[serde(default)]
     pub disturbance: Option<String>,
+    /// How often the run was interrupted and resumed; `None` if it was not.
+    #[serde(default)]
+    pub interruptions: Option<String>,
     /// Seed of the order of contenders and of the salts.
     pub seed: u64,
     /// `finished`, or `partial` when it was interrupted or is still going on.

@@ -77,6 +77,7 @@ fn header(run: &RunRecord) -> Run {
         preset: header.preset,
         blocks: header.blocks,
         disturbance: disturbance::sentence(run),
+        interruptions: disturbance::interruptions(run),
         seed: header.seed,
         state: state.to_owned(),
         started_at: header.started_at.clone(),

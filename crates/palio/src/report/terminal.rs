@@ -89,6 +89,9 @@ fn title(out: &mut String, paper: Paper, report: &Report) {
     if let Some(disturbance) = &run.disturbance {
         paper.prose(out, "", disturbance);
     }
+    if let Some(interruptions) = &run.interruptions {
+        paper.prose(out, "", interruptions);
+    }
     if run.state != "finished" {
         let text = format!("This run is {}: what is pending has not been raced yet.", run.state);
         for line in wrap(&text, paper.width) {

@@ -13,7 +13,7 @@ use crate::disturbance::Outside;
 use crate::machine::CpuClock;
 use crate::plan::{self, block_order};
 use crate::record::{
-    CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
+    BlockRecord, CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
 };
 use crate::runner::cgroup::NO_BUDGET;
 use crate::runner::{children_cpu_s, forks, invocation, own_cpu_s, schedule};
@@ -385,8 +385,13 @@ impl RaceLoop<'_> {
     fn blocks(&mut self) -> Result<End> {
         let (seed, planned) = (self.run.header.seed, self.run.header.blocks);
         let cells = self.run.races[self.index].cells.len();
+        self.give_up_cut_block()?;
         let mut block = 0;
         while self.needs_block(block) {
+            if self.run.races[self.index].is_cut(block) {
+                block += 1;
+                continue;
+            }
             let blocks = planned.max(block + 1);
             let watch = self.watch(block);
             // A repeated block has the order of the one that it stands for, so that the mirror
@@ -445,6 +450,17 @@ impl RaceLoop<'_> {
         let mut invocations = race.cells.iter().flat_map(|cell| &cell.invocations);
         let is_new = !invocations.any(|invocation| invocation.block == Some(block));
         is_new.then(Watch::start)?
+    }
+
+    /// Gives up a block that had begun when the run was interrupted: all race in another one. Else
+    /// who stops the run at a process that does badly would have it tried again, alone.
+    fn give_up_cut_block(&mut self) -> Result<()> {
+        let race = &mut self.run.races[self.index];
+        let Some(block) = race.cut_block() else { return Ok(()) };
+        let (outside, steal) = (None, None);
+        race.blocks.push(BlockRecord { block, outside, steal, repeated: true, interrupted: true });
+        race.mark_disturbed();
+        self.store.update_race(&self.run.header.id, self.index, race)
     }
 
     /// Judges a block by what the machine did in it, once.

@@ -245,15 +245,16 @@ impl Store {
     /// # Errors
     /// There is no such run, or there are several.
     pub fn resolve(&self, name: &str) -> Result<String> {
-        let runs = self.runs()?;
+        // No more than the names, which a database that is damaged elsewhere still has.
+        let runs = self.ids()?;
         if name == "latest" {
-            return runs.first().map(|run| run.id.clone()).with_context(|| {
+            return runs.first().cloned().with_context(|| {
                 format!("there is no run in {} yet: `palio run` makes one", self.path.display())
             });
         }
         let found: Vec<&str> = runs
             .iter()
-            .map(|run| run.id.as_str())
+            .map(String::as_str)
             .filter(|id| *id == name || id.starts_with(name))
             .collect();
         match found[..] {
@@ -323,7 +324,7 @@ impl Store {
 fn damaged(path: &Path) -> String {
     format!(
         "it is not a database, or a damaged one: restore it from a bundle (`palio import`), move {} away, or choose \
-         another with --db",
+         another with --db. `palio export RUN FILE` still gets out each run that is whole",
         path.display()
     )
 }

@@ -27,6 +27,15 @@ pub struct RunSummary {
 }
 
 impl Store {
+    /// The names of all runs, in the order of [`runs`](Self::runs).
+    pub(super) fn ids(&self) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare(
+            "SELECT id FROM run ORDER BY json_extract(header, '$.started_at') DESC, rowid DESC",
+        )?;
+        let ids = statement.query_map([], |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// All runs, newest first: a run that was imported later may have been raced before.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Databases that are only read: those that cannot be written too, and those that are not there.
+//! Databases that are only read: those that cannot be written too, those that are damaged, and those
+//! that are not there.
 
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Store, migrations};
+use crate::record::RunRecord;
 
 impl Store {
     /// Opens the database at `path` for reading. Where none is, nothing is made: it has no run.
@@ -20,6 +22,25 @@ impl Store {
         }
         // Where it can be written, its schema is brought up to date.
         Self::open(path).or_else(|error| Self::open_read_only(path).map_err(|_| error))
+    }
+
+    /// Reads one run out of a database that may be damaged elsewhere. It is audited as a bundle from
+    /// outside is, so that nothing is missing from it unseen.
+    ///
+    /// # Errors
+    /// There is no such run, or it is damaged itself; the message names the runs that there are.
+    pub fn salvage(path: &Path, name: &str) -> Result<RunRecord> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        migrations::check(&connection)?;
+        anyhow::ensure!(migrations::is_current(&connection)?, "it is of an older Palio");
+        let damaged = Self { connection, path: path.to_owned() };
+        let run = damaged.load(&damaged.resolve(name)?)?;
+        let mut bundle = Vec::new();
+        super::export(&run, &mut bundle)?;
+        Self::in_memory()?
+            .import(&bundle[..], None)
+            .with_context(|| format!("the run {} is not whole", run.header.id))?;
+        Ok(run)
     }
 
     fn open_read_only(path: &Path) -> Result<Self> {

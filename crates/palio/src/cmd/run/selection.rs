@@ -146,6 +146,7 @@ impl<'a> Selection<'a> {
             ),
             started_at,
             finished_at: None,
+            resumed_at: Vec::new(),
             palio_version: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.command(options, seed),
             design: options.verb.as_ref().map(|verb| verb.design.clone()),

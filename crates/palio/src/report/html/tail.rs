@@ -255,6 +255,9 @@ pub(super) fn reproduce(out: &mut String, report: &Report) {
     if let Some(disturbance) = &run.disturbance {
         fact("Disturbed blocks", disturbance);
     }
+    if let Some(interruptions) = &run.interruptions {
+        fact("Interruptions", interruptions);
+    }
     fact("Seed", &run.seed.to_string());
     fact("Started", &run.started_at);
     fact("Finished", run.finished_at.as_deref().unwrap_or("not yet"));

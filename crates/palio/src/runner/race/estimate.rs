@@ -47,9 +47,10 @@ impl Estimate {
                 .filter_map(|invocation| Some((invocation.block?, invocation.resources.wall_us)))
                 .collect();
             let count = raced.len() as u64;
+            let counts = cell.raced().count() as u64;
             done += count;
             if cell.outcome == Outcome::Pending {
-                let to_do = u64::from(run.header.blocks).saturating_sub(count);
+                let to_do = u64::from(run.header.blocks).saturating_sub(counts);
                 all += count + to_do;
                 let each = match raced.values().sum::<u64>().checked_div(count) {
                     Some(wall_us) => Duration::from_micros(wall_us),

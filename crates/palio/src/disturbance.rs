@@ -141,6 +141,15 @@ mod tests {
     #[test]
     fn what_is_not_told_disturbs_nothing() {
         let block = RULE.judge(3, None, &[]);
-        assert_eq!(block, BlockRecord { block: 3, outside: None, steal: None, repeated: false, interrupted: false });
+        assert_eq!(
+            block,
+            BlockRecord {
+                block: 3,
+                outside: None,
+                steal: None,
+                repeated: false,
+                interrupted: false
+            }
+        );
     }
 }

@@ -1,9 +1,7 @@
 //! One command races everybody with another allocator, and the report names it.
 
-mod support;
-
+use crate::support::{Fake, Project, assert_has};
 use serde_json::Value;
-use support::{Fake, Project, assert_has};
 
 const VARIANT: &str = "[[variant]]\nid = \"mimalloc\"\ntrack = \"tuned\"\n\
     allocator = \"mimalloc\"\nfeatures = [\"mimalloc\"]\nreadme = \"README.md#mimalloc\"\n";

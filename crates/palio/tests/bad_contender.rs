@@ -1,8 +1,6 @@
 //! Whatever a contender does, the others race on, and the report says what it did.
 
-mod support;
-
-use support::{Fake, Finished, Project, assert_has, entry};
+use crate::support::{Fake, Finished, Project, assert_has, entry};
 
 /// Races `bad` beside `good`, and checks that `good` came through and `bad` did not.
 #[track_caller]

@@ -1,8 +1,6 @@
 //! Bad input is refused with a message that names the thing and the fix, before anything is raced.
 
-mod support;
-
-use support::{Fake, Project};
+use crate::support::{Fake, Project};
 
 fn project() -> Project {
     Project::good_and(Fake::new("better"))

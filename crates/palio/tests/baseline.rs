@@ -1,9 +1,7 @@
 //! `palio baseline`: whether a later run is slower than one that was saved.
 
-mod support;
-
+use crate::support::{Fake, Finished, Project};
 use sha2::{Digest, Sha256};
-use support::{Fake, Finished, Project};
 
 fn race(project: &Project) -> String {
     let race = project.race().set("--blocks", "8").run().exits(0);

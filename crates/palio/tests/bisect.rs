@@ -1,8 +1,6 @@
 //! `palio bisect`: between which two releases a row changed.
 
-mod support;
-
-use support::{Fake, Palio, Project, assert_has};
+use crate::support::{Fake, Palio, Project, assert_has};
 
 /// The contender `goer`, whose release is a toolchain of Go, and whose `pace`, lines of `sh`, says
 /// what a sample takes by the release in `$v`.

@@ -1,11 +1,9 @@
 //! Runs travel as bundles: what is exported is imported to the last byte, and nothing else is.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{self, Fake, Finished, Project};
 use sha2::{Digest, Sha256};
-use support::{Fake, Finished, Project};
 
 /// A project with one run of a good and a bad contender, and its bundle.
 fn bundled() -> (Project, String) {

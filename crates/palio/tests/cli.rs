@@ -1,10 +1,8 @@
 //! The command line as scripts and other programs meet it.
 
-mod support;
-
 use std::process::{Command, Stdio};
 
-use support::{Fake, Project, entry};
+use crate::support::{self, Fake, Project, entry};
 
 fn project() -> Project {
     Project::good_and(Fake::new("other"))

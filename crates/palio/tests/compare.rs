@@ -1,10 +1,8 @@
 //! Two runs side by side: what the machine did is divided away, or nothing is concluded.
 
-mod support;
-
+use crate::support::{Fake, Project, assert_has};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
-use support::{Fake, Project, assert_has};
 
 const NAMES: [&str; 3] = ["anchor", "other", "third"];
 

@@ -2,13 +2,11 @@
 //! first.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
+use crate::support::{self, Fake, Project, assert_has, entry};
 use nix::sys::signal::Signal;
-use support::{Fake, Project, assert_has, entry};
 
 /// With control groups, and without them: wardens are enough.
 const GROUPS: [&str; 2] = ["", "none"];

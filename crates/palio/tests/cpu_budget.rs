@@ -1,15 +1,13 @@
 //! The track with a CPU budget: what holds a contender, and that the two tracks stay apart.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{self, Fake, Project, assert_has, cells};
 use palio::record::RunRecord;
 use palio::store::export;
 use serde_json::Value;
-use support::{Fake, Project, assert_has, cells};
 
 /// What `doctor` says of budgets; `None` where none can be kept, so that there is nothing to test.
 /// `PALIO_REQUIRE_CONTROL_GROUPS` says that one must be.

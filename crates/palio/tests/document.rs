@@ -1,21 +1,19 @@
 //! A run in the tables of its reference document: one that measured what the document has prints
 //! the document's tables.
 //!
-//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test document`, then read the
+//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program document::`, then read the
 //! difference in git before committing it.
 
-mod report_fixture;
-mod support;
-
+use crate::report_fixture;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Fake, Project, assert_has};
 use palio::contender::Contender;
 use palio::published::{Document, Per, Published, Row, Table, Value};
 use palio::record::Outcome;
 use palio::report::model::{Entry, Interval, NoiseFloor, Race};
 use palio::report::{Report, document};
 use palio::workload::Catalogue;
-use support::{Fake, Project, assert_has};
 
 /// Of the second number of threads, where a document has one processor and we do not.
 const ALL_THREADS: u32 = 2;

@@ -1,10 +1,8 @@
 //! Contenders that claim what is not so: each is caught, or is named in `docs/bias.md` as what
 //! cannot be.
 
-mod support;
-
+use crate::support::{self, Fake, Project, assert_has, entry};
 use rusqlite::Connection;
-use support::{Fake, Project, assert_has, entry};
 
 #[test]
 fn a_clock_that_runs_fast_is_no_result() {

@@ -1,12 +1,11 @@
 //! Bundles that somebody has forged, with a hash that is right: each is refused by the place that
 //! cannot be true, and leaves nothing behind.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
+use crate::support::{self, Fake, Finished, Project};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -14,7 +13,6 @@ use palio::store::{Store, export};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Fake, Finished, Project};
 
 /// A project with one run of a good and a bad contender, and what its bundle holds.
 fn raced() -> (Project, Value) {

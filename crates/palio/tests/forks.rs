@@ -1,11 +1,9 @@
 //! Forks that are not handed to the runtime: rows with the right answer, the right work and plain
 //! calls instead of forks.
 
-mod support;
-
+use crate::support::{Fake, Project, assert_has, entry};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use support::{Fake, Project, assert_has, entry};
 
 /// Of 986 forks.
 const FIB: &str = r#"

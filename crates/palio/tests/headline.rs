@@ -1,8 +1,6 @@
 //! What `palio report --headline` says follows from the races of the run, all of them.
 
-mod support;
-
-use support::{Fake, Project, assert_has};
+use crate::support::{Fake, Project, assert_has};
 
 fn claiming(id: &str, ns: u64) -> Fake {
     Fake::new(id).fault(&format!("claim:{ns}"))

@@ -1,10 +1,8 @@
 //! Ctrl-C at any moment ends Palio soon, with status 130, no contender left behind and nothing
 //! lost.
 
-mod support;
-
+use crate::support::{Fake, Project, assert_nothing_lost, entry};
 use nix::sys::signal::Signal;
-use support::{Fake, Project, assert_nothing_lost, entry};
 
 /// Interrupts a race when `bad` comes to the meeting, and checks that it can be resumed.
 #[track_caller]

@@ -1,19 +1,17 @@
 //! Random kills -9 of Palio, of wardens, of contenders, of builds, and of Palio together with its
 //! wardens: nothing lives on, and no sample that was stored is lost.
 //!
-//! A few rounds of each by default; `PALIO_KILLS=200 cargo test -p palio --test kills` takes 200,
+//! A few rounds of each by default; `PALIO_KILLS=200 cargo test -p palio --test program kills::` takes 200,
 //! and `PALIO_KILLS_SEED` other moments.
 #![cfg(target_os = "linux")]
-
-mod support;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::support::{Fake, Project, Running, assert_nothing_lost};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use support::{Fake, Project, Running, assert_nothing_lost};
 
 const ROUNDS: usize = 10;
 /// Nothing takes nearly as long to die.

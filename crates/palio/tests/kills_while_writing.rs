@@ -5,15 +5,13 @@
 //! takes other moments.
 #![cfg(unix)]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::{self, Fake, Palio, Project};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Palio, Project};
 
 const ROUNDS: usize = 16;
 const BEFORE: &str = "as it was";

@@ -2,14 +2,12 @@
 //! and with a stub in its place their manifests build and describe. That proves the manifests, and
 //! no race.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::Project;
+use crate::support::Project;
 
 /// A contender of this repository, and the folders beside it that its build names.
 fn project(language: &str, id: &str, beside: &[&str]) -> Project {

@@ -1,9 +1,7 @@
 //! Contenders that serve, and are asked at a fixed rate by Palio.
 
-mod support;
-
+use crate::support::{Fake, Palio, Project, assert_has, entry};
 use serde_json::Value;
-use support::{Fake, Palio, Project, assert_has, entry};
 
 const SERVED: &str = r#"
 id = "echo"

@@ -1,10 +1,8 @@
 //! Only one `palio run` at a time races into a database.
 
-mod support;
-
 use std::os::unix::fs::symlink;
 
-use support::{Fake, Project, entry};
+use crate::support::{Fake, Project, entry};
 
 #[test]
 fn a_second_run_says_who_races_and_harms_nobody() {

@@ -1,8 +1,6 @@
 //! What is wrong with a `contender.toml` or with what it needs is said by name, with the fix.
 
-mod support;
-
-use support::{Fake, Project};
+use crate::support::{self, Fake, Project};
 
 const GOOD: &str = "contenders/rust/good/contender.toml";
 

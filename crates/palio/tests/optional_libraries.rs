@@ -3,14 +3,12 @@
 //! stands here is as much of each library as a probe looks at, and no compiler, so that this is
 //! about the manifests, and not about the libraries.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Project, assert_has};
 use serde_json::Value;
-use support::{Project, assert_has};
 
 /// The contender, and what its library leaves in a prefix: a CMake package of a name and version,
 /// or a header.

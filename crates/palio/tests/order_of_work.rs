@@ -1,8 +1,6 @@
 //! What is needed first is built first, and raced before anything else is built.
 
-mod support;
-
-use support::{Fake, Project, entry};
+use crate::support::{Fake, Project, entry};
 
 /// A build that takes `seconds` by its own account, and notes when it is done.
 fn built(project: &Project, id: &str, seconds: u32) -> Fake {

@@ -1,14 +1,12 @@
 //! What the reference documents print, as data: nothing of it is without counterpart.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Fake, Finished, Project, assert_has};
 use palio::contender::Contender;
 use palio::published::{Document, Published, Value};
 use palio::workload::{Catalogue, MissNote};
-use support::{Fake, Finished, Project, assert_has};
 
 /// Every system that a document names or announces, and those that belong beside them.
 const SYSTEMS: &[&str] = &[

@@ -1,13 +1,11 @@
 //! Blocks that other processes disturb are repeated, by a rule that looks at the machine alone.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{Fake, Palio, Project, assert_has, cells, entry};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Palio, Project, assert_has, cells, entry};
 
 /// Keeps a processor busy until it is dropped: a process outside of the race, as Palio sees it.
 struct Load {

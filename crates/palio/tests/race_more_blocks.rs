@@ -1,11 +1,9 @@
 //! A race goes on until its noise floor is reached or its blocks are used up, and its verdicts can
 //! be corrected together.
 
-mod support;
-
+use crate::support::{self, Fake, Palio, Project, cells, entry};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Palio, Project, cells, entry};
 
 fn until_floor(project: &Project) -> Palio {
     project.race().set("--blocks", "5").set("--until-floor", "5%").set("--blocks-max", "12")

@@ -1,10 +1,8 @@
 //! All cells of a race are asked for the same: as many samples, of as many iterations.
 
-mod support;
-
+use crate::support::{self, Fake, Project, assert_has, cells, entry};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Project, assert_has, cells, entry};
 
 fn claiming(id: &str, ns: u64) -> Fake {
     Fake::new(id).fault(&format!("claim:{ns}"))

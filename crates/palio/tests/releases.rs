@@ -1,14 +1,12 @@
 //! Other releases of a contender's runtime, and working copies of it, beside the pinned one.
 
-mod support;
-
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Fake, Palio, Project, assert_has, entry};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Fake, Palio, Project, assert_has, entry};
 
 const WORKSPACE: &str = "contenders/rust";
 

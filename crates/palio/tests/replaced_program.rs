@@ -1,12 +1,10 @@
 //! A contender whose program is exchanged while it is raced is out of the race: its times would be
 //! those of two programs.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use support::{Fake, Project, assert_has, cells, entry};
+use crate::support::{Fake, Project, assert_has, cells, entry};
 
 const WRAPPER: &str = "#!/bin/sh\nexec \"$@\"\n";
 

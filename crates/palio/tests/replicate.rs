@@ -1,9 +1,7 @@
 //! `palio replicate`: a document's numbers beside those of a run.
 
-mod support;
-
+use crate::support::{Fake, Finished, Palio, Project, assert_has};
 use serde_json::Value;
-use support::{Fake, Finished, Palio, Project, assert_has};
 
 /// Of the times: `good` is the document's reference, `twice` takes twice as long there and here,
 /// `turned` is slower there and faster here, and of `gone` there are only words.

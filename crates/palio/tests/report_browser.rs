@@ -5,8 +5,7 @@
 //! `PALIO_SCREENSHOTS=DIR` keeps pictures of what the browser saw, `PALIO_CHROMIUM` names another
 //! executable.
 
-mod report_fixture;
-
+use crate::report_fixture;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

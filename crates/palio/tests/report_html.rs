@@ -1,12 +1,10 @@
 //! The HTML report without a browser: size, honesty about what is left out, escapes, well-formed
 //! tags. What a browser makes of it is in `report_browser.rs`.
 
-mod report_fixture;
-
+use crate::report_fixture::{empty, hostile, large, pending, scaled, small, swept, typical};
 use palio::record::Outcome;
 use palio::report::model::Thinned;
 use palio::report::{Report, html};
-use report_fixture::{empty, hostile, large, pending, scaled, small, swept, typical};
 
 fn all() -> [(&'static str, Report); 8] {
     [

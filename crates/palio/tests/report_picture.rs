@@ -1,11 +1,9 @@
 //! The picture of a run: everybody who raced is in it, its marks are those of the report, and it
 //! asks nothing of anybody.
 
-mod report_fixture;
-
+use crate::report_fixture::{empty, hostile, large, pending, small, typical};
 use palio::record::Outcome;
 use palio::report::{Report, picture};
-use report_fixture::{empty, hostile, large, pending, small, typical};
 
 fn all() -> [(&'static str, Report); 6] {
     [

@@ -4,8 +4,7 @@
 //! with that door closed, so that a field which is written but not described, or described but not
 //! written, fails here.
 
-mod report_fixture;
-
+use crate::report_fixture;
 use jsonschema::Validator;
 use palio::report::{Report, json};
 use serde_json::{Value, json};

@@ -1,10 +1,9 @@
 //! Terminal, Markdown and CSV against golden files.
 //!
-//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test report_text`, then read
+//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program report_text::`, then read
 //! the difference in git before committing it.
 
-mod report_fixture;
-
+use crate::report_fixture;
 use std::path::PathBuf;
 
 use palio::budget::{CpuBudget, Throttled};

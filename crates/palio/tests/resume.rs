@@ -1,15 +1,13 @@
 //! A run that was cut short is completed: nothing stored is lost, nothing is mixed with something
 //! else.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::support::{self, Fake, Project, assert_nothing_lost, cells, entry};
 use nix::sys::signal::Signal;
 use palio::plan::block_order;
 use rusqlite::Connection;
-use support::{Fake, Project, assert_nothing_lost, cells, entry};
 
 /// A race whose Palio is killed when `bad` takes its second sample in the first block.
 fn killed(bad: Fake) -> (Project, support::Guest) {

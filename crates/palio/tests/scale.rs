@@ -1,13 +1,11 @@
 //! `palio scale`: contenders on more and more threads.
 
-mod report_fixture;
-mod support;
-
+use crate::report_fixture;
+use crate::support::{Fake, Palio, Project, assert_has};
 use palio::grid::Design;
 use palio::report::table::{Format, Table};
 use palio::report::{Report, html, scaling, table, terminal};
 use serde_json::Value;
-use support::{Fake, Palio, Project, assert_has};
 
 /// `plain` has no runtime and takes 4 ms on its one thread; `good` takes 4.4 ms on one, and 2.2 on
 /// two.

@@ -1,10 +1,8 @@
 //! `palio report --only`, `--except` and `--intersection`: what is compared is compared anew over
 //! what is shown, every format obeys, and every report says what it leaves out.
 
-mod support;
-
+use crate::support::{Fake, Project, assert_has, entry};
 use serde_json::Value;
-use support::{Fake, Project, assert_has, entry};
 
 fn claiming(id: &str, ns: u64) -> Fake {
     Fake::new(id).fault(&format!("claim:{ns}"))

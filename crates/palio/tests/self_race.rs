@@ -1,10 +1,8 @@
 //! A contender raced against itself: two entries, and never a winner.
 
-mod support;
-
+use crate::support::{self, Fake, Project, entry};
 use palio::plan::block_order;
 use serde_json::Value;
-use support::{Fake, Project, entry};
 
 #[test]
 fn a_second_name_makes_a_second_entry() {

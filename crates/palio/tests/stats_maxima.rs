@@ -4,7 +4,7 @@
 //! `docs/methodology.md` comes from more races, by
 //!
 //! ```text
-//! cargo test --release -p palio --test stats_maxima -- --ignored --nocapture
+//! cargo test --release -p palio --test stats stats_maxima:: -- --ignored --nocapture
 //! ```
 
 use palio::stats::{BlockTimes, EquivalenceMargin, NoiseFloor, RatioInterval, Statistic, Verdict};

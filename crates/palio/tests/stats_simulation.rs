@@ -4,12 +4,10 @@
 //! `docs/methodology.md` come from more races, by
 //!
 //! ```text
-//! cargo test --release -p palio --test stats_simulation -- --ignored --nocapture --test-threads 1
+//! cargo test --release -p palio --test stats stats_simulation:: -- --ignored --nocapture --test-threads 1
 //! ```
 
-mod noise;
-
-use noise::Rng;
+use crate::noise::Rng;
 use palio::stats::{
     BlockTimes, EquivalenceMargin, NoiseFloor, Ranking, RatioInterval, Summary, Totals, Verdict,
     location_ns,

@@ -5,12 +5,10 @@
 //! `docs/methodology.md` come from more races, by
 //!
 //! ```text
-//! cargo test --release -p palio --test stats_unequal -- --ignored --nocapture --test-threads 1
+//! cargo test --release -p palio --test stats stats_unequal:: -- --ignored --nocapture --test-threads 1
 //! ```
 
-mod noise;
-
-use noise::Rng;
+use crate::noise::Rng;
 use palio::stats::{
     BlockTimes, EquivalenceMargin, FloorGoal, NoiseFloor, Ranking, RatioInterval, Verdict, holm,
     p_value,

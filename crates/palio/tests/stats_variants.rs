@@ -5,12 +5,10 @@
 //! `docs/methodology.md` comes from more races, by
 //!
 //! ```text
-//! cargo test --release -p palio --test stats_variants -- --ignored --nocapture
+//! cargo test --release -p palio --test stats stats_variants:: -- --ignored --nocapture
 //! ```
 
-mod noise;
-
-use noise::Rng;
+use crate::noise::Rng;
 use palio::stats::{BlockTimes, EquivalenceMargin, NoiseFloor, RatioInterval, Verdict};
 
 /// What is simulated, the standard deviations of the reference and of the contender, and how many

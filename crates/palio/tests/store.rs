@@ -1,13 +1,11 @@
 //! A database that cannot be used is named, with the way out, and left as it was.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::support::{self, Fake, Finished, Project, assert_nothing_lost, cells};
 use rusqlite::Connection;
-use support::{Fake, Finished, Project, assert_nothing_lost, cells};
 
 fn project() -> Project {
     Project::new().with(Fake::new("good"))

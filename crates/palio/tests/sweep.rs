@@ -1,10 +1,8 @@
 //! `palio sweep`: one contender with its knobs turned.
 
-mod support;
-
+use crate::support::{Fake, Finished, Palio, Project, assert_has};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Fake, Finished, Palio, Project, assert_has};
 
 /// `dial=1` takes half as long as the default, `dial=2` a tenth less, `dial=3` twice as long.
 fn project() -> Project {

@@ -1,11 +1,9 @@
 //! What a person sees on a terminal of 20, 80 and 120 columns: the real `palio` in a real
 //! pseudo-terminal.
 
-mod support;
-
 use std::process::{Command, Stdio};
 
-use support::{Fake, Project};
+use crate::support::{Fake, Project};
 
 const WIDTHS: [usize; 3] = [20, 80, 120];
 

@@ -1,10 +1,8 @@
 //! Variants: contenders that share the sources of another one.
 
-mod support;
-
 use std::fs;
 
-use support::{Fake, Project, entry};
+use crate::support::{Fake, Project, entry};
 
 /// A contender whose build writes the program that is then started, so that a lost build shows.
 fn project() -> Project {

@@ -228,6 +228,10 @@ impl<'a> Audit<'a> {
         check(cut as usize <= resumed, "blocks", || {
             format!("{cut} were interrupted, and the run was resumed {resumed} times")
         })?;
+        race.begun.map_or(Ok(()), |begun| {
+            check_block_number(begun, blocks_max(self.header, race))
+                .map_err(|fault| fault.within("begun"))
+        })?;
         check(rule.is_some() || race.blocks.len() == cut as usize, "blocks", || {
             "they were judged, and the header has no rule (`repeat`)".to_owned()
         })?;

@@ -169,6 +169,7 @@ impl Plan<'_> {
                 Some(_) => Vec::new(),
             },
             blocks: Vec::new(),
+            begun: None,
             cells,
         }
     }

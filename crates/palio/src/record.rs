@@ -188,6 +188,10 @@ pub struct RaceRecord {
     /// What the machine did in each block, where blocks are judged by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockRecord>,
+    /// The block that began last, until the race is over: what is stored of one that a `kill -9` cut
+    /// off may be nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<u32>,
     pub cells: Vec<CellRecord>,
 }
 
@@ -475,11 +479,10 @@ impl RaceRecord {
         blocks.saturating_sub(u32::try_from(repeated).unwrap_or(u32::MAX))
     }
 
-    /// The block that had begun when the run was interrupted, if there is one: somebody has raced in
-    /// it, and somebody else would have to race in it yet.
+    /// The block that had begun when the run was interrupted, if there is one in which somebody
+    /// would have to race yet.
     pub fn cut_block(&self) -> Option<u32> {
-        let begun = self.cells.iter().flat_map(|cell| &cell.invocations);
-        let last = begun.filter_map(|invocation| invocation.block).max()?;
+        let last = self.begun?;
         let has_raced = |cell: &CellRecord| {
             let mut here = cell.invocations.iter().filter(|i| i.block == Some(last));
             here.any(|invocation| invocation.outcome == Outcome::Ok)

@@ -109,6 +109,7 @@ fn run(statistic: Statistic) -> RunRecord {
             reference: Some("good".into()),
             predictions: Vec::new(),
             blocks: Vec::new(),
+            begun: None,
             cells: vec![cell("good", false, 1), cell("bad", false, 3), cell("good", true, 1)],
         }],
     }

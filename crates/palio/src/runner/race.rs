@@ -392,6 +392,10 @@ impl RaceLoop<'_> {
                 block += 1;
                 continue;
             }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(End::Interrupted);
+            }
+            self.begin(block)?;
             let blocks = planned.max(block + 1);
             let watch = self.watch(block);
             // A repeated block has the order of the one that it stands for, so that the mirror
@@ -439,6 +443,9 @@ impl RaceLoop<'_> {
                 self.store.update_cell(&self.run.header.id, (self.index, cell), record)?;
             }
         }
+        let race = &mut self.run.races[self.index];
+        race.begun = None;
+        self.store.update_race(&self.run.header.id, self.index, race)?;
         Ok(End::Finished)
     }
 
@@ -450,6 +457,16 @@ impl RaceLoop<'_> {
         let mut invocations = race.cells.iter().flat_map(|cell| &cell.invocations);
         let is_new = !invocations.any(|invocation| invocation.block == Some(block));
         is_new.then(Watch::start)?
+    }
+
+    /// Notes that a block begins, before anybody is started in it.
+    fn begin(&mut self, block: u32) -> Result<()> {
+        let race = &mut self.run.races[self.index];
+        if race.begun.is_none_or(|before| before < block) {
+            race.begun = Some(block);
+            self.store.update_race(&self.run.header.id, self.index, race)?;
+        }
+        Ok(())
     }
 
     /// Gives up a block that had begun when the run was interrupted: all race in another one. Else

@@ -203,7 +203,7 @@ impl Spec {
             state: "finished".into(),
             started_at: "2026-03-01T09:12:44Z".into(),
             finished_at: some("2026-03-01T09:14:59Z"),
-            resumed_at: Vec::new(),
+            interruptions: None,
             palio_version: "0.1.0".into(),
             command: format!(
                 "palio run {} --preset quick --blocks {} --seed {}",

@@ -474,16 +474,25 @@ pub(crate) fn cells(run: &Value) -> Vec<&Value> {
 }
 
 /// Checks that `after` has all that `before` had, unchanged and in its place, and returns how many
-/// samples that is.
+/// samples that is. A block that was given up later is so by a word beside what it measured.
 #[track_caller]
 pub(crate) fn assert_nothing_lost(before: &Value, after: &Value) -> usize {
     let (before, after) = (cells(before), cells(after));
     assert_eq!(before.len(), after.len());
     let mut samples = 0;
     for (old, new) in before.into_iter().zip(after) {
-        let (old, new) =
-            (old["invocations"].as_array().unwrap(), new["invocations"].as_array().unwrap());
-        assert_eq!(old[..], new[..old.len()], "stored invocations have changed");
+        let measured = |cell: &Value| {
+            let mut all = cell["invocations"].as_array().unwrap().clone();
+            for invocation in &mut all {
+                invocation.as_object_mut().unwrap().remove("disturbed");
+            }
+            all
+        };
+        let (old, new) = (measured(old), measured(new));
+        assert!(
+            new.len() >= old.len() && old[..] == new[..old.len()],
+            "stored invocations changed"
+        );
         samples += old.iter().map(|i| i["samples"].as_array().unwrap().len()).sum::<usize>();
     }
     samples

@@ -158,6 +158,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
         of_examples("actor_pages", "the_example_survives_its_panics"),
         of_crates("renamed", "a_crate_may_be_renamed"),
+        of_crates("renamed", "other_crates_may_be_given_it_for_tokio"),
     ],
 };
 
@@ -217,6 +218,7 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
         of_crates("renamed", "a_crate_may_be_renamed"),
+        of_crates("renamed", "other_crates_may_be_given_it_for_tokio"),
     ],
 };
 

@@ -145,12 +145,12 @@
 //!   `beside_tokio::what_is_different`
 //! - A `block_on` inside of another one, by `block_in_place`, leaves the outer one its wake-ups.
 //!   With tokio, the outer one may wait forever.
-//!   `nested_block_on::the_wakeups_of_the_outer_waits_are_not_lost`
+//!   `task::nested_block_on::the_wakeups_of_the_outer_waits_are_not_lost`
 //! - [`worker_index`](super::worker_index()) is `None` inside of `block_in_place`, where another
 //!   thread may be the worker. With tokio, it is that of the worker that the thread was.
-//!   `worker_index::a_pinned_task_knows_its_worker`
+//!   `task::worker_index::a_pinned_task_knows_its_worker`
 //! - The drop of a runtime on a thread of its own, in a blocking closure or in `block_in_place`,
-//!   panics. tokio's waits for ever. `shutdown::dropping_a_runtime_on_its_own_thread_panics`
+//!   panics. tokio's waits for ever. `task::shutdown::dropping_a_runtime_on_its_own_thread_panics`
 //! - In a fork of the process, `block_on` of a multi-thread runtime of the parent panics, and its
 //!   drop does not wait. With tokio, both may wait for ever, for threads that only the parent has.
 //!   `net_faults::a_fork_without_exec_has_no_workers`
@@ -158,18 +158,18 @@
 //! **Hooks and panics**
 //!
 //! - [`on_task_terminate`](super::Builder::on_task_terminate) is called before whoever joins the
-//!   task is woken; with tokio, afterwards. `task_hooks::hooks_follow_a_task_through_its_life`
+//!   task is woken; with tokio, afterwards. `task::hooks::hooks_follow_a_task_through_its_life`
 //! - tokio calls `on_task_terminate` for closures of the blocking pool as well, and
 //!   `on_task_spawn` not. Here no hook is called for them.
-//!   `task_hooks::hooks_see_tasks_of_a_local_runtime_only`
+//!   `task::hooks::hooks_see_tasks_of_a_local_runtime_only`
 //! - A hook that panics harms nobody: its panic is caught.
-//!   `task_hooks::hooks_may_do_what_tasks_may`
+//!   `task::hooks::hooks_may_do_what_tasks_may`
 //! - [`TaskMeta`](super::TaskMeta) has the task's name; with tokio, only `tracing` has it.
-//!   `task_hooks::hooks_see_names`
+//!   `task::hooks::hooks_see_names`
 //! - After a panic has ended a runtime ([`UnhandledPanic`](super::UnhandledPanic)), the future of
-//!   another `block_on` is not polled once more. `unhandled_panic::a_panic_ends_the_runtime`
+//!   another `block_on` is not polled once more. `task::unhandled_panic::a_panic_ends_the_runtime`
 //! - If a future panics and its destructor panics in turn, the task has panicked. With tokio, the
-//!   process aborts. `abort_and_panic::a_future_that_panics_is_dropped_in_its_panic`
+//!   process aborts. `task::abort_and_panic::a_future_that_panics_is_dropped_in_its_panic`
 //!
 //! **Random numbers**
 //!
@@ -206,7 +206,7 @@
 //!   `progress::queues::a_task_in_the_ring` and others
 //! - A task that is woken during its own poll, or has spent its budget, may be polled up to three
 //!   times more before others. With tokio, it goes to the back of the queue.
-//!   `coop::a_task_that_spends_all_its_budgets_leaves_others_their_turn`
+//!   `task::coop::a_task_that_spends_all_its_budgets_leaves_others_their_turn`
 //! - The queue that all workers share is looked at before each poll, and 4 to 128 tasks are taken
 //!   at a time. tokio takes one, in an interval that it adapts.
 //!   `progress::queues::a_task_in_the_shared_queue`
@@ -229,25 +229,25 @@
 //! **Timers**
 //!
 //! - Deadlines are rounded up to a sixteenth of a millisecond; with tokio to a whole one.
-//!   `time::deadlines_are_rounded_up_to_a_sixteenth_of_a_millisecond`
+//!   `time::sleep::deadlines_are_rounded_up_to_a_sixteenth_of_a_millisecond`
 //! - The timers of a worker that is in a long poll are fired by a thread that looks after workers,
 //!   within 3 ms. `progress::busy_worker::timers`
 //! - A timer may be polled outside of its runtime, and once that has shut down, in another one.
-//!   With tokio, the latter panics. `time::a_timer_outlives_its_runtime`
+//!   With tokio, the latter panics. `time::sleep::a_timer_outlives_its_runtime`
 //! - The timers of a thread in `Handle::block_on` of a current-thread runtime fire. With tokio,
 //!   they wait for a thread that drives the runtime.
-//!   `time_of_block_on::a_timer_fires_although_nobody_drives`
+//!   `time::of_block_on::a_timer_fires_although_nobody_drives`
 //!
 //! **Threads and names**
 //!
 //! - Threads are called `trefoil-worker`, not `tokio-rt-worker`. `beside_tokio::what_is_different`
 //! - With three workers or more, `build` starts the first worker's thread alone, and each other one
 //!   starts when its worker is first woken: see [`worker_threads`](super::Builder::worker_threads).
-//!   With tokio, `build` starts all. `unstarted::one_task_needs_one_thread`
+//!   With tokio, `build` starts all. `task::unstarted::one_task_needs_one_thread`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
 //!   `JoinError` are. Others begin with the words that programs look for, and then name the way
 //!   out; some name this crate where tokio's name tokio.
-//!   `time_after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
+//!   `time::after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
 //! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
 //!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`
 //!
@@ -255,9 +255,9 @@
 //!
 //! - Fork-join on the same workers: [`mod@crate::fork_join`]. Forks outside of any runtime go to a
 //!   process-wide one, [`global`](super::global()). `spawn` outside of a runtime still panics, as
-//!   with tokio. `blocking::spawning_outside_of_a_runtime_panics`
+//!   with tokio. `task::blocking::spawning_outside_of_a_runtime_panics`
 //! - [`spawn_pinned`](crate::task::spawn_pinned) keeps a task on one worker.
-//!   `spawn::pinned_tasks_stay_on_their_worker`
+//!   `task::spawn::pinned_tasks_stay_on_their_worker`
 //! - Workers that are [pinned](super::Builder::worker_affinity) to CPUs.
 //!   `affinity::workers_run_where_they_are_told`
 //!
@@ -316,14 +316,14 @@
 //!   tokio, it waits for a worker. `progress::events::beside_long_polls_of_all_workers`
 //! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that
 //!   never has to wait leaves others their turn. With tokio, it keeps its worker.
-//!   `yields_and_others::waiting_for_what_is_ready_spends_the_budget`
+//!   `net::yields_and_others::waiting_for_what_is_ready_spends_the_budget`
 //! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
 //!   it is a panic in builds with debug assertions, and else a socket that blocks its worker, as
 //!   it is with both on Windows, which does not tell.
-//!   `net_tcp::to_the_standard_library_and_back`
+//!   `net::tcp::to_the_standard_library_and_back`
 //! - A read that ends at the mark of urgent data is not taken for the end of what there is. tokio
 //!   takes every short read for that, and what is behind the mark waits for the next event.
-//!   `net_tcp::urgent_data_hides_nothing_behind_it`
+//!   `net::tcp::urgent_data_hides_nothing_behind_it`
 //! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
 //!   has shut down. With tokio, it goes on as long as any runtime listens.
 //!   `signal::two_runtimes_listen`
@@ -351,9 +351,9 @@
 //! - A `read_line` or `read_to_string` that is dropped leaves the string as it was. With tokio, the
 //!   string may be empty afterwards. `beside_tokio::a_dropped_read_leaves_the_string_as_it_was`
 //! - Every method notices a reader that exchanges the buffer it was given, and panics; with tokio,
-//!   some do. `io_hostile::a_reader_that_exchanges_the_buffer_is_noticed_by_every_caller`
+//!   some do. `io::hostile::a_reader_that_exchanges_the_buffer_is_noticed_by_every_caller`
 //!
 //! **More than tokio has**
 //!
 //! - Adapters to the traits of other crates, tokio's among them: `compat`.
-//!   `compat_tokio::a_type_of_this_crate_works_with_the_methods_of_tokio`
+//!   `io::compat_tokio::a_type_of_this_crate_works_with_the_methods_of_tokio`

@@ -3,8 +3,9 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::actors::{assert_panic, each, idle, lent};
+use crate::support::watch::receive;
+use crate::support::{self, current_thread, multi};
 use futures::FutureExt;
 use std::fmt;
 use std::future::{Future, pending};
@@ -15,9 +16,6 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context as TaskContext, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use support::actors::{assert_panic, each, idle, lent};
-use support::watch::receive;
-use support::{current_thread, multi};
 use trefoil::actor::{self, Address, Builder, Context, Event, ExitReason, Registry};
 use trefoil::sync::oneshot;
 use trefoil::task::{self, LocalSet};

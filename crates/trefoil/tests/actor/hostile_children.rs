@@ -2,15 +2,13 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::actors::each;
+use crate::support::current_thread;
 use std::future::pending;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use support::actors::each;
-use support::current_thread;
 use trefoil::actor::supervisor::{Child, Restart, Strategy, Supervisor};
 use trefoil::actor::{Context, ExitReason, Pid, Registry};
 use trefoil::sync::oneshot;

@@ -2,11 +2,9 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::actors::{assert_panic, each, idle, lent};
+use crate::support::{current_and_multi, current_thread};
 use std::sync::Arc;
-use support::actors::{assert_panic, each, idle, lent};
-use support::{current_and_multi, current_thread};
 use trefoil::actor::error::{Exited, LookupError, RegisterError};
 use trefoil::actor::{self, Context, Event, ExitReason, Registry};
 use trefoil::sync::Barrier;

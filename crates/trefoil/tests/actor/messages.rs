@@ -2,8 +2,8 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::actors::{SetOnDrop, assert_panic, each, idle, lent};
+use crate::support::{current_thread, multi};
 use std::error::Error;
 use std::fmt;
 use std::future::{pending, poll_fn};
@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
-use support::actors::{SetOnDrop, assert_panic, each, idle, lent};
-use support::{current_thread, multi};
 use trefoil::actor::error::{Exited, LookupError, NoActor, TrySendError};
 use trefoil::actor::{self, Builder, Context, Event, ExitReason, Pid};
 use trefoil::sync::oneshot;

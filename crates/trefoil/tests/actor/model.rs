@@ -2,12 +2,10 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::current_thread;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use support::current_thread;
 use trefoil::actor::{self, Address, Context, Event, ExitReason, MonitorRef, Pid, Registry};
 use trefoil::sync::oneshot;
 

@@ -2,13 +2,11 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::multi;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use support::multi;
 use trefoil::actor::{self, Address, Builder, Context, Event, ExitReason, Registry};
 use trefoil::sync::mpsc;
 use trefoil::task;

@@ -2,14 +2,12 @@
 
 #![cfg(not(loom))]
 
-mod support;
-
+use crate::support::{self, current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use support::{current_and_multi, current_thread};
 use trefoil::actor::supervisor::{
     Child, Handle, Restart, StartError, Starter, Strategy, Supervisor, TooManyRestarts,
 };

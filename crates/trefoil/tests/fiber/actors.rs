@@ -2,14 +2,12 @@
 
 #![cfg(all(unix, not(loom), not(trefoil_tsan)))]
 
-mod support;
-
+use crate::support::actors::{SetOnDrop, lent};
+use crate::support::multi;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use support::actors::{SetOnDrop, lent};
-use support::multi;
 use trefoil::actor::error::Exited;
 use trefoil::actor::{self, Builder, Context, Event, ExitReason};
 use trefoil::fiber;

@@ -3,14 +3,12 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
-mod support;
-
+use crate::support::watch::{drop_returns, receive};
+use crate::support::{self, multi};
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use support::multi;
-use support::watch::{drop_returns, receive};
 use trefoil::fiber::{self, Blocking};
 use trefoil::fs::OpenOptions;
 use trefoil::net::{TcpListener, TcpStream, UnixStream};

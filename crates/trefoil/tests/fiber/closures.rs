@@ -3,10 +3,8 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
-mod support;
-
+use crate::support::multi;
 use std::sync::Arc;
-use support::multi;
 use trefoil::fiber;
 use trefoil::runtime::Runtime;
 

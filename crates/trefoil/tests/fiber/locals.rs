@@ -3,8 +3,7 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
-mod support;
-
+use crate::support::{current_thread, multi};
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use support::{current_thread, multi};
 use trefoil::runtime::{Builder, Handle, LocalRuntime};
 use trefoil::sync::oneshot;
 use trefoil::{actor, fiber, fork_join, task};

@@ -569,11 +569,11 @@ fn overflows_the_stack_of_a_thread() {
 
 #[test]
 fn an_overflow_is_named() {
-    let (status, said) = in_a_process("overflows_its_stack");
+    let (status, said) = in_a_process("spawn::overflows_its_stack");
     assert!(!status.success());
     assert!(said.contains("'too deep' has overflowed its stack of 65536 bytes"), "{said}");
     // That of a thread is still said by the standard library.
-    let (status, said) = in_a_process("overflows_the_stack_of_a_thread");
+    let (status, said) = in_a_process("spawn::overflows_the_stack_of_a_thread");
     assert!(!status.success());
     assert!(said.contains("has overflowed its stack") && !said.contains("fiber"), "{said}");
 }

@@ -1,7 +1,7 @@
 //! Forks on a thread from outside of the runtime, in the place of a worker that sleeps.
 
-mod support;
-
+use crate::support::watch::{receive, workers_sleep};
+use crate::support::{Hasty, fib, multi};
 use std::future::{Future, poll_fn};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use support::watch::{receive, workers_sleep};
-use support::{Hasty, fib, multi};
 use trefoil::fork_join::{fork_all, join, scope};
 use trefoil::io::AsyncReadExt;
 use trefoil::net::TcpStream;

@@ -1,11 +1,9 @@
 //! `join`: its results, and on which threads it runs.
 
-mod support;
-
+use crate::support::{fib, meet, multi};
 use parking_lot::Mutex;
 use std::sync::Barrier;
 use std::thread::{self, ThreadId};
-use support::{fib, meet, multi};
 use trefoil::fork_join::join;
 use trefoil::runtime::Builder;
 use trefoil::task;

@@ -1,10 +1,8 @@
 //! `fork_all`, `fork_reduce` and the loops: every call once, and results in order.
 
-mod support;
-
+use crate::support::{everywhere, fib, meet, multi};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use support::{everywhere, fib, meet, multi};
 use trefoil::fork_join::{
     Divisible, chunks, chunks_mut, for_each, fork_all, fork_reduce, map_reduce,
 };

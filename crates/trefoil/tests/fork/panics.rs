@@ -1,11 +1,9 @@
 //! Panics in closures that fork: all closures run, and the first panic is rethrown.
 
-mod support;
-
+use crate::support::{everywhere, fib, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use support::{everywhere, fib, multi};
 use trefoil::fork_join::{fork_all, fork_reduce, join, scope};
 use trefoil::runtime::Runtime;
 

@@ -1,10 +1,8 @@
 //! `scope`: what closures borrow, and when the scope ends.
 
-mod support;
-
+use crate::support::{everywhere, fib, multi};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use support::{everywhere, fib, multi};
 use trefoil::fork_join::{Scope, scope};
 
 #[test]

@@ -1,13 +1,11 @@
 //! What a worker that waits for a fork must not run, but leave to other workers.
 
-mod support;
-
+use crate::support::{everywhere, fib, multi};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{everywhere, fib, multi};
 use trefoil::fork_join::{join, scope};
 use trefoil::task;
 

@@ -1,7 +1,6 @@
 //! What is always ready lets other tasks run, and what waits costs nothing.
 
-mod support;
-
+use crate::support;
 use std::cell::Cell;
 use std::future::Future;
 use std::io;

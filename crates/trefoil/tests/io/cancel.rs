@@ -1,7 +1,5 @@
 //! Futures that are dropped at every poll: those that promise it lose nothing.
 
-mod support;
-
 use bytes::Buf;
 use std::collections::VecDeque;
 use std::future::Future;

@@ -1,13 +1,11 @@
 //! The adapter to the traits of `futures::io`, in both directions.
 #![cfg(feature = "futures-io")]
 
-mod support;
-
+use crate::support::current_thread;
 use futures::io as theirs;
 use std::io::{IoSlice, IoSliceMut, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use support::current_thread;
 use trefoil::compat::FuturesCompat;
 use trefoil::io;
 

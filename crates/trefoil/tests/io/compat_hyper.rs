@@ -1,8 +1,7 @@
 //! hyper on this runtime: connections over a pipe in memory, with HTTP/1 and HTTP/2.
 #![cfg(feature = "hyper")]
 
-mod support;
-
+use crate::support::multi;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Executor, Timer};
@@ -10,7 +9,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use std::convert::Infallible;
 use std::time::Duration;
-use support::multi;
 use trefoil::compat::{TrefoilExecutor, TrefoilIo, TrefoilTimer};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, duplex};
 

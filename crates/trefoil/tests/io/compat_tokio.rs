@@ -1,12 +1,10 @@
 //! The adapter to tokio's traits, in both directions.
 #![cfg(feature = "tokio")]
 
-mod support;
-
+use crate::support::current_thread;
 use std::io::{Cursor, IoSlice, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use support::current_thread;
 use tokio::io as theirs;
 use trefoil::compat::TokioCompat;
 use trefoil::io;

@@ -2,8 +2,7 @@
 //! what was written is lost.
 #![cfg(not(miri))]
 
-mod support;
-
+use crate::support::current_thread;
 use std::future::Future;
 use std::io::{ErrorKind, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +11,6 @@ use std::pin::pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
-use support::current_thread;
 use trefoil::fs::{self, File, OpenOptions};
 use trefoil::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use trefoil::runtime::{Builder, Runtime};

@@ -1,7 +1,5 @@
 //! Readers and writers that lie: they are noticed, and cause neither endless loops nor worse.
 
-mod support;
-
 use parking_lot::Mutex;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};

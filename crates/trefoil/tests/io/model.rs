@@ -1,7 +1,5 @@
 //! Random programs of calls, against plain models.
 
-mod support;
-
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, BufRead, Cursor, IoSlice, Read, Seek, SeekFrom, Write};

@@ -1,12 +1,10 @@
 //! UDP, and datagrams of Unix sockets.
 #![cfg(all(feature = "net", unix))]
 
-mod support;
-
+use crate::support::current_and_multi;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use support::current_and_multi;
 use trefoil::io::{Interest, ReadBuf};
 use trefoil::net::{UdpSocket, UnixDatagram};
 use trefoil::spawn;

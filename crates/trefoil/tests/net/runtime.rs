@@ -1,11 +1,9 @@
 //! Sockets and the runtime that they belong to: without I/O, at its end, and while tasks block.
 #![cfg(feature = "net")]
 
-mod support;
-
+use crate::support::{self, current_and_multi, current_thread};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::net::{TcpListener, TcpStream};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};

@@ -1,8 +1,7 @@
 //! TCP: connections, their halves, options, and what goes wrong.
 #![cfg(feature = "net")]
 
-mod support;
-
+use crate::support::{self, current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -12,7 +11,6 @@ use std::os::fd::AsFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf, Ready};
 use trefoil::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use trefoil::spawn;

@@ -1,8 +1,7 @@
 //! Streams of Unix sockets, and descriptors of any kind.
 #![cfg(all(feature = "net", unix))]
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -10,7 +9,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Waker};
-use support::{current_and_multi, current_thread};
 use trefoil::io::unix::AsyncFd;
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
 use trefoil::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};

@@ -1,15 +1,13 @@
 //! Pipes, with and without names.
 #![cfg(all(feature = "net", unix))]
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread};
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Waker};
-use support::{current_and_multi, current_thread};
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use trefoil::net::unix::pipe::{self, OpenOptions, Receiver, Sender};
 use trefoil::runtime::is_rt_shutdown_err;

@@ -1,12 +1,10 @@
 //! A task that yields until something has happened leaves their turn to events and to `block_on`.
 #![cfg(all(feature = "net", unix))]
 
-mod support;
-
+use crate::support::{current_thread, multi};
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{current_thread, multi};
 use trefoil::net::UnixStream;
 use trefoil::task::{consume_budget, yield_now};
 

@@ -1,13 +1,11 @@
 //! Tasks that are aborted, and tasks that panic.
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread, that_waits};
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
-use support::{current_and_multi, current_thread, that_waits};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task;

@@ -1,11 +1,9 @@
 //! Blocking tasks, `block_in_place`, and where `block_on` is allowed.
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread, multi};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
-use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::task;
 

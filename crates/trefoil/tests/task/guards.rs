@@ -3,8 +3,7 @@
 //! freed. (Three of the tests leak on purpose, by `forget` and `Box::leak`, which needs
 //! `ASAN_OPTIONS=detect_leaks=0`.)
 
-mod support;
-
+use crate::support::current_thread;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
 use std::mem::forget;
@@ -15,7 +14,6 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use support::current_thread;
 use trefoil::runtime::{EnterGuard, Handle, LocalRuntime, Runtime};
 use trefoil::task::{self, LocalEnterGuard, LocalSet, spawn_local, yield_now};
 

@@ -1,13 +1,11 @@
 //! Hooks that are called for tasks, and the names of tasks.
 
-mod support;
-
+use crate::support::Hasty;
 use parking_lot::Mutex;
 use std::future::pending;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use support::Hasty;
 use trefoil::runtime::{Builder, Handle, Runtime, TaskMeta};
 use trefoil::task::{self, Id, JoinSet, LocalSet};
 

@@ -3,8 +3,10 @@
 //! Each of them once waited for ever. No test passes or fails by a time, except by a watchdog,
 //! which says what hangs.
 
-mod support;
-
+use crate::support::watch::{
+    Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
+};
+use crate::support::{Hasty, multi, start_workers};
 use parking_lot::Mutex;
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -13,10 +15,6 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use support::watch::{
-    Event, HappensOnDrop, drop_returns, is_parked, receive, wait_for, workers_sleep,
-};
-use support::{Hasty, multi, start_workers};
 use trefoil::fork_join::join;
 use trefoil::runtime::{Builder, Runtime, RuntimeMetrics};
 use trefoil::task::{block_in_place, yield_now};

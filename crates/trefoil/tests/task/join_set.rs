@@ -1,7 +1,6 @@
 //! Sets of tasks, with all ways to spawn into them and to join.
 
-mod support;
-
+use crate::support::{self, current_and_multi};
 use std::collections::HashSet;
 use std::future::{Future, pending, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +10,6 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::time::Duration;
-use support::current_and_multi;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::task::{self, JoinSet, LocalSet};

@@ -1,7 +1,6 @@
 //! Tasks that are not `Send`, task-locals and join sets.
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
@@ -10,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
-use support::{current_and_multi, current_thread};
 use trefoil::runtime::Builder;
 use trefoil::runtime::{LocalRuntime, Runtime};
 use trefoil::sync::{Notify, oneshot};

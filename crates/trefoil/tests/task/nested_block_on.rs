@@ -1,14 +1,12 @@
 //! Nested waits: each has wake-ups of its own.
 
-mod support;
-
+use crate::support::multi;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use support::multi;
 use trefoil::runtime::Handle;
 use trefoil::sync::oneshot;
 use trefoil::task::block_in_place;

@@ -1,13 +1,11 @@
 //! What becomes of tasks when their runtime ends.
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread, multi};
 use parking_lot::Mutex;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
-use support::{current_and_multi, current_thread, multi};
 use trefoil::runtime::{Builder, Runtime, is_rt_shutdown_err};
 use trefoil::sync::oneshot;
 use trefoil::task;

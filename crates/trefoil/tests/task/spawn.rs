@@ -1,13 +1,11 @@
 //! Spawning and joining, on every kind of runtime.
 
-mod support;
-
+use crate::support::{current_and_multi, multi};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll};
-use support::{current_and_multi, multi};
 use trefoil::runtime::Runtime;
 use trefoil::task;
 

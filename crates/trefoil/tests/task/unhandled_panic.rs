@@ -1,18 +1,14 @@
 //! A task that panics may end its runtime, or its set.
 
-#[path = "support/polls.rs"]
-mod polls;
-mod support;
-
+use crate::polls::panic_of;
+use crate::support::current_thread;
 use futures::executor;
-use polls::panic_of;
 use std::cell::Cell;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use support::current_thread;
 use trefoil::runtime::{Builder, Runtime, UnhandledPanic};
 use trefoil::sync::oneshot;
 use trefoil::task::{self, LocalSet};

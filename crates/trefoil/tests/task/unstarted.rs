@@ -1,7 +1,7 @@
 //! With three workers or more, all but the first have no thread until they are needed.
 
-mod support;
-
+use crate::support::Hasty;
+use crate::support::watch::{WATCHDOG, drop_returns, is_parked, receive, wait_for};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
-use support::Hasty;
-use support::watch::{WATCHDOG, drop_returns, is_parked, receive, wait_for};
 use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task;
 

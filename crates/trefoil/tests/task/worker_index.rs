@@ -1,8 +1,6 @@
 //! Which worker the calling thread is.
 
-mod support;
-
-use support::{current_thread, multi};
+use crate::support::{current_thread, multi};
 use trefoil::fork_join::join;
 use trefoil::runtime::{LocalRuntime, worker_index};
 use trefoil::task;

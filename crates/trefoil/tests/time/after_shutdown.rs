@@ -1,12 +1,10 @@
 //! Timers whose runtime has shut down.
 
-mod support;
-
+use crate::support::current_and_multi;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use support::current_and_multi;
 use trefoil::runtime::Runtime;
 use trefoil::time::{self, interval, sleep, timeout};
 

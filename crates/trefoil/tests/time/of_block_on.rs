@@ -1,12 +1,10 @@
 //! Timers of a thread that is in `block_on`, which others wait for.
 
-mod support;
-
+use crate::support::multi;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use support::multi;
 use trefoil::runtime::Builder;
 use trefoil::task;
 use trefoil::time::{Duration, sleep};

@@ -1,14 +1,12 @@
 //! Sleeping, deadlines and intervals.
 
-mod support;
-
+use crate::support::{current_and_multi, current_thread, multi, that_waits};
 use parking_lot::Mutex;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
-use support::{current_and_multi, current_thread, multi, that_waits};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
 use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};

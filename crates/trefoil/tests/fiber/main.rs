@@ -1,0 +1,15 @@
+//! `trefoil::fiber`, one module for each of its nouns: all in one program, which links the runtime once.
+//! Nothing here limits or counts what the process has; such tests are programs of their own.
+
+mod actors;
+mod blocking;
+mod closures;
+mod handover;
+mod locals;
+mod scope;
+mod spawn;
+mod storm;
+mod turns;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -222,3 +222,19 @@ fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
         assert_eq!(doubts.contains("kept 1.9 processors busy with 1 thread"), crowds, "{doubts}");
     }
 }
+
+#[test]
+fn what_a_race_does_not_see_changes_no_version() {
+    // Whoever starts Palio with a variable that preloads another library, say, would have the
+    // version of that printed, and race without it.
+    let project = Project::new().with(Fake::new("bad"));
+    let manifest = "contenders/rust/bad/contender.toml";
+    let forges = r#"command = ["sh", "-c", 'exec "$@" ${FORGED:+--fault describe-version:9.9}', "sh", "#;
+    project.write(manifest, &project.read(manifest).replace("command = [", forges));
+    let report = project.race().env("FORGED", "1").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["version"], "1.0");
+    let direct = project.read(manifest).replace("${FORGED:+--fault", "${PATH:+--fault");
+    project.write(manifest, &direct);
+    let report = project.race().run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["version"], "9.9", "the script does not forge");
+}

@@ -116,6 +116,8 @@ fn who_does_not_count_is_ranked_and_named() {
         for text in texts(&project) {
             assert_has(&text, &["986 by good; forks not counted: bad"]);
         }
+        let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0);
+        assert_has(&picture.stdout, &["nobody counted their work or their forks: bad in 1 race."]);
         let verified = project.palio(&["verify", "-c", "bad,good", "-w", "fib"]).run().exits(0);
         verified.prints(&["forks not counted", why, "handed 986 of 986 forks due"]);
     }

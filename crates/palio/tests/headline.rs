@@ -86,6 +86,24 @@ fn a_doubtful_time_is_named() {
 }
 
 #[test]
+fn work_that_nobody_counted_is_doubtful() {
+    let project = Project::new()
+        .with(claiming("first", 1_000_000).fault("no-work:2"))
+        .with(claiming("own", 2_000_000))
+        .with(claiming("second", 4_000_000).fault("no-work:2"));
+    raced(&project, "own");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["Doubtful times in rows that count:", "first did not count its work"]);
+    assert!(!text.contains("second"), "{text}");
+    let args = ["report", "latest", "--headline", "own", "--format", "json"];
+    let json = project.palio(&args).run().exits(0).json();
+    assert_eq!(json["headlines"][0]["doubtful"].as_array().unwrap().len(), 2);
+    let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0).stdout;
+    let picture = picture.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&picture, &["nobody counted their work or their forks: first in 2 races, second"]);
+}
+
+#[test]
 fn a_row_in_which_it_failed_is_left_out_and_listed() {
     let project = Project::new()
         .with(claiming("first", 1_000_000))

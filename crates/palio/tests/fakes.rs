@@ -224,6 +224,21 @@ fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
 }
 
 #[test]
+fn a_long_start_is_shown() {
+    // As of one that starts itself again until it likes where its memory is.
+    let project = Project::good_and(Fake::new("bad"));
+    project.race().set("--reference", "good").run().exits(0);
+    let connection = Connection::open(project.database()).unwrap();
+    let longer = "UPDATE invocation SET wall_us = wall_us + 20000000 \
+                  WHERE cell IN (SELECT id FROM cell WHERE contender = 'bad')";
+    connection.execute(longer, []).unwrap();
+    let report = project.report("latest");
+    let doubts = entry(&report, "bad")["doubts"].to_string();
+    assert_has(&doubts, &["took 20.", "s of each process for what it was not asked for"]);
+    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn what_a_race_does_not_see_changes_no_version() {
     // Whoever starts Palio with a variable that preloads another library, say, would have the
     // version of that printed, and race without it.

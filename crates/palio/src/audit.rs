@@ -5,15 +5,20 @@
 //! changes a run can compute it anew. These rules hold a run against itself, and against the
 //! catalogue where that has its workloads.
 
+mod command;
 mod design;
 mod forks;
 mod header;
+mod here;
 mod invocation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use command::{check_cell_command, check_run_command};
 use header::{check_contender, check_header};
+pub use here::Here;
+use here::Told;
 pub use invocation::{InvocationAudit, Wrong, wrong};
 
 use crate::load::Load;
@@ -23,7 +28,6 @@ use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outco
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
 use crate::salt::{Plain, Rule};
-use crate::workload::{Catalogue, settings_text};
 
 /// The longest name of a run, a suite, a workload or a unit.
 const NAME_BYTES_MAX: usize = 200;
@@ -102,7 +106,8 @@ fn timestamp(place: &str, text: &str) -> Checked {
 pub struct Audit<'a> {
     header: &'a Header,
     contenders: BTreeMap<&'a str, &'a ContenderRecord>,
-    catalogue: Option<&'a Catalogue>,
+    here: Option<&'a Here>,
+    told: Told,
     /// Workload, threads, and whether there is a CPU budget.
     races: BTreeSet<(String, u32, bool)>,
 }
@@ -115,19 +120,29 @@ impl<'a> Audit<'a> {
     pub fn new(
         header: &'a Header,
         contenders: &'a [ContenderRecord],
-        catalogue: Option<&'a Catalogue>,
+        here: Option<&'a Here>,
     ) -> Result<Self, Fault> {
-        check_header(header).map_err(|fault| fault.within("header"))?;
-        let mut known = BTreeMap::new();
+        check_header(header)
+            .and_then(|()| check_run_command(header))
+            .map_err(|fault| fault.within("header"))?;
+        let (mut known, mut told) = (BTreeMap::new(), Told::default());
         for (index, contender) in contenders.iter().enumerate() {
-            let checked = check_contender(contender).and_then(|()| {
-                let twin = known.insert(contender.id.as_str(), contender);
-                check(twin.is_none(), "id", || format!("{} is there twice", contender.id))
-            });
+            let checked = check_contender(contender)
+                .and_then(|()| {
+                    let twin = known.insert(contender.id.as_str(), contender);
+                    check(twin.is_none(), "id", || format!("{} is there twice", contender.id))
+                })
+                .and_then(|()| here.map_or(Ok(()), |here| told.contender(here, contender)));
             checked.map_err(|fault| fault.within(format!("contenders[{index}]")))?;
         }
         design::check_design(header.design.as_ref(), &known)?;
-        Ok(Self { header, contenders: known, catalogue, races: BTreeSet::new() })
+        Ok(Self { header, contenders: known, here, told, races: BTreeSet::new() })
+    }
+
+    /// Ends with what the run is to be told of itself, each a warning: where it is not what is
+    /// known here.
+    pub fn end(self) -> Vec<String> {
+        self.here.map_or_else(Vec::new, |here| self.told.warnings(here))
     }
 
     /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a
@@ -149,8 +164,8 @@ impl<'a> Audit<'a> {
             format!("the race of {} on {} thread(s) is there twice", race.workload, race.threads)
         })?;
         self.check_race(race)?;
-        if let Some(catalogue) = self.catalogue {
-            self.check_catalogue(catalogue, race, cells)?;
+        if let Some(here) = self.here {
+            self.told.race(here, self.header.preset, race, cells)?;
         }
         let is_there = |name: &String| cells.iter().any(|cell| cell.contender == *name);
         check(race.reference.as_ref().is_none_or(is_there), "reference", || {
@@ -160,7 +175,7 @@ impl<'a> Audit<'a> {
         for (index, cell) in cells.iter().enumerate() {
             let new = seen.insert((&cell.contender, &cell.variant, cell.shadow));
             check(new, "contender", || format!("{} has this cell twice", cell.label()))
-                .and_then(|()| self.check_cell(cell, cells))
+                .and_then(|()| self.check_cell(race, cell, cells))
                 .and_then(|()| forks::check_forks(race, cell))
                 .map_err(|fault| fault.within(format!("cells[{index}]")))?;
         }
@@ -268,60 +283,8 @@ impl<'a> Audit<'a> {
         Ok(())
     }
 
-    fn check_catalogue(
-        &self,
-        catalogue: &Catalogue,
-        race: &RaceRecord,
-        cells: &[CellRecord],
-    ) -> Checked {
-        let preset = self.header.preset;
-        let known = catalogue.workloads.iter().find(|known| known.id == race.workload);
-        let Some((known, instance)) = known.and_then(|w| Some((w, w.presets.get(&preset)?))) else {
-            return Ok(());
-        };
-        let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
-        let word = |w: Option<&'static str>| w.unwrap_or("null").to_owned();
-        let text = |t: &Option<String>| t.as_deref().unwrap_or("null").to_owned();
-        let fields = [
-            ("params", settings_text(&race.params), settings_text(&instance.set)),
-            ("answer", race.answer.clone(), instance.answer.clone()),
-            ("ops", race.ops.to_string(), instance.ops.to_string()),
-            ("work", number(race.work), number(instance.work)),
-            ("unit", race.unit.clone(), known.unit.clone()),
-            ("model", race.model.to_string(), known.model.to_string()),
-            ("scope", race.scope.to_string(), known.scope.to_string()),
-            ("salt", word(race.salt.map(Rule::name)), word(known.salt.map(Rule::name))),
-            (
-                "statistic",
-                word(race.statistic.map(|statistic| statistic.name())),
-                word(known.statistic.map(|statistic| statistic.name())),
-            ),
-            ("elapsed_ns_min", number(race.elapsed_ns_min), number(known.elapsed_ns_min)),
-            ("untimed", text(&race.untimed), text(&known.untimed)),
-            ("served", race.served.to_string(), known.served.to_string()),
-        ];
-        let fix = "--other-catalogue takes the run of a Palio that has another one";
-        for (field, says, catalogue_says) in fields {
-            check(says == catalogue_says, field, || {
-                format!(
-                    "{}, and {catalogue_says} is what the catalogue here says of {} in the preset {preset}; {fix}",
-                    shown(&says),
-                    race.workload
-                )
-            })?;
-        }
-        for (index, cell) in cells.iter().enumerate() {
-            check(known.variants.contains(&cell.variant), "variant", || {
-                let variant = shown(&settings_text(&cell.variant));
-                format!("\"{variant}\" is no variant of {} in the catalogue; {fix}", race.workload)
-            })
-            .map_err(|fault| fault.within(format!("cells[{index}]")))?;
-        }
-        Ok(())
-    }
-
     /// A cell without its invocations.
-    fn check_cell(&self, cell: &CellRecord, cells: &[CellRecord]) -> Checked {
+    fn check_cell(&self, race: &RaceRecord, cell: &CellRecord, cells: &[CellRecord]) -> Checked {
         let Some(contender) = self.contenders.get(cell.contender.as_str()) else {
             let name = shown(&cell.contender);
             return Err(Fault::new("contender", format!("\"{name}\" is not among `contenders`")));
@@ -332,6 +295,12 @@ impl<'a> Audit<'a> {
         };
         check(!cell.shadow || cells.iter().any(is_twin), "shadow", || {
             format!("{} is the shadow of no cell", cell.label())
+        })?;
+        let family = self.here.and_then(|here| here.family(race));
+        check_cell_command(race, cell, contender, family)?;
+        let is_same = |other: &CellRecord| is_twin(other) && other.command == cell.command;
+        check(!cell.shadow || cells.iter().any(is_same), "command", || {
+            format!("{} is started by another one than the cell that it repeats", cell.label())
         })?;
         if let Some(schedule) = cell.schedule {
             let common = cells.iter().find_map(|cell| cell.schedule);

@@ -220,3 +220,35 @@ fn more_processors_than_threads_are_shown_where_tasks_are_joined() {
         assert_eq!(doubts.contains("kept 1.9 processors busy with 1 thread"), crowds, "{doubts}");
     }
 }
+
+#[test]
+fn a_long_start_is_shown() {
+    // As of one that starts itself again until it likes where its memory is.
+    let project = Project::good_and(Fake::new("bad"));
+    project.race().set("--reference", "good").run().exits(0);
+    let connection = Connection::open(project.database()).unwrap();
+    let longer = "UPDATE invocation SET wall_us = wall_us + 20000000 \
+                  WHERE cell IN (SELECT id FROM cell WHERE contender = 'bad')";
+    connection.execute(longer, []).unwrap();
+    let report = project.report("latest");
+    let doubts = entry(&report, "bad")["doubts"].to_string();
+    assert_has(&doubts, &["took 20.", "s of each process for what it was not asked for"]);
+    assert!(entry(&report, "good")["doubts"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_race_does_not_see_changes_no_version() {
+    // Whoever starts Palio with a variable that preloads another library, say, would have the
+    // version of that printed, and race without it.
+    let project = Project::new().with(Fake::new("bad"));
+    let manifest = "contenders/rust/bad/contender.toml";
+    let forges =
+        r#"command = ["sh", "-c", 'exec "$@" ${FORGED:+--fault describe-version:9.9}', "sh", "#;
+    project.write(manifest, &project.read(manifest).replace("command = [", forges));
+    let report = project.race().env("FORGED", "1").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["version"], "1.0");
+    let direct = project.read(manifest).replace("${FORGED:+--fault", "${PATH:+--fault");
+    project.write(manifest, &direct);
+    let report = project.race().run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["version"], "9.9", "the script does not forge");
+}

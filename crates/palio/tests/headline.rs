@@ -84,6 +84,24 @@ fn a_doubtful_time_is_named() {
 }
 
 #[test]
+fn work_that_nobody_counted_is_doubtful() {
+    let project = Project::new()
+        .with(claiming("first", 1_000_000).fault("no-work:2"))
+        .with(claiming("own", 2_000_000))
+        .with(claiming("second", 4_000_000).fault("no-work:2"));
+    raced(&project, "own");
+    let text = headline(&project, &[]);
+    assert_has(&text, &["Doubtful times in rows that count:", "first did not count its work"]);
+    assert!(!text.contains("second"), "{text}");
+    let args = ["report", "latest", "--headline", "own", "--format", "json"];
+    let json = project.palio(&args).run().exits(0).json();
+    assert_eq!(json["headlines"][0]["doubtful"].as_array().unwrap().len(), 2);
+    let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0).stdout;
+    let picture = picture.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&picture, &["nobody counted their work or their forks: first in 2 races, second"]);
+}
+
+#[test]
 fn a_row_in_which_it_failed_is_left_out_and_listed() {
     let project = Project::new()
         .with(claiming("first", 1_000_000))
@@ -149,9 +167,13 @@ fn headlines_of_all_are_read_by_machines_and_from_bundles() {
     raced(&project, "own");
     project.palio(&["export", "latest", "run.json.gz"]).run().exits(0);
     let args = ["report", "--bundle", "run.json.gz", "--headline", "all", "--format", "json"];
-    // Neither a database nor a catalogue is needed.
-    let palio = project.palio(&args).set("--db", "/nowhere/palio.db").set("--root", "/nowhere");
-    let document = palio.run().exits(0).json();
+    // Neither a database nor a catalogue is needed; but without the latter, it is said.
+    let nowhere =
+        || project.palio(&args).set("--db", "/nowhere/palio.db").set("--root", "/nowhere");
+    nowhere().run().fails_with(&["/nowhere", "choose another --root"]);
+    let document = nowhere().arg("--other-catalogue").run().exits(0).json();
+    let warning = document["run"]["warnings"].as_array().unwrap().last().unwrap();
+    assert_has(warning.as_str().unwrap(), &["imported where there was no catalogue"]);
     assert_eq!(document["run"]["suite"], "custom");
     let headlines = document["headlines"].as_array().unwrap();
     let ids: Vec<&str> = headlines.iter().map(|h| h["contender"].as_str().unwrap()).collect();

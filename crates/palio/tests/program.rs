@@ -16,6 +16,7 @@ mod cpu_budget;
 mod document;
 mod fakes;
 mod forged;
+mod forged_facts;
 mod forks;
 mod headline;
 mod interrupt;

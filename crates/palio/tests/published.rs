@@ -274,7 +274,8 @@ fn a_missed_prediction_is_shown_with_its_note() {
     let args = ["report", "--bundle", bundle.to_str().unwrap(), "--format"];
     for format in ["terminal", "markdown", "html", "json"] {
         let palio = project.palio(&[&args[..], &[format]].concat()).env("PALIO_ROOT", root());
-        let text = palio.set("--only", "nio,tokio-mt").run().exits(0).stdout;
+        let palio = palio.arg("--other-catalogue").set("--only", "nio,tokio-mt");
+        let text = palio.run().exits(0).stdout;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_has(&text, &["with ten receivers the formatting does not dominate"]);
     }

@@ -68,6 +68,7 @@ fn the_best_point_is_told_and_its_limits_and_the_command_again() {
         &text,
         &[
             "Sweep of good: dial = 1, 2, 3 (default 0)",
+            "the contender's own word",
             "noise floor 1.0 %",
             "good@dial=1 is best: faster than the baseline and all others.",
             "HTML report: ",

@@ -183,7 +183,21 @@ fn table(headline: &Value) -> String {
             word(&row["best_other"])
         ));
     }
+    let doubtful = doubtful(headline);
+    if doubtful > 0 {
+        lines.push(String::new());
+        lines.push(format!("Doubtful, as the report says why: {doubtful} of these rows."));
+    }
     lines.join("\n")
+}
+
+/// In how many of the rows that count a time is doubtful, or work or forks were not counted.
+fn doubtful(headline: &Value) -> usize {
+    let remarks = headline["doubtful"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut races: Vec<&str> = remarks.iter().filter_map(|doubt| doubt["race"].as_str()).collect();
+    races.sort_unstable();
+    races.dedup();
+    races.len()
 }
 
 /// The tables of a replication, each heading one level lower: the title of all and how to read them
@@ -237,7 +251,7 @@ fn headlines(
             .to_owned(),
         "|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|".to_owned(),
     ];
-    let mut missing = Vec::new();
+    let (mut missing, mut doubts) = (Vec::new(), Vec::new());
     for name in bundles.names() {
         let all = bundles.headlines(&name, &[])?;
         // A suite in which one of those left out did not race is no reason to drop the others.
@@ -253,6 +267,10 @@ fn headlines(
             missing.push(format!("{name}: {}", not_built.join(", ")));
         }
         let rows = headline["rows"].as_array().map_or(&[][..], Vec::as_slice);
+        let doubtful = doubtful(headline);
+        if doubtful > 0 {
+            doubts.push(format!("{name}: {doubtful} of {}", rows.len()));
+        }
         let worst = rows.first().map_or_else(
             || format!("{NONE} | {NONE} | {NONE}"),
             |row| {
@@ -280,6 +298,14 @@ fn headlines(
         lines.push(format!(
             "Not built where this was raced, so that nothing is said about them: {}.",
             missing.join("; ")
+        ));
+    }
+    if !doubts.is_empty() {
+        lines.push(String::new());
+        lines.push(format!(
+            "Rows that count and are doubtful, or in which {contender} or the fastest other did not count its work or \
+             its forks, as the reports say: {}.",
+            doubts.join("; ")
         ));
     }
     Ok(lines.join("\n"))
@@ -365,10 +391,12 @@ mod tests {
             }
             let mean = if without.is_empty() { 0.8449 } else { 0.05 };
             let row = json!({ "race": "a|b · 2 threads", "ratio": 1.5, "best_other": "go", "place": "not-decided" });
+            let doubt = |text: &str| json!({ "race": "a|b · 2 threads", "text": text });
             let own = json!({
                 "contender": "own", "geometric_mean": mean, "rows": [row], "left_out": [1, 2],
                 "first": 1, "tied": 2, "not_decided": 3, "behind": 4, "text": "All of it.\n",
                 "not_built": ["citor", "tmc"],
+                "doubtful": [doubt("own did not count its work"), doubt("go kept 3 processors busy")],
             });
             let headlines = if bundle == "nio" { json!([own]) } else { json!([]) };
             let machine = json!({ "cpu_model": "Z80" });
@@ -409,7 +437,9 @@ mod tests {
         }
         assert_eq!(said("nio headline own without twin geomean"), Ok(Some("0.050".to_owned())));
         let table = said("nio headline own table").unwrap().unwrap();
-        assert!(table.ends_with("\n| a\\|b · 2 threads | 1.50 | go | not decided |"), "{table}");
+        let end = "\n| a\\|b · 2 threads | 1.50 | go | not decided |\n\n\
+                   Doubtful, as the report says why: 1 of these rows.";
+        assert!(table.ends_with(end), "{table}");
         assert_eq!(said("quote https://example.org, 2024"), Ok(None));
     }
 
@@ -446,7 +476,9 @@ mod tests {
         let line = "| [nio](../../docs/results/nio.md) | 1 | 2 | 0.050 | 1 | 2 | 3 | 4 | a\\|b · 2 threads | 1.50 | go |";
         let missing =
             "Not built where this was raced, so that nothing is said about them: nio: citor, tmc.";
-        assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [line, "", missing]);
+        let doubtful = "Rows that count and are doubtful, or in which own or the fastest other did not count \
+                        its work or its forks, as the reports say: nio: 1 of 1.";
+        assert_eq!(table.lines().skip(2).collect::<Vec<_>>(), [line, "", missing, "", doubtful]);
         let table = said("reports").unwrap().unwrap();
         assert!(
             table.contains("| 2026-01-02 | quick | 5 | 3 | Z80 | 5 of 90, thinned |"),

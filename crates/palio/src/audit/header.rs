@@ -90,6 +90,9 @@ pub(super) fn check_header(header: &Header) -> Checked {
 pub(super) fn check_contender(contender: &ContenderRecord) -> Checked {
     label("id", &contender.id, LABEL_BYTES_MAX)?;
     label("base", &contender.base, NAME_BYTES_MAX)?;
+    check(is_name(&contender.base), "base", || {
+        format!("\"{}\" is no name of a contender", shown(&contender.base))
+    })?;
     text("name", &contender.name, TITLE_BYTES_MAX)?;
     for (field, told) in [
         ("version", &contender.version),

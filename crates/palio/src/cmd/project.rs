@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Places, note};
 use crate::allocator;
+use crate::audit::Here;
 use crate::contender::{Contender, is_name};
 use crate::machine;
 use crate::manifest::{Faulty, Found};
@@ -56,30 +57,39 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
     })
 }
 
-/// The catalogue, if there is one here.
-pub(super) fn catalogue(places: &Places) -> Result<Option<Catalogue>> {
-    match root(places) {
-        Ok(root) => Catalogue::load(&root.join("workloads")).map(Some),
-        Err(error) if places.root.is_some() => Err(error),
-        Err(_) => Ok(None),
+/// What a run from elsewhere is held against: the catalogue and the contenders, if there are any
+/// here. What differs is refused, or told if `tells`; then what cannot be read is no obstacle.
+pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
+    let found = root(places);
+    let is_none = places.root.is_none() && found.is_err();
+    match found.and_then(|root| known(&root, places)) {
+        Ok((catalogue, Found { contenders, .. })) => {
+            Ok(Here { known: Some((catalogue, contenders)), tells })
+        }
+        Err(_) if tells || is_none => Ok(Here { known: None, tells }),
+        Err(error) => Err(error),
     }
+}
+
+/// The catalogue and all contenders.
+fn known(root: &Path, places: &Places) -> Result<(Catalogue, Found)> {
+    let root = root.canonicalize().context("cannot find the project's folder")?;
+    let target = places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
+    let target = std::path::absolute(&target).context("cannot find the current folder")?;
+    let more: Vec<PathBuf> = places
+        .contenders_dir
+        .iter()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .cloned()
+        .collect();
+    let catalogue = Catalogue::load(&root.join("workloads"))?;
+    Ok((catalogue, Contender::load_all(&root.join("contenders"), &more, &target)?))
 }
 
 impl Project {
     pub(super) fn load(places: &Places) -> Result<Self> {
-        let root = root(places)?.canonicalize().context("cannot find the project's folder")?;
-        let target =
-            places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
-        let target = std::path::absolute(&target).context("cannot find the current folder")?;
-        let more: Vec<PathBuf> = places
-            .contenders_dir
-            .iter()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .cloned()
-            .collect();
-        let catalogue = Catalogue::load(&root.join("workloads"))?;
-        let Found { contenders, faulty } =
-            Contender::load_all(&root.join("contenders"), &more, &target)?;
+        let root = root(places)?;
+        let (catalogue, Found { contenders, faulty }) = known(&root, places)?;
         for Faulty { reason, .. } in &faulty {
             note(&format!("palio: a contender is left out: {reason}"));
         }

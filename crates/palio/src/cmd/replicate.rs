@@ -20,7 +20,8 @@ use crate::report::{Report, html, json, replication, summary, terminal};
 #[command(
     mut_arg("suite", |arg| arg.index(1).required(true).help("The suite of the document: nio, runtime-benchmarks, go-rust-channels, yaay or smarm")),
     mut_arg("workload", |arg| arg.hide(true)),
-    mut_arg("resume", |arg| arg.hide(true))
+    mut_arg("resume", |arg| arg.hide(true)),
+    mut_arg("other_catalogue", |arg| arg.requires("bundle"))
 )]
 pub(super) struct Options {
     #[command(flatten)]
@@ -31,6 +32,8 @@ pub(super) struct Options {
     /// The run of this bundle instead of a new one; no database is touched
     #[arg(long, value_name = "FILE", conflicts_with = "stored", conflicts_with_all = run::OF_A_RACE)]
     bundle: Option<PathBuf>,
+    #[command(flatten)]
+    leniency: import::Leniency,
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
@@ -42,7 +45,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let suite = options.run.suite().context("which suite is to be replicated?")?;
     let document = document(&project, suite)?;
     let stored = match (&options.bundle, &options.stored) {
-        (Some(file), _) => import::read(file)?,
+        (Some(file), _) => import::read(file, &options.leniency, places)?,
         (None, Some(name)) => {
             let store = open_store(places)?;
             store.load(&store.resolve(name)?)?

@@ -16,6 +16,7 @@ use crate::report::table::{self, Table};
 use crate::report::{Report, csv, document, holm, html, json, markdown, picture, terminal};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("other_catalogue", |arg| arg.requires("bundle")))]
 pub(super) struct Options {
     /// The run: its id, the beginning of it, or `latest`
     #[arg(default_value = "latest")]
@@ -25,6 +26,8 @@ pub(super) struct Options {
     /// The run of this bundle instead of a stored one; no database is touched
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     bundle: Option<PathBuf>,
+    #[command(flatten)]
+    leniency: import::Leniency,
     /// Only this: the contenders, or `all` that are ranked, each against the best of all others
     /// over all races of the run; as text or as JSON
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
@@ -93,7 +96,7 @@ impl Format {
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let run = match &options.bundle {
-        Some(file) => import::read(file)?,
+        Some(file) => import::read(file, &options.leniency, places)?,
         None => {
             let store = open_store(places)?;
             store.load(&store.resolve(&options.run)?)?

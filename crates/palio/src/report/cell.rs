@@ -304,6 +304,9 @@ fn raw(out: &mut String, race: &RaceRecord, invocation: &InvocationRecord) {
             apart.unwrap_or_default()
         ));
     }
+    let wall_us = invocation.resources.wall_us;
+    lines
+        .push(format!("  by Palio's clock: {wall_us} µs from the start of the process to its end"));
     for line in lines {
         out.push_str(&line);
         out.push('\n');

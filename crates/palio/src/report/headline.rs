@@ -42,7 +42,8 @@ pub struct Headline {
     /// Rows that do not, each with its reason.
     pub left_out: Vec<Remark>,
     /// Times in rows that count and should not be believed without a look: each row, and what its
-    /// report says of the contender or of the best of the others.
+    /// report says of the contender or of the best of the others. Work and forks that nobody
+    /// counted are among it.
     pub doubtful: Vec<Remark>,
 }
 
@@ -376,11 +377,11 @@ fn row(race: &Race, contender: &str, without: &[String]) -> Result<Row, String> 
 fn doubts(race: &Race, contenders: [&str; 2]) -> Vec<Remark> {
     let entries = race.entries.iter().filter(|entry| contenders.contains(&&*entry.contender));
     let of = |entry: &Entry| -> Vec<_> {
-        let doubt = |doubt| Remark {
+        let doubt = |doubt: String| Remark {
             race: race.label(),
             text: printable(&format!("{} {doubt}", entry.contender)),
         };
-        entry.doubts.iter().map(doubt).collect()
+        entry.doubts.iter().cloned().chain(entry.uncounted()).map(doubt).collect()
     };
     entries.flat_map(of).collect()
 }

@@ -184,18 +184,30 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
     y + 6.0
 }
 
-/// Whose times should not be believed without a look into the report, and in how many races.
-fn doubtful(view: &View<'_>) -> Option<String> {
+/// Whose times should not be believed without a look into the report, whose work or forks were not
+/// counted, and in how many races.
+fn doubtful(view: &View<'_>) -> Vec<String> {
+    let doubtful = in_races(view, |entry| !entry.doubts.is_empty());
+    let doubtful = doubtful.map(|each| format!("Doubtful, as the report says why: {each}."));
+    let uncounted = in_races(view, |entry| entry.uncounted().next().is_some());
+    let uncounted = uncounted.map(|each| {
+        format!("Not certified, since nobody counted their work or their forks: {each}.")
+    });
+    doubtful.into_iter().chain(uncounted).collect()
+}
+
+/// Of whom this holds, and in how many races: `smol in 2 races`.
+fn in_races(view: &View<'_>, holds: impl Fn(&Entry) -> bool) -> Option<String> {
     let all: Vec<usize> = (0..view.report.races.len()).collect();
     let raced = view.raced(&all).into_iter().map(|column| view.contenders[column]);
     let each: Vec<String> = raced
         .filter_map(|id| {
-            let doubtful = |entry: &Entry| entry.contender == id && !entry.doubts.is_empty();
-            let count = view.ranked().filter(|(_, entry)| doubtful(entry)).count();
+            let of = |entry: &Entry| entry.contender == id && holds(entry);
+            let count = view.ranked().filter(|(_, entry)| of(entry)).count();
             (count > 0).then(|| format!("{id} in {}", units::plural(count, "race")))
         })
         .collect();
-    (!each.is_empty()).then(|| format!("Doubtful, as the report says why: {}.", each.join(", ")))
+    (!each.is_empty()).then(|| each.join(", "))
 }
 
 /// Which allocators the builds of those that raced name.

@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod cautions;
+mod outside;
 
 use std::collections::BTreeMap;
 

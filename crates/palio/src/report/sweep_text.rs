@@ -16,7 +16,8 @@ const BEST: &str = "best";
 /// What a reader must know before choosing by the table.
 const MEANING: &str = "A point is best where it is faster than the baseline and than every other point, beyond the noise. \
                        Whoever picks the lowest of many numbers flatters it: race the choice again, by itself, beside \
-                       the baseline.";
+                       the baseline. What a knob is by default is the contender's own word: the baseline has none of \
+                       them turned.";
 
 /// A point in one race: its entry, if it was entered.
 fn entry<'a>(race: &'a Race, point: &SweepPoint) -> Option<&'a Entry> {

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::units;
-use crate::contender::Track;
+use crate::contender::{Kind, Track};
 pub(super) use crate::printable::printable;
 use crate::record::{Machine, Outcome};
 use crate::report::model::{
@@ -314,6 +314,23 @@ impl Entry {
     pub(super) fn doubts_text(&self) -> impl Iterator<Item = String> {
         let name = printable(&marked(self));
         self.doubts.iter().map(move |doubt| format!("doubtful: {name} {doubt}"))
+    }
+
+    /// What of its work nobody has counted although the row has an amount of it, each the end of
+    /// a sentence about the contender.
+    pub(super) fn uncounted(&self) -> impl Iterator<Item = String> {
+        let work = (self.certified == Some(false)).then(|| {
+            "did not count its work, so that nothing certifies that it did all of it".to_owned()
+        });
+        let is_ranked = self.outcome == Outcome::Ok && self.kind != Kind::Baseline;
+        let forks = self.forks.as_ref().filter(|forks| is_ranked && forks.handed.is_none());
+        let forks = forks.map(|forks| {
+            let why = forks.detail.as_ref().and_then(|why| why.lines().next());
+            let why =
+                why.map(|why| format!(" ({})", why.trim_end_matches('.'))).unwrap_or_default();
+            format!("has forks that were not counted{why}: they may have been plain calls")
+        });
+        work.into_iter().chain(forks)
     }
 
     /// Range ÷ what is ranked, in percent.

@@ -26,7 +26,7 @@ use crate::record::Outcome;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::{self, Excerpt};
 use crate::runner::warden::{self, Manner, UnderWay};
-use crate::runner::{cargo_copy, cmake_prefix};
+use crate::runner::{cargo_copy, cmake_prefix, process};
 use crate::workload::Settings;
 
 /// The end of a failed build's output that is shown.
@@ -127,7 +127,9 @@ impl Prober {
         if let Some(known) = self.known.get(&question) {
             return known.clone();
         }
-        let spoken = converse(&requirement.probe, variables, Path::new("."), "", &self.interrupted);
+        let surroundings = Surroundings::Palios(variables);
+        let here = Path::new(".");
+        let spoken = converse(&requirement.probe, surroundings, here, "", &self.interrupted);
         let probed = match spoken {
             Ok(spoken) if spoken.status == Some(0) => Ok(()),
             Ok(spoken) => Err(reason(&spoken)),
@@ -201,7 +203,16 @@ pub(super) struct Spoken {
     pub(super) stderr: String,
 }
 
-/// Runs a short command and returns its standard output.
+/// What a short command gets to see of the environment.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Surroundings<'a> {
+    /// All of it, and these variables besides: for probes and tools.
+    Palios(&'a Settings),
+    /// What a race gives to a contender, and nothing else.
+    Races,
+}
+
+/// Runs a short command that is no contender, and returns its standard output.
 ///
 /// # Errors
 /// It cannot be started, fails, takes too long or is interrupted; the message is its own.
@@ -210,8 +221,17 @@ pub fn output_of(
     directory: &Path,
     interrupted: &AtomicBool,
 ) -> Result<String, String> {
+    output_in(Surroundings::Palios(&Settings::new()), command, directory, interrupted)
+}
+
+fn output_in(
+    surroundings: Surroundings<'_>,
+    command: &[String],
+    directory: &Path,
+    interrupted: &AtomicBool,
+) -> Result<String, String> {
     let name = command.join(" ");
-    let spoken = converse(command, &Settings::new(), directory, "", interrupted)?;
+    let spoken = converse(command, surroundings, directory, "", interrupted)?;
     match spoken.status {
         Some(0) => Ok(spoken.stdout),
         Some(status) => {
@@ -221,13 +241,13 @@ pub fn output_of(
     }
 }
 
-/// Runs a short command with these variables besides, gives it `stdin`, and waits for its end.
+/// Runs a short command, gives it `stdin`, and waits for its end.
 ///
 /// # Errors
 /// It cannot be started, takes too long or is interrupted.
 pub(super) fn converse(
     command: &[String],
-    variables: &Settings,
+    surroundings: Surroundings<'_>,
     directory: &Path,
     stdin: &str,
     interrupted: &AtomicBool,
@@ -236,8 +256,12 @@ pub(super) fn converse(
     let manner = Manner { grace: Duration::ZERO, accounts: false };
     let under_way = UnderWay::begin();
     let mut control_group = Group::make(None);
-    let mut child = warden::command(command, manner, &control_group.argument())
-        .envs(variables)
+    let mut started = warden::command(command, manner, &control_group.argument());
+    match surroundings {
+        Surroundings::Palios(variables) => started.envs(variables),
+        Surroundings::Races => started.env_clear().envs(process::environment()),
+    };
+    let mut child = started
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -471,7 +495,9 @@ pub fn describe(contender: &Contender, prober: &Prober) -> Readiness {
     let not_built = |reason: String| (Outcome::NotBuilt, reason);
     let mut command = contender.command.clone();
     command.push("--describe".into());
-    let text = output_of(&command, Path::new("."), &prober.interrupted).map_err(not_built)?;
+    // As it is raced: what it says elsewhere would say nothing of that.
+    let text = output_in(Surroundings::Races, &command, Path::new("."), &prober.interrupted);
+    let text = text.map_err(not_built)?;
     let description: Description =
         text.parse().map_err(|error: palio_protocol::message::Malformed| {
             not_built(format!("`--describe` is malformed: {error}"))

@@ -6,9 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 
-use crate::runner::build::{Spoken, converse};
+use crate::runner::build::{Spoken, Surroundings, converse};
 use crate::runner::invocation::{COUNT_FORKS, STATUS_MISUSE, STATUS_UNSUPPORTED};
-use crate::workload::Settings;
 
 /// One session that every harness must get right.
 #[derive(Clone, Debug, Deserialize)]
@@ -55,7 +54,7 @@ impl Vector {
         // Nothing here is worth an orderly end: Ctrl-C simply ends Palio.
         let never = AtomicBool::new(false);
         let Spoken { status, stdout, stderr } =
-            converse(&command, &Settings::new(), Path::new("."), &self.stdin, &never)?;
+            converse(&command, Surroundings::Races, Path::new("."), &self.stdin, &never)?;
         let is_newer = self.args.iter().any(|arg| arg == COUNT_FORKS);
         let is_refused =
             status == Some(STATUS_UNSUPPORTED) || status == Some(STATUS_MISUSE) && is_newer;

@@ -2,6 +2,7 @@
 //! reaped, with all that descends from it.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -109,11 +110,20 @@ impl Ending {
 /// (Mytkowicz et al. 2009). So only what a program needs to start is passed on. What it needs to be
 /// built (`CMAKE_PREFIX_PATH`, `CXX`) reaches probes and builds, which get the whole environment,
 /// and no race.
+///
+/// Whatever else starts a contender (to ask who it is, to try its settings or its harness) gives
+/// it the same: with an `LD_PRELOAD` or a `PYTHONPATH` more, it could say a version that it does
+/// not race with.
 fn keeps(name: &str) -> bool {
     matches!(
         name,
         "PATH" | "HOME" | "TMPDIR" | "LANG" | "LD_LIBRARY_PATH" | "JAVA_HOME" | "DOTNET_ROOT"
     )
+}
+
+/// What a contender gets to see of Palio's environment.
+pub(super) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps))
 }
 
 /// CPU time that a contender has taken, as its processes tell and as their control group does.
@@ -185,7 +195,7 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps)))
+            .envs(environment())
             .spawn();
         let mut child = child.map_err(|error| {
             group.remove();

@@ -19,12 +19,11 @@ use super::{
     Store, from_json, insert_cell, insert_invocation, insert_race, insert_sample, json, migrations,
     reading,
 };
-use crate::audit::{Audit, Fault};
+use crate::audit::{Audit, Fault, Here};
 use crate::record::{
     CellRecord, ContenderRecord, Header, InvocationRecord, RaceRecord, RunRecord, SampleRecord,
 };
 use crate::runner::excerpt;
-use crate::workload::Catalogue;
 use meter::Meter;
 use parts::{One, Reading};
 
@@ -43,20 +42,20 @@ impl Store {
         Ok(Self { connection, path: PathBuf::from("memory") })
     }
 
-    /// Stores the run of a bundle, compressed or not, and returns its id. Workloads that
-    /// `catalogue` has must be as it says.
+    /// Stores the run of a bundle, compressed or not, and returns its id. What it says must be what
+    /// is known `here`; or its warnings say where it is not.
     ///
     /// # Errors
     /// It is no bundle, or damaged, or of another version; its content is not what its hash says;
     /// there is a run of that id; or something in it cannot be true, which the message names by its
     /// place. Nothing of it is stored then.
-    pub fn import(&mut self, bundle: impl Read, catalogue: Option<&Catalogue>) -> Result<String> {
+    pub fn import(&mut self, bundle: impl Read, here: Option<&Here>) -> Result<String> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // What belongs to something is written before it: only then is the whole of that known.
         transaction.pragma_update(None, "defer_foreign_keys", true)?;
         let id = read(bundle, &transaction)?;
-        audit(&transaction, &id, catalogue)?;
+        audit(&transaction, &id, here)?;
         transaction.commit().context("it cannot be stored")?;
         Ok(id)
     }
@@ -263,13 +262,13 @@ impl<'t> Tables<'t> {
 }
 
 /// Holds a run that was read against the rules.
-fn audit(transaction: &Transaction<'_>, id: &str, catalogue: Option<&Catalogue>) -> Result<()> {
+fn audit(transaction: &Transaction<'_>, id: &str, here: Option<&Here>) -> Result<()> {
     let sql = "SELECT header, contenders FROM run WHERE id = ?1";
     let (header, contenders): (String, String) =
         transaction.query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let header: Header = from_json(&header)?;
+    let mut header: Header = from_json(&header)?;
     let contenders: Vec<ContenderRecord> = from_json(&contenders)?;
-    let mut audit = Audit::new(&header, &contenders, catalogue).map_err(refused)?;
+    let mut audit = Audit::new(&header, &contenders, here).map_err(refused)?;
     let sql = "SELECT id, description FROM race WHERE run = ?1 ORDER BY position";
     let mut statement = transaction.prepare(sql)?;
     let mut rows = statement.query([id])?;
@@ -278,6 +277,14 @@ fn audit(transaction: &Transaction<'_>, id: &str, catalogue: Option<&Catalogue>)
         let race: RaceRecord = from_json(&row.get::<_, String>(1)?)?;
         audit_race(transaction, &mut audit, row.get(0)?, &race, &format!("races[{number}]"))?;
         number += 1;
+    }
+    // One that was carried on from another place has been told already.
+    let mut told = audit.end();
+    told.retain(|warning| !header.warnings.contains(warning));
+    if !told.is_empty() {
+        header.warnings.extend(told);
+        let update = "UPDATE run SET header = ?2 WHERE id = ?1";
+        transaction.execute(update, params![id, json(&header)?])?;
     }
     Ok(())
 }

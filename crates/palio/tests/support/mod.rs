@@ -2,6 +2,8 @@
 //! raced on it.
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+pub(crate) mod forging;
+
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -42,7 +42,8 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
     put!(
         out,
         "<p class=note>{}</p>\n</section>\n",
-        "Whoever picks the lowest of many numbers flatters it: race the choice again, by itself, beside the baseline."
+        "Whoever picks the lowest of many numbers flatters it: race the choice again, by itself, beside the baseline. \
+         What a knob is by default is the contender's own word: the baseline has none of them turned."
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::MeasuredRace;
+use super::{MeasuredRace, outside};
 use crate::budget::SAMPLE_PERIODS;
 use crate::clock::Accounted;
 use crate::record::{CellRecord, RunRecord, Schedule};
@@ -92,6 +92,18 @@ impl MeasuredRace<'_> {
         cautions
     }
 
+    /// Whether it takes long to start or to stop, beside all others of the race.
+    fn doubt_outside(&self, index: usize) -> Option<String> {
+        let measured = &self.cells[index];
+        let own_s = outside::outside_s(measured.cell).filter(|_| measured.is_ok())?;
+        let others = self
+            .cells
+            .iter()
+            .filter(|other| other.is_ok() && other.cell.contender != measured.cell.contender);
+        let others_s = others.filter_map(|other| outside::outside_s(other.cell)).collect();
+        outside::doubt(own_s, others_s)
+    }
+
     /// What a reader must know before believing the times of a cell, each the end of a sentence.
     pub(super) fn doubts(&self, index: usize, accounted: Option<Accounted>) -> Vec<String> {
         let cell = self.cells[index].cell;
@@ -103,6 +115,7 @@ impl MeasuredRace<'_> {
         if self.race.model == Model::ForkJoin {
             doubts.extend(accounted.and_then(|accounted| accounted.crowd(self.race.threads)));
         }
+        doubts.extend(self.doubt_outside(index));
         // What a process that ended well left behind. Its shadow is the same program.
         let is_same = |other: &&CellRecord| {
             other.contender == cell.contender && other.variant == cell.variant

@@ -215,6 +215,24 @@ fn numbers_out_of_range_name_their_option() {
 }
 
 #[test]
+fn a_most_of_blocks_below_their_least_is_refused() {
+    let project = project();
+    let race = |more: &[&str]| {
+        let args = ["run", "-w", "echo", "--until-floor", "50%", "--blocks-max", "4"];
+        project.palio(&[&args[..], more].concat()).run()
+    };
+    race(&["--blocks", "8"]).fails_with(&[
+        "--blocks-max 4 is below --blocks 8",
+        "--blocks-max 8 or more",
+        "--blocks 4 or fewer",
+    ]);
+    // The blocks of the preset count too.
+    race(&[]).fails_with(&["--blocks-max 4 is below the 5 blocks"]);
+    assert!(!project.database().exists());
+    race(&["--blocks", "4", "--budget", "5", "--warm-up", "0"]).exits(0);
+}
+
+#[test]
 fn a_contender_does_not_race_under_the_name_of_another() {
     let project = project().with(Fake::new("other"));
     for name in ["other", "OTHER"] {
@@ -251,6 +269,10 @@ fn a_knob_that_is_not_there_lists_those_that_are() {
     run.fails_with(&["good has no knob \"dail\"", "dial"]);
     let run = project().palio(&["run", "-c", "good@dial"]).run();
     run.fails_with(&["\"dial\"", "ID@KNOB=VALUE"]);
+    for empty in ["good@", "good@dial=7@", "good@@dial=7", "other=good@"] {
+        let run = project().palio(&["run", "-c", empty]).run();
+        run.fails_with(&["\"\" in", empty, "ID@KNOB=VALUE"]);
+    }
 }
 
 #[test]

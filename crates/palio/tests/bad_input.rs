@@ -338,6 +338,25 @@ fn verify_finds_a_wrong_answer_and_exits_with_1() {
 }
 
 #[test]
+fn verify_does_not_pass_where_it_verifies_nothing() {
+    let project = Project::good_and(Fake::new("better").fault("describe-alone"));
+    let toml = project.read("contenders/rust/better/contender.toml");
+    let toml = toml.replace("[\"echo\", \"tally\", \"raise\", \"fib\"]", "[\"echo\"]");
+    project.write("contenders/rust/better/contender.toml", &toml);
+    let verify = |args: &[&str]| project.palio(&[&["verify"], args].concat()).run();
+    let why = "better: does not run tally";
+    verify(&["-w", "tally", "-c", "better"]).fails_with(&["nothing to verify", why]);
+    // Others do not make up for it.
+    let named = verify(&["-w", "tally", "-c", "good,better"]);
+    named.fails_with(&["nothing of better would be verified", why, "leave it out"]);
+    let named = verify(&["-w", "echo,tally", "-c", "better"]);
+    named.fails_with(&["nothing of tally would be verified", why, "leave it out"]);
+    // Whom nobody named is skipped, and so is a row of a contender that has others.
+    verify(&["-w", "tally"]).exits(0).prints(&["ok   good"]);
+    verify(&["-w", "echo,tally", "-c", "good,better"]).exits(0).prints(&["ok   better"]);
+}
+
+#[test]
 fn a_strict_build_exits_with_1_if_anyone_is_not_ready() {
     let project = Project::good_and(Fake::new("bad").fault("describe-exit"));
     project.palio(&["build"]).run().exits(0).prints(&["bad", "I would rather not say"]);

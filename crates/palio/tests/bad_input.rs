@@ -303,6 +303,27 @@ fn a_race_that_nobody_can_run_says_so() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_is_told_before_anything_is_raced() {
+    let project = project();
+    project.write("file", "");
+    for (html, said) in [
+        ("state", "cannot write state, which is a folder: name a file in it, such as state/"),
+        ("file/below/it.html", "cannot write file/below/it.html: file is no folder"),
+    ] {
+        project.race().set("--html", html).run().fails_with(&[said]);
+        let scale = project.palio(&["scale", "echo", "--html", html]).run();
+        scale.fails_with(&[said]);
+    }
+    assert!(!project.database().exists());
+    let race = |html| project.race().set("--html", html).run().exits(0);
+    race("new/folder/it.html");
+    assert!(project.read("new/folder/it.html").contains("</html>"));
+    race("file");
+    assert!(project.read("file").contains("</html>"));
+    race("/dev/null");
+}
+
+#[test]
 fn an_unknown_command_or_option_is_refused() {
     project().palio(&["rnu"]).run().exits(2);
     project().palio(&["run", "--fast"]).run().exits(2);

@@ -324,6 +324,20 @@ fn a_report_that_cannot_be_written_is_told_before_anything_is_raced() {
 }
 
 #[test]
+fn a_cpu_budget_apart_from_its_value_is_told_how_to_write_it() {
+    for (args, said) in [
+        (&["run", "--cpu-budget", "both"][..], "write --cpu-budget=both"),
+        (&["run", "quick", "--cpu-budget", "only"], "write --cpu-budget=only"),
+        (&["scale", "echo", "--cpu-budget", "both"], "write --cpu-budget=both"),
+    ] {
+        project().palio(args).run().fails_with(&[said]);
+    }
+    // Alone it has a meaning, and what follows is a suite.
+    let run = project().palio(&["run", "--cpu-budget", "quik"]).run();
+    run.fails_with(&["no suite \"quik\""]);
+}
+
+#[test]
 fn an_unknown_command_or_option_is_refused() {
     project().palio(&["rnu"]).run().exits(2);
     project().palio(&["run", "--fast"]).run().exits(2);

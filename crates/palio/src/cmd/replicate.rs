@@ -32,7 +32,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", conflicts_with = "stored", conflicts_with_all = run::OF_A_RACE)]
     bundle: Option<PathBuf>,
     /// What goes to standard output
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, default_value_t = Format::Terminal, conflicts_with = "json")]
     format: Format,
 }
 

@@ -22,6 +22,9 @@ pub(super) struct Options {
     run: String,
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// As --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The run of this bundle instead of a stored one; no database is touched
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     bundle: Option<PathBuf>,
@@ -49,7 +52,7 @@ pub(super) struct Options {
     /// Only this table, as text, Markdown, CSV or JSON
     #[arg(long, value_enum, conflicts_with = "headline")]
     table: Option<Table>,
-    /// Write it there instead of to standard output
+    /// Write it there; `-` is standard output, as without this
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -109,10 +112,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if options.holm {
         holm::correct(&mut report);
     }
-    let to_terminal = options.output.is_none();
+    let format = if options.json { Format::Json } else { options.format };
+    let file = options.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let to_terminal = file.is_none();
     let paper = terminal::Options { width: columns(), color: to_terminal && colour() };
-    let text = match options.format {
-        _ if !options.headline.is_empty() => headlines(options, &report)?,
+    let text = match format {
+        _ if !options.headline.is_empty() => headlines(options, format, &report)?,
         format if let Some(table) = options.table => {
             table::render(&report, table, format.of_table()?, paper)?
         }
@@ -126,12 +131,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::CsvSamples => csv::samples(&report),
     };
     // A table has no head to say it in.
-    let is_table = matches!(options.format, Format::Csv | Format::CsvSamples | Format::Document)
+    let is_table = matches!(format, Format::Csv | Format::CsvSamples | Format::Document)
         || options.table.is_some();
     if is_table && options.headline.is_empty() {
         beside_a_table(&report);
     }
-    match &options.output {
+    match file {
         Some(path) => write_file(path, &text)?,
         None => say(&text)?,
     }
@@ -151,7 +156,7 @@ pub(super) fn beside_a_table(report: &Report) {
     }
 }
 
-fn headlines(options: &Options, report: &Report) -> Result<String> {
+fn headlines(options: &Options, format: Format, report: &Report) -> Result<String> {
     let ids: Vec<&str> = if options.headline == ["all"] {
         let ranked = report.contenders.iter().filter(|known| known.kind != Kind::Baseline);
         ranked
@@ -163,7 +168,7 @@ fn headlines(options: &Options, report: &Report) -> Result<String> {
     };
     let headlines = ids.iter().map(|id| Headline::of(report, id, &options.without));
     let headlines = headlines.collect::<Result<Vec<_>>>()?;
-    match options.format {
+    match format {
         Format::Json => Ok(json::headlines(report, &headlines)),
         Format::Terminal | Format::Markdown => {
             let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();

@@ -6,6 +6,7 @@ mod build;
 mod compare;
 mod doctor;
 mod export;
+mod forget;
 mod gate;
 mod import;
 mod interruption;
@@ -125,6 +126,8 @@ enum Command {
     Export(export::Options),
     /// Read a run from a bundle
     Import(import::Options),
+    /// Delete runs from the database, with everything of them
+    Forget(forget::Options),
     /// Print a completion script for a shell
     Completions {
         /// For which shell
@@ -192,6 +195,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Bisect(options)) => bisect::run(&options, places),
         Some(Command::Export(options)) => export::run(&options, places),
         Some(Command::Import(options)) => import::run(&options, places),
+        Some(Command::Forget(options)) => forget::run(&options, places),
         Some(Command::Completions { shell }) => {
             // Not straight to standard output, which may be a pipe that closes: `generate` would
             // panic.

@@ -146,6 +146,13 @@ pub fn runs(runs: &[RunSummary], width: usize) -> String {
     table_within(&rows, 3, width)
 }
 
+/// `20260301-101500-7, quick: 19 races of 5 blocks, 1,234 samples`.
+#[must_use]
+pub fn run(run: &RunSummary) -> String {
+    let samples = units::plural(usize::try_from(run.samples).unwrap_or(usize::MAX), "sample");
+    format!("{}, {}, {samples}", printable(&run.id), printable(&what(run)))
+}
+
 /// `quick: 19 races of 5 blocks`, or the workloads of a run that is no suite.
 fn what(run: &RunSummary) -> String {
     let suite = match run.suite.as_str() {
@@ -195,6 +202,7 @@ mod tests {
              2-b  2026-11-22 20:14  partial, 1/2 races  fib, skynet (quick): 2 races of 5 blocks  \
              c0, c1\n"
         );
+        assert_eq!(super::run(&all[0]), "1-a, quick: 2 races of 5 blocks, 9 samples");
         assert_eq!(
             runs(&all[1..], 60),
             "2-b  2026-11-22 20:14  partial, 1/2 races\n    \

@@ -491,6 +491,13 @@ impl RaceRecord {
     }
 }
 
+impl Header {
+    /// The word for how far the run came, as lists and reports have it.
+    pub fn state(&self) -> &'static str {
+        if self.finished_at.is_some() { "finished" } else { "partial" }
+    }
+}
+
 impl ForksRecord {
     pub fn new(demand: Demand, handed: Result<u64, String>) -> Self {
         let Demand { at_least, at_most } = demand;

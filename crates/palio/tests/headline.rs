@@ -125,7 +125,7 @@ fn the_run_and_whom_it_lacks_are_named() {
     let text = headline(&project, &[]);
     assert_has(&text, &["suite custom", "preset quick", "palio run -w"]);
     assert_has(&text, &["zero 1 of 2"]);
-    assert!(!text.contains("not finished"), "{text}");
+    assert!(!text.contains("partial"), "{text}");
 }
 
 #[test]

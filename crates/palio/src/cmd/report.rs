@@ -153,7 +153,7 @@ pub(super) fn beside_a_table(report: &Report) {
         note(&thinned.text());
     }
     if report.run.state != "finished" {
-        note(&format!("The run {} is not finished.", report.run.id));
+        note(&format!("The run {} is {}.", report.run.id, report.run.state));
     }
 }
 

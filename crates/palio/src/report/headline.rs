@@ -283,8 +283,9 @@ fn marked(id: &str, is_tuned: bool) -> String {
 
 /// `Run 2025….`, and whether it came to its end.
 fn of_run(report: &Report) -> String {
-    let state = if report.run.state == "finished" { "" } else { ", not finished" };
-    printable(&format!("Run {}{state}.", report.run.id))
+    let Run { id, state, .. } = &report.run;
+    let state = if state == "finished" { String::new() } else { format!(", {state}") };
+    printable(&format!("Run {id}{state}."))
 }
 
 /// Who of the others is missing in the races that count, and in how many of these it is there.

@@ -70,7 +70,6 @@ pub(super) fn selected(
 
 fn header(run: &RunRecord) -> Run {
     let header = &run.header;
-    let state = if header.finished_at.is_some() { "finished" } else { "partial" };
     Run {
         id: header.id.clone(),
         suite: header.suite.clone(),
@@ -78,7 +77,7 @@ fn header(run: &RunRecord) -> Run {
         blocks: header.blocks,
         disturbance: disturbance::sentence(run),
         seed: header.seed,
-        state: state.to_owned(),
+        state: header.state().to_owned(),
         started_at: header.started_at.clone(),
         finished_at: header.finished_at.clone(),
         palio_version: header.palio_version.clone(),

@@ -72,7 +72,8 @@ enum Format {
     Svg,
     /// As `docs/report.schema.json` says
     Json,
-    /// A row for each contender in each race
+    /// A row for each contender in each race; a text that a spreadsheet would take for a formula
+    /// begins with a single quote
     Csv,
     /// A row for each sample of the variant that is shown, failures too; `show --samples` has the
     /// others, and the shadows

@@ -76,6 +76,7 @@ pub struct Machine {
     /// Hash of the fields that decide whether two runs can be compared.
     pub fingerprint: String,
     pub cpu_model: Option<String>,
+    /// Processors (hardware threads) that Palio could use, whatever the name says.
     pub cores: Option<u32>,
     pub threads_per_core: Option<u32>,
     pub sockets: Option<u32>,

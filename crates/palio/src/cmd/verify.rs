@@ -38,7 +38,7 @@ pub(super) struct Options {
     /// With the parameters of this preset
     #[arg(long, value_enum, default_value_t = Preset::Quick)]
     preset: Preset,
-    /// On these numbers of threads [default: 1 and the number of cores]
+    /// On these numbers of threads [default: 1 and the number of processors]
     #[arg(short, long, value_name = "N", value_delimiter = ',')]
     threads: Vec<u32>,
     /// Seconds that one cell may take
@@ -47,7 +47,7 @@ pub(super) struct Options {
     /// MiB that one contender may use
     #[arg(long, value_name = "MIB", default_value_t = 8192)]
     memory: u64,
-    /// So many contenders at once: nothing is timed [default: the number of cores]
+    /// So many contenders at once: nothing is timed [default: the number of processors]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// As a JSON array

@@ -231,9 +231,9 @@ impl Headline {
     fn setting(&self, out: &mut String, run: &Run) {
         let machine = &run.machine;
         let cpu = machine.cpu_model.as_deref().unwrap_or("an unknown CPU");
-        let cores = machine.cores.map(|n| units::plural(n as usize, "core"));
+        let processors = machine.cores.map(|n| units::plural(n as usize, "processor"));
         let virtualised = machine.virtualisation.as_deref().filter(|name| *name != "none");
-        let place: Vec<String> = [Some(cpu.to_owned()), cores, virtualised.map(str::to_owned)]
+        let place: Vec<String> = [Some(cpu.to_owned()), processors, virtualised.map(str::to_owned)]
             .into_iter()
             .flatten()
             .collect();

@@ -551,7 +551,7 @@ pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let caches = (!machine.caches.is_empty()).then(|| machine.caches.join(", "));
     let facts = [
         ("CPU", machine.cpu_model.clone()),
-        ("Cores", number(machine.cores)),
+        ("Processors", number(machine.cores)),
         ("Threads a core", number(machine.threads_per_core)),
         ("Sockets", number(machine.sockets)),
         ("NUMA nodes", number(machine.numa_nodes)),

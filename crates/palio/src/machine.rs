@@ -80,7 +80,8 @@ fn fingerprint(machine: &Machine) -> String {
     digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// In which of the fields that decide about the fingerprint two machines differ: `processors 8, now 4`.
+/// In which of the fields that decide about the fingerprint two machines differ, such as
+/// `processors 8, now 4`.
 pub fn differences(before: &Machine, after: &Machine) -> Vec<String> {
     let number = |n: Option<u32>| n.map(|n| n.to_string());
     let fields = |machine: &Machine| {

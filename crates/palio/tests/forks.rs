@@ -182,7 +182,12 @@ fn who_was_not_asked_is_named() {
     let mut run = project.stored();
     // The two are equally fast, so that either may be named first.
     for (cell, told) in [
-        (0, &["handed to the runtime: 986 by good; forks not counted: bad (it was not asked) rank "][..]),
+        (
+            0,
+            &[
+                "handed to the runtime: 986 by good; forks not counted: bad (it was not asked) rank ",
+            ][..],
+        ),
         (
             1,
             &[

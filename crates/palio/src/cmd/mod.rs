@@ -157,8 +157,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `--cpu-budget` may stand alone, so that a word behind it is an argument by itself: one that would
-/// be its value is no suite, and is refused before it is taken for one.
+/// `--cpu-budget` may stand alone, so that a word behind it is an argument by itself: one that
+/// would be its value is no suite, and is refused before it is taken for one.
 fn check_apart(args: impl Iterator<Item = OsString>) -> Result<()> {
     let args: Vec<OsString> = args.collect();
     for pair in args.windows(2).filter(|pair| pair[0] == "--cpu-budget") {

@@ -41,7 +41,13 @@ impl Watcher {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, last_line: String::new(), took: Duration::ZERO, place: String::new(), awaits_first: false }
+        Self {
+            bar,
+            last_line: String::new(),
+            took: Duration::ZERO,
+            place: String::new(),
+            awaits_first: false,
+        }
     }
 
     pub(super) fn finish(&self) {

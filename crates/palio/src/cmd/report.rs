@@ -158,9 +158,9 @@ pub(super) fn beside_a_table(report: &Report) {
     }
 }
 
-/// The contenders of the run that `--without` names. One that could have been in it has nothing to be
-/// left out of, as where one command asks for the headlines of several runs; a name that nobody has
-/// is refused.
+/// The contenders of the run that `--without` names. One that could have been in it has nothing to
+/// be left out of, as where one command asks for the headlines of several runs; a name that nobody
+/// has is refused.
 fn without(options: &Options, report: &Report, places: &Places) -> Result<Vec<String>> {
     let is_there = |id: &String| report.contenders.iter().any(|known| known.id == *id);
     let (there, absent): (Vec<String>, Vec<String>) =

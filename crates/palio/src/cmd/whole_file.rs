@@ -34,8 +34,8 @@ pub(super) fn write(
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Refuses a path at which [`write`] would fail, as far as that can be seen beforehand: a folder, or
-/// a place in which no file can be made. Nothing is written, not even the folders above it.
+/// Refuses a path at which [`write`] would fail, as far as that can be seen beforehand: a folder,
+/// or a place in which no file can be made. Nothing is written, not even the folders above it.
 ///
 /// # Errors
 /// No file can be written there; the message names it.
@@ -52,11 +52,12 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if place.exists() && !place.is_file() {
         return Ok(());
     }
-    let above = place.ancestors().skip(1).map(|folder| match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    });
-    let Some(there) = above.into_iter().find(|folder| folder.symlink_metadata().is_ok()) else {
+    let here = Path::new(".");
+    let mut above = place
+        .ancestors()
+        .skip(1)
+        .map(|folder| if folder.as_os_str().is_empty() { here } else { folder });
+    let Some(there) = above.find(|folder| folder.symlink_metadata().is_ok()) else {
         return Ok(());
     };
     if !there.is_dir() {

@@ -1,8 +1,8 @@
 //! The report as comma-separated values (RFC 4180), for spreadsheets and data frames.
 //!
 //! Numbers are written in full, in the unit that the column's name ends with. What is not known is
-//! empty. A text that a spreadsheet would take for a formula begins with a single quote; numbers never
-//! do.
+//! empty. A text that a spreadsheet would take for a formula begins with a single quote; numbers
+//! never do.
 
 use super::model::{Entry, Race, Report};
 use super::view::printable;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::model::{Contender, Entry, Race, Report, Run};
 use super::markdown::markup::text as plain;
+use super::model::{Contender, Entry, Race, Report, Run};
 use super::view::printable;
 use super::{pair, units};
 use crate::contender::{Kind, Track};

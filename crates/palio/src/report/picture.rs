@@ -162,8 +162,7 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
         }
     });
     let thinned = if run.thinned.is_some() { ", thinned" } else { "" };
-    let state =
-        if run.state == "finished" { String::new() } else { format!(" ({})", run.state) };
+    let state = if run.state == "finished" { String::new() } else { format!(" ({})", run.state) };
     lines.extend(wrapped(&format!(
         "Raced on {} with {}; preset {}, {}{thinned}{state}. {floor} {}",
         run.started_at.get(..10).unwrap_or(&run.started_at),

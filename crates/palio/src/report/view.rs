@@ -461,8 +461,8 @@ impl Race {
     }
 
     /// `; of 317,810 forks due, handed to the runtime: 317,810 by go, rayon; 635,620 by openmp;
-    /// forks not counted: tmc (another iteration would take too long)`, or nothing where the row has
-    /// none. Each reason stands there once, behind all whom it is about: it is not always theirs.
+    /// forks not counted: tmc (another iteration would take too long)`, or nothing where the row
+    /// has none. Each reason stands there once, behind all whom it is about: it may be Palio's.
     fn forks_text(&self) -> String {
         let ok = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
         let asked: Vec<(&str, &Forks)> = ok

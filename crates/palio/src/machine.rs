@@ -16,7 +16,7 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The number of cores that this process may use.
+/// The number of processors (hardware threads) that this process may use.
 pub fn cores() -> u32 {
     std::thread::available_parallelism()
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
@@ -80,13 +80,14 @@ fn fingerprint(machine: &Machine) -> String {
     digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// In which of the fields that decide about the fingerprint two machines differ: `cores 8, now 4`.
+/// In which of the fields that decide about the fingerprint two machines differ, such as
+/// `processors 8, now 4`.
 pub fn differences(before: &Machine, after: &Machine) -> Vec<String> {
     let number = |n: Option<u32>| n.map(|n| n.to_string());
     let fields = |machine: &Machine| {
         [
             ("CPU", machine.cpu_model.clone()),
-            ("cores", number(machine.cores)),
+            ("processors", number(machine.cores)),
             ("threads a core", number(machine.threads_per_core)),
             ("sockets", number(machine.sockets)),
             ("caches", Some(machine.caches.join(" and "))),

@@ -80,6 +80,7 @@ pub struct Machine {
     /// Hash of the fields that decide whether two runs can be compared.
     pub fingerprint: String,
     pub cpu_model: Option<String>,
+    /// Processors (hardware threads) that Palio could use, whatever the name says.
     pub cores: Option<u32>,
     pub threads_per_core: Option<u32>,
     pub sockets: Option<u32>,
@@ -520,6 +521,13 @@ impl RaceRecord {
     pub fn answer_under(&self, salt: u64) -> anyhow::Result<String> {
         let plain = Plain { set: &self.params, ops: self.ops, answer: &self.answer };
         self.salt.map_or_else(|| Ok(self.answer.clone()), |rule| rule.answer(plain, salt))
+    }
+}
+
+impl Header {
+    /// The word for how far the run came, as lists and reports have it.
+    pub fn state(&self) -> &'static str {
+        if self.finished_at.is_some() { "finished" } else { "partial" }
     }
 }
 

@@ -213,6 +213,24 @@ fn numbers_out_of_range_name_their_option() {
 }
 
 #[test]
+fn a_most_of_blocks_below_their_least_is_refused() {
+    let project = project();
+    let race = |more: &[&str]| {
+        let args = ["run", "-w", "echo", "--until-floor", "50%", "--blocks-max", "4"];
+        project.palio(&[&args[..], more].concat()).run()
+    };
+    race(&["--blocks", "8"]).fails_with(&[
+        "--blocks-max 4 is below --blocks 8",
+        "--blocks-max 8 or more",
+        "--blocks 4 or fewer",
+    ]);
+    // The blocks of the preset count too.
+    race(&[]).fails_with(&["--blocks-max 4 is below the 5 blocks"]);
+    assert!(!project.database().exists());
+    race(&["--blocks", "4", "--budget", "5", "--warm-up", "0"]).exits(0);
+}
+
+#[test]
 fn a_contender_does_not_race_under_the_name_of_another() {
     let project = project().with(Fake::new("other"));
     for name in ["other", "OTHER"] {
@@ -249,6 +267,10 @@ fn a_knob_that_is_not_there_lists_those_that_are() {
     run.fails_with(&["good has no knob \"dail\"", "dial"]);
     let run = project().palio(&["run", "-c", "good@dial"]).run();
     run.fails_with(&["\"dial\"", "ID@KNOB=VALUE"]);
+    for empty in ["good@", "good@dial=7@", "good@@dial=7", "other=good@"] {
+        let run = project().palio(&["run", "-c", empty]).run();
+        run.fails_with(&["\"\" in", empty, "ID@KNOB=VALUE"]);
+    }
 }
 
 #[test]
@@ -276,6 +298,41 @@ fn a_race_that_nobody_can_run_says_so() {
         "none of these contenders",
         "palio doctor",
     ]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_anything_is_raced() {
+    let project = project();
+    project.write("file", "");
+    for (html, said) in [
+        ("state", "cannot write state, which is a folder: name a file in it, such as state/"),
+        ("file/below/it.html", "cannot write file/below/it.html: file is no folder"),
+    ] {
+        project.race().set("--html", html).run().fails_with(&[said]);
+        let scale = project.palio(&["scale", "echo", "--html", html]).run();
+        scale.fails_with(&[said]);
+    }
+    assert!(!project.database().exists());
+    let race = |html| project.race().set("--html", html).run().exits(0);
+    race("new/folder/it.html");
+    assert!(project.read("new/folder/it.html").contains("</html>"));
+    race("file");
+    assert!(project.read("file").contains("</html>"));
+    race("/dev/null");
+}
+
+#[test]
+fn a_cpu_budget_apart_from_its_value_is_told_how_to_write_it() {
+    for (args, said) in [
+        (&["run", "--cpu-budget", "both"][..], "write --cpu-budget=both"),
+        (&["run", "quick", "--cpu-budget", "only"], "write --cpu-budget=only"),
+        (&["scale", "echo", "--cpu-budget", "both"], "write --cpu-budget=both"),
+    ] {
+        project().palio(args).run().fails_with(&[said]);
+    }
+    // Alone it has a meaning, and what follows is a suite.
+    let run = project().palio(&["run", "--cpu-budget", "quik"]).run();
+    run.fails_with(&["no suite \"quik\""]);
 }
 
 #[test]
@@ -311,6 +368,25 @@ fn verify_finds_a_wrong_answer_and_exits_with_1() {
     run.prints(&["FAIL bad", "it answered 41", "keeps the contract"]);
     let run = project.palio(&["verify", "-t", "1", "-c", "good", "--json"]).run().exits(0);
     assert_eq!(run.json().as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn verify_does_not_pass_where_it_verifies_nothing() {
+    let project = Project::good_and(Fake::new("better").fault("describe-alone"));
+    let toml = project.read("contenders/rust/better/contender.toml");
+    let toml = toml.replace("[\"echo\", \"tally\", \"raise\", \"fib\"]", "[\"echo\"]");
+    project.write("contenders/rust/better/contender.toml", &toml);
+    let verify = |args: &[&str]| project.palio(&[&["verify"], args].concat()).run();
+    let why = "better: does not run tally";
+    verify(&["-w", "tally", "-c", "better"]).fails_with(&["nothing to verify", why]);
+    // Others do not make up for it.
+    let named = verify(&["-w", "tally", "-c", "good,better"]);
+    named.fails_with(&["nothing of better would be verified", why, "leave it out"]);
+    let named = verify(&["-w", "echo,tally", "-c", "better"]);
+    named.fails_with(&["nothing of tally would be verified", why, "leave it out"]);
+    // Whom nobody named is skipped, and so is a row of a contender that has others.
+    verify(&["-w", "tally"]).exits(0).prints(&["ok   good"]);
+    verify(&["-w", "echo,tally", "-c", "good,better"]).exits(0).prints(&["ok   better"]);
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn another_machine_is_refused_unless_forced() {
     let refused = check(&project, &["--threshold", "5"]);
     refused.fails_with(&[
         "raced on another machine (fingerprint 0123456789ab and now ",
-        "cores 3, now ",
+        "processors 3, now ",
         "--force",
     ]);
     let forced = check(&project, &["--threshold", "50", "--force"]).exits(0);

@@ -169,6 +169,23 @@ fn a_thinned_bundle_says_so_and_keeps_every_sum() {
 }
 
 #[test]
+fn a_run_that_lacks_nothing_but_its_warm_up_is_not_called_thinned() {
+    let (project, _) = bundled();
+    project.race().set("--warm-up", "5").set("--reference", "good").run().exits(0);
+    project.palio(&["export", "latest", "thin.json", "--thin", "10000"]).run().exits(0);
+    assert!(project.read("thin.json").contains(",\"thinned\":10000"));
+    let report = |format| {
+        let args = ["report", "--bundle", "thin.json", "--format", format];
+        project.palio(&args).run().exits(0)
+    };
+    for format in ["terminal", "markdown", "html", "svg", "csv"] {
+        let run = report(format);
+        assert!(!(run.stdout + &run.stderr).contains("thinned"), "{format}");
+    }
+    assert!(report("json").json()["run"]["thinned"].is_null());
+}
+
+#[test]
 fn a_bundle_that_conceals_its_thinning_is_refused() {
     let (project, _) = bundled();
     project.race().set("--budget", "60").set("--reference", "good").run().exits(0);

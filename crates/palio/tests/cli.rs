@@ -30,6 +30,75 @@ fn whatever_may_be_read_by_a_machine_is_json() {
 }
 
 #[test]
+fn a_report_as_json_may_be_asked_for_as_elsewhere() {
+    let project = project();
+    project.race().run().exits(0);
+    let report = |args: &[&str]| project.palio(&[&["report"], args].concat()).run();
+    assert_eq!(report(&["--json"]).exits(0).stdout, report(&["--format", "json"]).exits(0).stdout);
+    let headlines = report(&["--json", "--headline", "all"]).exits(0).json();
+    assert_eq!(headlines["headlines"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn contenders_of_a_suite_are_those_that_race_in_it() {
+    let project = project();
+    let toml = project.read("contenders/rust/other/contender.toml");
+    let toml = toml.replace("[\"echo\", \"tally\", \"raise\", \"fib\"]", "[\"raise\"]");
+    project.write("contenders/rust/other/contender.toml", &toml);
+    let names = |args: &[&str]| {
+        let list = [&["list", "contenders", "--json"], args].concat();
+        let json = project.palio(&list).run().exits(0).json();
+        let ids = json.as_array().unwrap().iter().map(|known| known["id"].as_str().unwrap());
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&[]), "good other");
+    assert_eq!(names(&["--suite", "quick"]), "good");
+    assert_eq!(names(&["--suite", "quick", "-c", "other"]), "");
+    let unknown = project.palio(&["list", "contenders", "--suite", "quik"]).run();
+    unknown.fails_with(&["did you mean \"quick\""]);
+}
+
+#[test]
+fn options_that_would_change_nothing_about_a_list_are_refused() {
+    let project = project();
+    for (args, said) in [
+        (
+            &["runs", "--suite", "quick"][..],
+            "`palio list runs` takes no --suite, which is for `palio list workloads` and `palio list contenders`",
+        ),
+        (&["suites", "-c", "good"], "takes no --contender, which is for `palio list contenders`"),
+        (&["contenders", "--deviations"], "takes no --deviations"),
+    ] {
+        project.palio(&[&["list"], args].concat()).run().fails_with(&[said]);
+    }
+}
+
+#[test]
+fn two_formats_at_once_are_refused() {
+    let project = project();
+    for args in [
+        &["report"][..],
+        &["scale", "echo"],
+        &["sweep", "good", "-k", "dial=1,2"],
+        &["replicate", "quick"],
+    ] {
+        let both = [args, &["--format", "csv", "--json"]].concat();
+        let run = project.palio(&both).run();
+        run.fails_with(&["cannot be used with", "--json", "--format"]);
+    }
+    assert!(!project.database().exists());
+}
+
+#[test]
+fn a_report_may_be_sent_to_standard_output_by_name() {
+    let project = project();
+    project.race().run().exits(0);
+    let report = |args: &[&str]| project.palio(&[&["report"], args].concat()).run().exits(0);
+    assert_eq!(report(&["-o", "-"]).stdout, report(&[]).stdout);
+    assert!(!project.path("-").exists());
+}
+
+#[test]
 fn json_is_alone_on_standard_output() {
     let run = project().race().run().exits(0);
     assert_eq!(run.json()["run"]["state"], "finished");

@@ -112,7 +112,7 @@ fn who_does_not_count_is_ranked_and_named() {
         assert!(bad["forks"]["handed"].is_null());
         assert_has(bad["forks"]["detail"].as_str().unwrap(), &[why]);
         for text in texts(&project) {
-            assert_has(&text, &["986 by good; forks not counted: bad"]);
+            assert_has(&text, &["986 by good; forks not counted: bad (", why]);
         }
         let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0);
         assert_has(&picture.stdout, &["nobody counted their work or their forks: bad in 1 race."]);
@@ -182,8 +182,19 @@ fn who_was_not_asked_is_named() {
     let mut run = project.stored();
     // The two are equally fast, so that either may be named first.
     for (cell, told) in [
-        (0, &["handed to the runtime: 986 by good; forks not counted: bad rank "][..]),
-        (1, &["forks not counted: bad, good rank ", "forks not counted: good, bad rank "]),
+        (
+            0,
+            &[
+                "handed to the runtime: 986 by good; forks not counted: bad (it was not asked) rank ",
+            ][..],
+        ),
+        (
+            1,
+            &[
+                "forks not counted: bad, good (it was not asked) rank ",
+                "forks not counted: good, bad (it was not asked) rank ",
+            ],
+        ),
     ] {
         run["races"][0]["cells"][cell].as_object_mut().unwrap().remove("forks");
         project.write("bundle.json", &bundle_of(&run));

@@ -120,6 +120,20 @@ fn an_unknown_contender_is_refused() {
 }
 
 #[test]
+fn who_is_to_be_left_out_and_is_not_there_is_told_and_one_whom_nobody_knows_is_refused() {
+    let project = three();
+    raced(&project, "own");
+    let plain = headline(&project, &[]);
+    let project = project.with(Fake::new("absent"));
+    let args = ["report", "latest", "--headline", "own", "--without"];
+    let run = project.palio(&args).arg("absent,absent@dial=7").run().exits(0);
+    let said = ["absent is not in the run", "absent@dial=7 is not in the run"];
+    assert_eq!(run.complains(&said).stdout, plain);
+    let run = project.palio(&args).arg("absnet").run();
+    run.fails_with(&["absnet is not in the run", "did you mean \"absent\""]);
+}
+
+#[test]
 fn the_run_and_whom_it_lacks_are_named() {
     // The best one of all fails in one of the two rows, so that it is not beaten there.
     let project = three().with(claiming("zero", 500_000).fault("wrong-in:tally"));
@@ -127,7 +141,7 @@ fn the_run_and_whom_it_lacks_are_named() {
     let text = headline(&project, &[]);
     assert_has(&text, &["suite custom", "preset quick", "palio run -w"]);
     assert_has(&text, &["zero 1 of 2"]);
-    assert!(!text.contains("not finished"), "{text}");
+    assert!(!text.contains("partial"), "{text}");
 }
 
 #[test]

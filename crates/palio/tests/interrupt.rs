@@ -18,6 +18,7 @@ fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
     assert_eq!(run.stdout, "", "an interrupted run prints no report");
     let partial = project.report("latest");
     assert_eq!(partial["run"]["state"], "partial");
+    says_everywhere(&project, "partial");
     assert_eq!(entry(&partial, "bad")["outcome"], "pending");
     let before = project.stored();
 
@@ -25,12 +26,32 @@ fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
     // Either Palio itself ended it, or, where it was ended first, the next one did.
     guest.must_end();
     assert_eq!(report["run"]["state"], "finished");
+    says_everywhere(&project, "finished");
     for contender in ["good", "bad"] {
         assert_eq!(entry(&report, contender)["outcome"], "ok");
         assert_eq!(entry(&report, contender)["samples"], 10);
     }
     assert_nothing_lost(&before, &project.stored());
     assert_eq!(project.runs().len(), 1);
+}
+
+/// Lists and reports have one word for how far the latest run came.
+#[track_caller]
+fn says_everywhere(project: &Project, state: &str) {
+    assert_eq!(project.runs()[0]["state"], state);
+    project.palio(&["list", "runs"]).run().exits(0).prints(&[state]);
+    for (args, word) in [
+        (&["report"][..], "This run is partial"),
+        (&["report", "--format", "markdown"], "This run is **partial**"),
+        (&["report", "--format", "html"], "This run is partial."),
+        (&["report", "--format", "svg"], "(partial)"),
+        (&["report", "--format", "csv"], "is partial."),
+        (&["report", "--headline", "good"], ", partial."),
+    ] {
+        let run = project.palio(args).run().exits(0);
+        let said = run.stdout + &run.stderr;
+        assert_eq!(said.contains(word), state == "partial", "{args:?}: {said}");
+    }
 }
 
 #[test]

@@ -24,6 +24,21 @@ fn a_pilot_runs_as_soon_as_its_contender_is_ready_and_the_cheapest_is_first() {
         .complains(&["1/1 · echo n=10, 1 thread"]);
 }
 
+/// Where nobody sees a bar, a log tells when a build begins and when it is over.
+#[test]
+fn a_log_says_building_when_a_build_begins_and_ready_when_it_is_over() {
+    let project = Project::new().with(Fake::new("good"));
+    let broken = Fake::new("broken").toml("[build]\ncommands = [[\"false\"]]\nseconds = 9\n");
+    let run = project.with(broken).race().run().exits(0);
+    let told: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| ["building ", "ready "].iter().any(|word| line.starts_with(word)))
+        .collect();
+    assert_eq!(told, ["building 1/2: good", "ready 1/2: good", "building 2/2: broken"]);
+    run.complains(&["broken will not race: "]);
+}
+
 /// A build in a lane that ends only if the build of `other` is under way with it.
 fn built_beside(project: &Project, id: &str, other: &str, lane: &str) -> Fake {
     let order = project.path("state/order").display().to_string();

@@ -17,6 +17,7 @@ mod document;
 mod fakes;
 mod forged;
 mod forged_facts;
+mod forget;
 mod forks;
 mod headline;
 mod interrupt;

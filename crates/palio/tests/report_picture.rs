@@ -184,7 +184,7 @@ fn the_caption_names_machine_noise_and_allocator() {
     let picture = picture::render(&report);
     for told in [
         "AMD Ryzen 7 5700X",
-        "8 cores",
+        "8 processors",
         "preset quick, 5 blocks",
         "Noise floors: ",
         "2026-03-01",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use palio::budget::{CpuBudget, Throttled};
 use palio::contender::Kind;
 use palio::record::Outcome;
-use palio::report::headline::{Headline, Place};
+use palio::report::headline::{Headline, Place, Remark};
 use palio::report::model::{Entry, Latency};
 use palio::report::{Report, csv, markdown, terminal};
 
@@ -304,6 +304,25 @@ fn a_headline_counts_places_and_begins_with_the_worst_row() {
         assert_eq!(budgets.count(), entered.count(), "{:?}", headline.left_out);
     }
     assert!(seen.len() > 1, "all are alike: {seen:?}");
+}
+
+/// A bundle from anywhere has its names in it.
+#[test]
+fn nothing_foreign_in_a_headline_is_markup() {
+    let mut report = for_a_headline();
+    let mut headline = Headline::of(&report, "go", &[]).unwrap();
+    let odd = || "<b>*odd*|~`[a]\nb".to_owned();
+    let remark = || Remark { race: odd(), text: odd() };
+    (headline.contender, headline.run, headline.build) = (odd(), odd(), odd());
+    (headline.allocators, headline.without) = (Some(odd()), vec![odd()]);
+    (headline.gaps, headline.not_built) = (vec![(odd(), 1)], vec![odd()]);
+    (headline.left_out, headline.doubtful) = (vec![remark()], vec![remark()]);
+    (headline.rows[0].race, headline.rows[0].best_other) = (odd(), odd());
+    (report.run.suite, report.run.machine.cpu_model) = (odd(), Some(odd()));
+    let text = headline.text(&report.run);
+    let plain = "\\<b\\>\\*odd\\*\\|\\~\\`\\[a\\] b";
+    assert_eq!(text.matches(plain).count(), 15, "{text}");
+    assert!(!text.replace(plain, "").contains(['<', '*', '|', '[']), "{text}");
 }
 
 #[test]

@@ -2,20 +2,20 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
 use super::project::{Project, open_store};
 use super::{Places, columns_or, say, say_json};
 use crate::report::listing::{self, table_within};
-use crate::workload::{Preset, Threads, Workload, settings_text};
+use crate::workload::{Catalogue, Preset, Threads, Workload, settings_text};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// What to list
     #[arg(value_enum, default_value_t = What::Workloads)]
     what: What,
-    /// Only the workloads of this suite
+    /// Only the workloads of this suite, or the contenders that race in one of them
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     /// Only these contenders, as `run` takes them
@@ -41,6 +41,7 @@ enum What {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    check_unused(options)?;
     match options.what {
         What::Runs => runs(options, places)?,
         What::Workloads => workloads(options, places)?,
@@ -48,6 +49,28 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         What::Suites => suites(options, places)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses an option that would change nothing about what is listed.
+fn check_unused(options: &Options) -> Result<()> {
+    let what = options.what;
+    let given = [
+        ("--suite", options.suite.is_some(), &[What::Workloads, What::Contenders][..]),
+        ("--contender", !options.contender.is_empty(), &[What::Contenders]),
+        ("--deviations", options.deviations, &[What::Workloads]),
+    ];
+    for (option, is_given, of) in given {
+        let name = |what: &What| {
+            what.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        };
+        ensure!(
+            !is_given || of.contains(&what),
+            "`palio list {}` takes no {option}, which is for `palio list {}`",
+            name(&what),
+            of.iter().map(name).collect::<Vec<_>>().join("` and `palio list ")
+        );
+    }
+    Ok(())
 }
 
 /// Columns for a list: in a file or a pipe, a line is an element, however long it gets.
@@ -62,17 +85,7 @@ fn threads_text(workload: &Workload, preset: Preset) -> String {
 
 fn workloads(options: &Options, places: &Places) -> Result<()> {
     let project = Project::load(places)?;
-    let chosen: Vec<&Workload> = match &options.suite {
-        Some(suite) => {
-            let suite = project.catalogue.suite(suite)?;
-            suite
-                .workloads
-                .iter()
-                .map(|id| project.catalogue.workload(id))
-                .collect::<Result<_>>()?
-        }
-        None => project.catalogue.workloads.iter().collect(),
-    };
+    let chosen = rows(options, &project.catalogue)?;
     if options.json {
         return say_json(&chosen);
     }
@@ -101,12 +114,27 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
     say(&text)
 }
 
+/// The workloads of the suite that was named, or all.
+fn rows<'a>(options: &Options, catalogue: &'a Catalogue) -> Result<Vec<&'a Workload>> {
+    match &options.suite {
+        Some(suite) => {
+            let suite = catalogue.suite(suite)?;
+            suite.workloads.iter().map(|id| catalogue.workload(id)).collect()
+        }
+        None => Ok(catalogue.workloads.iter().collect()),
+    }
+}
+
 fn contenders(options: &Options, places: &Places) -> Result<()> {
     let project = Project::load(places)?;
-    let chosen = match &options.contender[..] {
-        [] => project.contenders,
+    let rows = rows(options, &project.catalogue)?;
+    let mut chosen = match &options.contender[..] {
+        [] => project.contenders.clone(),
         choices => project.choose(choices)?.into_iter().map(|choice| choice.contender).collect(),
     };
+    if options.suite.is_some() {
+        chosen.retain(|known| rows.iter().any(|row| known.workloads.contains(&row.family)));
+    }
     if options.json {
         return say_json(&chosen);
     }

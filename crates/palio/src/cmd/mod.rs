@@ -6,6 +6,7 @@ mod build;
 mod compare;
 mod doctor;
 mod export;
+mod forget;
 mod gate;
 mod import;
 mod interruption;
@@ -24,16 +25,18 @@ mod verify;
 mod warden;
 mod whole_file;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::Serialize;
 
+use crate::budget::Budgets;
 use crate::printable::{self, printable};
 use crate::report::listing;
 
@@ -123,6 +126,8 @@ enum Command {
     Export(export::Options),
     /// Read a run from a bundle
     Import(import::Options),
+    /// Delete runs from the database, with everything of them
+    Forget(forget::Options),
     /// Print a completion script for a shell
     Completions {
         /// For which shell
@@ -139,8 +144,8 @@ pub fn main() -> ExitCode {
     // Palio without a word, and its file half-written.
     let is_beyond = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, is_beyond);
-    let cli = Cli::parse();
-    match dispatch(cli) {
+    let done = check_apart(std::env::args_os()).and_then(|()| dispatch(Cli::parse()));
+    match done {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -150,6 +155,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(if interrupted { EXIT_INTERRUPTED } else { EXIT_ERROR })
         }
     }
+}
+
+/// `--cpu-budget` may stand alone, so that a word behind it is an argument by itself: one that
+/// would be its value is no suite, and is refused before it is taken for one.
+fn check_apart(args: impl Iterator<Item = OsString>) -> Result<()> {
+    let args: Vec<OsString> = args.collect();
+    for pair in args.windows(2).filter(|pair| pair[0] == "--cpu-budget") {
+        let word = pair[1].to_str().filter(|word| word.parse::<Budgets>().is_ok());
+        if let Some(word) = word {
+            bail!(
+                "a value of --cpu-budget follows an equals sign: write --cpu-budget={word}, without a space"
+            );
+        }
+    }
+    Ok(())
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
@@ -175,6 +195,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Bisect(options)) => bisect::run(&options, places),
         Some(Command::Export(options)) => export::run(&options, places),
         Some(Command::Import(options)) => import::run(&options, places),
+        Some(Command::Forget(options)) => forget::run(&options, places),
         Some(Command::Completions { shell }) => {
             // Not straight to standard output, which may be a pipe that closes: `generate` would
             // panic.

@@ -25,6 +25,8 @@ pub(super) struct Watcher {
     last_line: String,
     /// How long it took to get the last contender ready.
     took: Duration,
+    /// The place of that contender, such as `3/7`.
+    place: String,
     /// Contenders have to be built, and nobody has shown a time so far.
     awaits_first: bool,
 }
@@ -39,7 +41,13 @@ impl Watcher {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, last_line: String::new(), took: Duration::ZERO, awaits_first: false }
+        Self {
+            bar,
+            last_line: String::new(),
+            took: Duration::ZERO,
+            place: String::new(),
+            awaits_first: false,
+        }
     }
 
     pub(super) fn finish(&self) {
@@ -98,10 +106,11 @@ impl Progress for Watcher {
 
     fn readying(&mut self, contender: &ContenderRecord, (number, of): (usize, usize)) {
         let Some(bar) = &self.bar else { return };
+        self.place = format!("{number}/{of}");
         if bar.is_hidden() {
-            note(&format!("ready {number}/{of}: {}", contender.id));
+            note(&format!("building {}: {}", self.place, contender.id));
         } else {
-            let text = format!("{number}/{of} · getting {} ready", contender.id);
+            let text = format!("{} · getting {} ready", self.place, contender.id);
             bar.set_message(line(0.0, &text, width()));
             bar.tick();
         }
@@ -111,6 +120,8 @@ impl Progress for Watcher {
         self.took = took;
         if let Some(reason) = &contender.absent {
             self.tell(&format!("{} will not race: {reason}", contender.id));
+        } else if self.bar.as_ref().is_some_and(ProgressBar::is_hidden) {
+            note(&format!("ready {}: {}", self.place, contender.id));
         }
     }
 

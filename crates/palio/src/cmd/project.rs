@@ -118,7 +118,10 @@ impl Project {
 
     /// Understands `[NAME=]ID[@version=VERSION|@path=PATH][@KNOB=VALUE]…`.
     fn choice(&self, text: &str) -> Result<Choice> {
-        let (head, knobs) = text.split_once('@').unwrap_or((text, ""));
+        let (head, knobs) = match text.split_once('@') {
+            Some((head, knobs)) => (head, Some(knobs)),
+            None => (text, None),
+        };
         let (alias, id) = match head.split_once('=') {
             Some((alias, id)) => (Some(alias.to_owned()), id),
             None => (None, head),
@@ -144,13 +147,13 @@ impl Project {
             );
         }
         let is_itself = alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(id));
-        if is_itself && !knobs.is_empty() {
+        if let Some(knobs) = knobs.filter(|knobs| is_itself && !knobs.is_empty()) {
             bail!(
                 "{text:?} would race under the name of {id} itself, which has no {knobs}: give it a name that nobody has"
             );
         }
         let mut settings = Settings::new();
-        for knob in knobs.split('@').filter(|knob| !knob.is_empty()) {
+        for knob in knobs.into_iter().flat_map(|knobs| knobs.split('@')) {
             let (key, value) = knob.split_once('=').with_context(|| {
                 format!("{knob:?} in {text:?} is no knob: write ID@KNOB=VALUE, such as {id}@event_interval=31")
             })?;

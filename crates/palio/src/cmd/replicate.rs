@@ -35,7 +35,7 @@ pub(super) struct Options {
     #[command(flatten)]
     leniency: import::Leniency,
     /// What goes to standard output
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, default_value_t = Format::Terminal, conflicts_with = "json")]
     format: Format,
 }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::project::{Project, explain_misses, open_store};
 use super::run::write_file;
 use super::{Places, colour, columns, import, note, say};
-use crate::contender::Kind;
+use crate::contender::{Contender, Kind};
 use crate::report::headline::Headline;
 use crate::report::selection::{self, Choice};
 use crate::report::table::{self, Table};
@@ -23,6 +23,9 @@ pub(super) struct Options {
     run: String,
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// As --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The run of this bundle instead of a stored one; no database is touched
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     bundle: Option<PathBuf>,
@@ -32,7 +35,8 @@ pub(super) struct Options {
     /// over all races of the run; as text or as JSON
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
     headline: Vec<String>,
-    /// A contender that is none of the others, such as another variant of the same runtime
+    /// A contender that is none of the others, such as another variant of the same runtime. One of
+    /// the catalogue that is not in the run is told and changes nothing
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',', requires = "headline")]
     without: Vec<String>,
     /// Only these contenders; ranks, firsts, means and headlines are computed over what is shown
@@ -52,7 +56,7 @@ pub(super) struct Options {
     /// Only this table, as text, Markdown, CSV or JSON
     #[arg(long, value_enum, conflicts_with = "headline")]
     table: Option<Table>,
-    /// Write it there instead of to standard output
+    /// Write it there; `-` is standard output, as without this
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -71,7 +75,8 @@ enum Format {
     Svg,
     /// As `docs/report.schema.json` says
     Json,
-    /// A row for each contender in each race
+    /// A row for each contender in each race; a text that a spreadsheet would take for a formula
+    /// begins with a single quote
     Csv,
     /// A row for each sample of the variant that is shown, failures too; `show --samples` has the
     /// others, and the shadows
@@ -112,10 +117,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     if options.holm {
         holm::correct(&mut report);
     }
-    let to_terminal = options.output.is_none();
+    let format = if options.json { Format::Json } else { options.format };
+    let file = options.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let to_terminal = file.is_none();
     let paper = terminal::Options { width: columns(), color: to_terminal && colour() };
-    let text = match options.format {
-        _ if !options.headline.is_empty() => headlines(options, &report)?,
+    let text = match format {
+        _ if !options.headline.is_empty() => headlines(options, format, &report, places)?,
         format if let Some(table) = options.table => {
             table::render(&report, table, format.of_table()?, paper)?
         }
@@ -129,12 +136,12 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::CsvSamples => csv::samples(&report),
     };
     // A table has no head to say it in.
-    let is_table = matches!(options.format, Format::Csv | Format::CsvSamples | Format::Document)
+    let is_table = matches!(format, Format::Csv | Format::CsvSamples | Format::Document)
         || options.table.is_some();
     if is_table && options.headline.is_empty() {
         beside_a_table(&report);
     }
-    match &options.output {
+    match file {
         Some(path) => write_file(path, &text)?,
         None => say(&text)?,
     }
@@ -150,23 +157,48 @@ pub(super) fn beside_a_table(report: &Report) {
         note(&thinned.text());
     }
     if report.run.state != "finished" {
-        note(&format!("The run {} is not finished.", report.run.id));
+        note(&format!("The run {} is {}.", report.run.id, report.run.state));
     }
 }
 
-fn headlines(options: &Options, report: &Report) -> Result<String> {
+/// The contenders of the run that `--without` names. One that could have been in it has nothing to
+/// be left out of, as where one command asks for the headlines of several runs; a name that nobody
+/// has is refused.
+fn without(options: &Options, report: &Report, places: &Places) -> Result<Vec<String>> {
+    let is_there = |id: &String| report.contenders.iter().any(|known| known.id == *id);
+    let (there, absent): (Vec<String>, Vec<String>) =
+        options.without.iter().cloned().partition(is_there);
+    if !absent.is_empty() {
+        let missing = |id: &String| format!("{id} is not in the run {}", report.run.id);
+        let project = Project::load(places).with_context(|| missing(&absent[0]))?;
+        for id in &absent {
+            let base = id.split('@').next().unwrap_or(id);
+            Contender::find(&project.contenders, base).with_context(|| missing(id))?;
+            note(&format!("palio: {}, so that --without leaves nobody out", missing(id)));
+        }
+    }
+    Ok(there)
+}
+
+fn headlines(
+    options: &Options,
+    format: Format,
+    report: &Report,
+    places: &Places,
+) -> Result<String> {
+    let without = without(options, report, places)?;
     let ids: Vec<&str> = if options.headline == ["all"] {
         let ranked = report.contenders.iter().filter(|known| known.kind != Kind::Baseline);
         ranked
             .map(|known| known.id.as_str())
-            .filter(|id| !options.without.iter().any(|other| other == id))
+            .filter(|id| !without.iter().any(|other| other == id))
             .collect()
     } else {
         options.headline.iter().map(String::as_str).collect()
     };
-    let headlines = ids.iter().map(|id| Headline::of(report, id, &options.without));
+    let headlines = ids.iter().map(|id| Headline::of(report, id, &without));
     let headlines = headlines.collect::<Result<Vec<_>>>()?;
-    match options.format {
+    match format {
         Format::Json => Ok(json::headlines(report, &headlines)),
         Format::Terminal | Format::Markdown => {
             let texts: Vec<String> = headlines.iter().map(|h| h.text(&report.run)).collect();

@@ -199,6 +199,7 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
     // Whatever was measured is stored already when a second signal ends Palio at once.
     let interrupted = interruption::listen()?;
     let project = Project::load(places)?;
+    options.html.as_deref().map_or(Ok(()), whole_file::check)?;
     let mut store;
     let mut lease;
     let mut run;

@@ -30,7 +30,7 @@ pub(super) struct Options {
     #[arg(value_name = "WORKLOAD", conflicts_with = "suite")]
     rows: Vec<String>,
     /// What goes to standard output
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, default_value_t = Format::Terminal, conflicts_with = "json")]
     format: Format,
     /// Without a baseline: speed-ups over one thread of the same contender
     #[arg(long)]

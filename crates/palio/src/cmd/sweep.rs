@@ -39,7 +39,7 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "KNOB=VALUE,…", required = true)]
     knob: Vec<String>,
     /// What goes to standard output
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, default_value_t = Format::Terminal, conflicts_with = "json")]
     format: Format,
     /// The most cells (contenders × rows × thread counts) that may be raced
     #[arg(long, value_name = "N", default_value_t = CELLS_MAX)]

@@ -38,7 +38,7 @@ pub(super) struct Options {
     /// With the parameters of this preset
     #[arg(long, value_enum, default_value_t = Preset::Quick)]
     preset: Preset,
-    /// On these numbers of threads [default: 1 and the number of cores]
+    /// On these numbers of threads [default: 1 and the number of processors]
     #[arg(short, long, value_name = "N", value_delimiter = ',')]
     threads: Vec<u32>,
     /// Seconds that one cell may take
@@ -47,7 +47,7 @@ pub(super) struct Options {
     /// MiB that one contender may use
     #[arg(long, value_name = "MIB", default_value_t = 8192)]
     memory: u64,
-    /// So many contenders at once: nothing is timed [default: the number of cores]
+    /// So many contenders at once: nothing is timed [default: the number of processors]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// As a JSON array
@@ -85,6 +85,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
     let plan = plan(options, &project, &interrupted)?;
+    check_any(options, &project, &plan)?;
     let limits = Limits {
         budget_ms: 0,
         warm_up_ms: 0,
@@ -100,9 +101,6 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         line.map_or(Ok(()), |line| say(&line))
     })?;
     let Tally { passed, failed, skipped } = tally(&checks);
-    if passed + failed == 0 {
-        bail!("nothing to verify: none of these contenders is ready; `palio build` says why");
-    }
     if options.json {
         let rows: Vec<_> = checks.iter().map(row).collect();
         say_json(&rows)?;
@@ -160,6 +158,51 @@ fn plan<'a>(
         budgets: None,
         no_budget: None,
     })
+}
+
+/// Refuses what would pass although nothing was verified: neither anything at all, nor of a
+/// workload or of a contender that the user named.
+fn check_any(options: &Options, project: &Project, plan: &Plan<'_>) -> Result<()> {
+    if plan.entrants.iter().all(|entrant| entrant.ready.is_err()) {
+        bail!("nothing to verify: none of these contenders is ready; `palio build` says why");
+    }
+    let races = plan.races()?;
+    let none_of = |is_of: &dyn Fn(&RaceRecord, &CellRecord) -> bool| {
+        let all = races.iter().flat_map(|race| race.cells.iter().map(move |cell| (race, cell)));
+        let cells: Vec<&CellRecord> =
+            all.filter(|(race, cell)| is_of(race, cell)).map(|(_, cell)| cell).collect();
+        let is_none = cells.iter().all(|cell| cell.outcome != Outcome::Pending);
+        is_none.then(|| reasons(&cells))
+    };
+    if let Some(reasons) = none_of(&|_, _| true) {
+        bail!("nothing to verify: none of these contenders runs any of this: {reasons}");
+    }
+    for pattern in &options.workload {
+        let matching = project.catalogue.matching(pattern)?;
+        let is_it = |race: &RaceRecord| matching.iter().any(|known| known.id == race.workload);
+        if let Some(reasons) = none_of(&|race, _| is_it(race)) {
+            bail!("nothing of {pattern} would be verified: {reasons}; leave it out");
+        }
+    }
+    for name in plan.entrants.iter().filter(|_| !options.contender.is_empty()).map(Entrant::name) {
+        if let Some(reasons) = none_of(&|_, cell| cell.contender == name) {
+            bail!("nothing of {name} would be verified: {reasons}; leave it out");
+        }
+    }
+    Ok(())
+}
+
+/// Why none of these is verified, each reason with all whom it keeps out.
+fn reasons(cells: &[&CellRecord]) -> String {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for cell in cells {
+        let names = reasons.entry(cell.detail.as_deref().unwrap_or("failed")).or_default();
+        if !names.contains(&cell.contender.as_str()) {
+            names.push(&cell.contender);
+        }
+    }
+    let each = reasons.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// What one conversation, or a few, can check.

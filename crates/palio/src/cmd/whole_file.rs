@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use nix::unistd::{AccessFlags, access};
 
 use crate::draft::Draft;
 
@@ -31,6 +32,39 @@ pub(super) fn write(
         beside(&place, before.map(|before| before.permissions()), fill)
     };
     written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Refuses a path at which [`write`] would fail, as far as that can be seen beforehand: a folder,
+/// or a place in which no file can be made. Nothing is written, not even the folders above it.
+///
+/// # Errors
+/// No file can be written there; the message names it.
+pub(super) fn check(path: &Path) -> Result<()> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if place.is_dir() {
+        bail!(
+            "cannot write {}, which is a folder: name a file in it, such as {}",
+            path.display(),
+            path.join("report.html").display()
+        );
+    }
+    // A pipe or a device is written as it is.
+    if place.exists() && !place.is_file() {
+        return Ok(());
+    }
+    let here = Path::new(".");
+    let mut above = place
+        .ancestors()
+        .skip(1)
+        .map(|folder| if folder.as_os_str().is_empty() { here } else { folder });
+    let Some(there) = above.find(|folder| folder.symlink_metadata().is_ok()) else {
+        return Ok(());
+    };
+    if !there.is_dir() {
+        bail!("cannot write {}: {} is no folder", path.display(), there.display());
+    }
+    access(there, AccessFlags::W_OK | AccessFlags::X_OK)
+        .with_context(|| format!("cannot write {} into {}", path.display(), there.display()))
 }
 
 fn beside(

@@ -1,7 +1,8 @@
 //! The report as comma-separated values (RFC 4180), for spreadsheets and data frames.
 //!
 //! Numbers are written in full, in the unit that the column's name ends with. What is not known is
-//! empty.
+//! empty. A text that a spreadsheet would take for a formula begins with a single quote; numbers
+//! never do.
 
 use super::model::{Entry, Race, Report};
 use super::view::printable;
@@ -237,7 +238,10 @@ impl Lines {
 
     pub(super) fn text(&mut self, field: &str) {
         self.separate();
-        let field = printable(field);
+        let mut field = printable(field);
+        if is_formula(&field) {
+            field.insert(0, '\'');
+        }
         if field.contains([',', '"', '\n', '\r']) {
             self.text.push('"');
             self.text.push_str(&field.replace('"', "\"\""));
@@ -261,9 +265,37 @@ impl Lines {
     }
 }
 
+/// Whether a spreadsheet would compute a text instead of showing it. A number is shown as it is.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
+        && !text.parse().is_ok_and(|number: f64| number.is_finite())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_text_is_a_formula_and_numbers_stay_as_they_are() {
+        for (text, written) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd", "'+cmd"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "\"'\n=1\""),
+            ("-2.5", "-2.5"),
+            ("-inf", "'-inf"),
+            ("n=27", "n=27"),
+        ] {
+            let mut lines = Lines::new(&[]);
+            lines.text(text);
+            assert_eq!(lines.text.trim_start_matches('\n'), written, "{text:?}");
+        }
+        let mut lines = Lines::new(&[]);
+        lines.number(Some(-1.5));
+        assert_eq!(lines.text.trim(), "-1.5");
+    }
 
     #[test]
     fn fields_that_would_break_a_line_are_quoted() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
+use super::markdown::markup::text as plain;
 use super::model::{Contender, Entry, Race, Report, Run};
 use super::view::printable;
 use super::{pair, units};
@@ -166,23 +167,33 @@ impl Headline {
         let mean = self.geometric_mean().map_or(units::NONE.into(), units::ratio);
         let without = match &self.without[..] {
             [] => String::new(),
-            without => format!(" (left out of these: {})", without.join(", ")),
+            without => format!(" (left out of these: {})", plain(&without.join(", "))),
         };
         let _ = writeln!(
             out,
             "{} ({}) ÷ the best of all others in each row{without}: {mean}, the geometric mean of {}. First in {}, tied \
              with the first in {}, not decided in {}, behind in {}.",
-            marked(&self.contender, self.is_tuned),
-            self.build,
+            plain(&marked(&self.contender, self.is_tuned)),
+            plain(&self.build),
             units::plural(self.rows.len(), "row"),
             self.count(Place::First),
             self.count(Place::Tied),
             self.count(Place::NotDecided),
             self.count(Place::Behind),
         );
-        let _ = writeln!(out, "\n{}", self.run);
+        let _ = writeln!(
+            out,
+            "
+{}",
+            plain(&self.run)
+        );
         if let Some(interruptions) = &run.interruptions {
-            let _ = writeln!(out, "\nThe run was {interruptions}.");
+            let _ = writeln!(
+                out,
+                "
+The run was {}.",
+                plain(interruptions)
+            );
         }
         if !self.gaps.is_empty() {
             let each: Vec<String> = self
@@ -193,22 +204,22 @@ impl Headline {
             let _ = writeln!(
                 out,
                 "\nNot every other one completed all of these rows: {}.",
-                each.join(", ")
+                plain(&each.join(", "))
             );
         }
         if !self.not_built.is_empty() {
             let _ = writeln!(
                 out,
                 "\nNot built, so that nothing is said about them: {}.",
-                self.not_built.join(", ")
+                plain(&self.not_built.join(", "))
             );
         }
         if let Some(thinned) = &run.thinned {
-            let _ = writeln!(out, "\n{}", thinned.text());
+            let _ = writeln!(out, "\n{}", plain(&thinned.text()));
         }
         if let Some(selection) = &run.selection {
             let races = self.rows.len() + self.left_out.len();
-            let _ = writeln!(out, "\n{}", selection.text(races));
+            let _ = writeln!(out, "\n{}", plain(&selection.text(races)));
         }
         if !self.rows.is_empty() {
             out.push_str("\nThe worst rows:\n\n");
@@ -217,9 +228,9 @@ impl Headline {
             let _ = writeln!(
                 out,
                 "- {}: {} of {}'s time, {}",
-                row.race,
+                plain(&row.race),
                 units::ratio(row.ratio),
-                marked(&row.best_other, row.is_best_tuned),
+                plain(&marked(&row.best_other, row.is_best_tuned)),
                 row.place.words()
             );
         }
@@ -234,9 +245,9 @@ impl Headline {
     fn setting(&self, out: &mut String, run: &Run) {
         let machine = &run.machine;
         let cpu = machine.cpu_model.as_deref().unwrap_or("an unknown CPU");
-        let cores = machine.cores.map(|n| units::plural(n as usize, "core"));
+        let processors = machine.cores.map(|n| units::plural(n as usize, "processor"));
         let virtualised = machine.virtualisation.as_deref().filter(|name| *name != "none");
-        let place: Vec<String> = [Some(cpu.to_owned()), cores, virtualised.map(str::to_owned)]
+        let place: Vec<String> = [Some(cpu.to_owned()), processors, virtualised.map(str::to_owned)]
             .into_iter()
             .flatten()
             .collect();
@@ -247,13 +258,13 @@ impl Headline {
         let allocators = self
             .allocators
             .as_ref()
-            .map_or(String::new(), |allocators| format!(" Allocator: {}.", printable(allocators)));
+            .map_or(String::new(), |allocators| format!(" Allocator: {}.", plain(allocators)));
         let _ = writeln!(
             out,
             "\nRaced on {} with {}; suite {}, preset {}, {} a race.{floors}{allocators}\n\n```sh\n{}\n```",
             run.started_at.get(..10).unwrap_or(&run.started_at),
-            printable(&place.join(", ")),
-            printable(&run.suite),
+            plain(&place.join(", ")),
+            plain(&run.suite),
             run.preset,
             self.blocks,
             printable(&run.command)
@@ -266,7 +277,7 @@ fn remarks(out: &mut String, head: &str, remarks: &[Remark]) {
         let _ = writeln!(out, "\n{head}:\n");
     }
     for Remark { race, text } in remarks {
-        let _ = writeln!(out, "- {race}: {text}");
+        let _ = writeln!(out, "- {}: {}", plain(race), plain(text));
     }
 }
 
@@ -287,8 +298,9 @@ fn marked(id: &str, is_tuned: bool) -> String {
 
 /// `Run 2025….`, and whether it came to its end.
 fn of_run(report: &Report) -> String {
-    let state = if report.run.state == "finished" { "" } else { ", not finished" };
-    printable(&format!("Run {}{state}.", report.run.id))
+    let Run { id, state, .. } = &report.run;
+    let state = if state == "finished" { String::new() } else { format!(", {state}") };
+    printable(&format!("Run {id}{state}."))
 }
 
 /// Who of the others is missing in the races that count, and in how many of these it is there.

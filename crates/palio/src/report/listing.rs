@@ -127,16 +127,15 @@ pub fn baselines(baselines: &[Baseline], width: usize) -> String {
     table_within(&rows, 2, width)
 }
 
-/// Every run: when, what, by whom, whole or partial.
+/// Every run: when, what, by whom, finished or partial.
 #[must_use]
 pub fn runs(runs: &[RunSummary], width: usize) -> String {
     let rows: Vec<Vec<String>> = runs
         .iter()
         .map(|run| {
-            let state = if run.finished_at.is_some() {
-                "whole".to_owned()
-            } else {
-                format!("partial, {}/{} races", run.races_done, run.races)
+            let state = match &run.finished_at {
+                Some(_) => run.state.to_owned(),
+                None => format!("{}, {}/{} races", run.state, run.races_done, run.races),
             };
             let when = run.started_at.replace('T', " ");
             let when = when.get(..16).unwrap_or(&when).to_owned();
@@ -144,6 +143,13 @@ pub fn runs(runs: &[RunSummary], width: usize) -> String {
         })
         .collect();
     table_within(&rows, 3, width)
+}
+
+/// `20260301-101500-7, quick: 19 races of 5 blocks, 1,234 samples`.
+#[must_use]
+pub fn run(run: &RunSummary) -> String {
+    let samples = units::plural(usize::try_from(run.samples).unwrap_or(usize::MAX), "sample");
+    format!("{}, {}, {samples}", printable(&run.id), printable(&what(run)))
 }
 
 /// `quick: 19 races of 5 blocks`, or the workloads of a run that is no suite.
@@ -177,6 +183,7 @@ mod tests {
             blocks: 5,
             started_at: "2026-11-22T20:14:55Z".to_owned(),
             finished_at: (suite != "custom").then(|| "later".to_owned()),
+            state: if suite == "custom" { "partial" } else { "finished" },
             workloads: vec!["fib".to_owned(), "skynet".to_owned()],
             contenders: (0..contenders).map(|number| format!("c{number}")).collect(),
             races: 2,
@@ -186,15 +193,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_says_what_was_raced_by_whom_and_whether_it_is_whole() {
+    fn a_run_says_what_was_raced_by_whom_and_whether_it_is_finished() {
         let all = [run("1-a", "quick", 16), run("2-b", "custom", 2)];
         assert_eq!(
             runs(&all, 120),
-            "1-a  2026-11-22 20:14  whole               quick: 2 races of 5 blocks                \
+            "1-a  2026-11-22 20:14  finished            quick: 2 races of 5 blocks                \
              16 contenders\n\
              2-b  2026-11-22 20:14  partial, 1/2 races  fib, skynet (quick): 2 races of 5 blocks  \
              c0, c1\n"
         );
+        assert_eq!(super::run(&all[0]), "1-a, quick: 2 races of 5 blocks, 9 samples");
         assert_eq!(
             runs(&all[1..], 60),
             "2-b  2026-11-22 20:14  partial, 1/2 races\n    \

@@ -75,7 +75,8 @@ pub struct Run {
     pub machine: Machine,
     /// What makes timing here unreliable, each a sentence; empty is good news.
     pub warnings: Vec<String>,
-    /// Whether the run was carried here without a part of its samples; `None` if it has all.
+    /// Whether the run was carried here without a part of its samples; `None` if it has all
+    /// that were measured, with or without its warm-up.
     #[serde(default)]
     pub thinned: Option<Thinned>,
     /// What of the run is shown; `None` if all of it.

@@ -152,17 +152,17 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
         ),
     };
     let facts = machine_facts(&run.machine);
-    let known = ["CPU", "Cores", "Virtualisation"].iter().filter_map(|name| {
+    let known = ["CPU", "Processors", "Virtualisation"].iter().filter_map(|name| {
         let (name, fact) = facts.iter().find(|(known, _)| known == name)?;
         match (*name, fact.as_str()) {
             ("Virtualisation", "none") => None,
-            ("Cores", "1") => Some("1 core".to_owned()),
-            ("Cores", n) => Some(format!("{n} cores")),
+            ("Processors", "1") => Some("1 processor".to_owned()),
+            ("Processors", n) => Some(format!("{n} processors")),
             (_, fact) => Some(fact.to_owned()),
         }
     });
     let thinned = if run.thinned.is_some() { ", thinned" } else { "" };
-    let state = if run.state == "finished" { "" } else { " (not finished)" };
+    let state = if run.state == "finished" { String::new() } else { format!(" ({})", run.state) };
     lines.extend(wrapped(&format!(
         "Raced on {} with {}; preset {}, {}{thinned}{state}. {floor} {}",
         run.started_at.get(..10).unwrap_or(&run.started_at),

@@ -71,7 +71,6 @@ pub(super) fn selected(
 
 fn header(run: &RunRecord) -> Run {
     let header = &run.header;
-    let state = if header.finished_at.is_some() { "finished" } else { "partial" };
     Run {
         id: header.id.clone(),
         suite: header.suite.clone(),
@@ -80,7 +79,7 @@ fn header(run: &RunRecord) -> Run {
         disturbance: disturbance::sentence(run),
         interruptions: disturbance::interruptions(run),
         seed: header.seed,
-        state: state.to_owned(),
+        state: header.state().to_owned(),
         started_at: header.started_at.clone(),
         finished_at: header.finished_at.clone(),
         palio_version: header.palio_version.clone(),

@@ -10,13 +10,13 @@ pub(super) fn dropped(cell: &CellRecord) -> u64 {
 }
 
 impl Thinned {
-    /// `None` if the run has all of its samples.
+    /// `None` if the run has all of its measured samples, as where only warm-up was left out.
     pub(super) fn of(run: &RunRecord) -> Option<Self> {
         let samples_per_process = run.header.thinned?;
         let cells = || run.races.iter().flat_map(|race| &race.cells);
         let kept = cells().map(|cell| cell.measured().count() as u64).sum::<u64>();
         let measured = cells().map(dropped).fold(kept, u64::saturating_add);
-        Some(Self { samples_per_process, measured, kept })
+        (kept < measured).then_some(Self { samples_per_process, measured, kept })
     }
 
     /// A sentence or two for the head of a report.

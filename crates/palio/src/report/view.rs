@@ -478,18 +478,24 @@ impl Race {
     }
 
     /// `; of 317,810 forks due, handed to the runtime: 317,810 by go, rayon; 635,620 by openmp;
-    /// forks not counted: tmc`, or nothing where nobody was asked.
+    /// forks not counted: tmc (another iteration would take too long)`, or nothing where the row
+    /// has none. Each reason stands there once, behind all whom it is about: it may be Palio's.
     fn forks_text(&self) -> String {
         let ok = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
         let asked: Vec<(&str, &Forks)> = ok
             .filter_map(|entry| Some((entry.contender.as_str(), entry.forks.as_ref()?)))
             .collect();
         let mut handed: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-        let mut uncounted = Vec::new();
+        let mut uncounted: Vec<(&str, Vec<&str>)> = Vec::new();
         for (contender, forks) in &asked {
-            match forks.handed {
-                Some(count) => handed.entry(count).or_default().push(contender),
-                None => uncounted.push(*contender),
+            if let Some(count) = forks.handed {
+                handed.entry(count).or_default().push(contender);
+                continue;
+            }
+            let why = forks.detail.as_deref().unwrap_or_default();
+            match uncounted.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(contender),
+                None => uncounted.push((why, vec![*contender])),
             }
         }
         let Some((_, Forks { at_least, .. })) = asked.first() else { return String::new() };
@@ -500,8 +506,15 @@ impl Race {
             .collect();
         let counted = (!by.is_empty())
             .then(|| format!("; of {due} due, handed to the runtime: {}", by.join("; ")));
-        let rest = (!uncounted.is_empty())
-            .then(|| format!("; forks not counted: {}", uncounted.join(", ")));
+        let without: Vec<String> = uncounted
+            .iter()
+            .map(|(why, names)| match printable(why).lines().next() {
+                Some(why) => format!("{} ({why})", names.join(", ")),
+                None => names.join(", "),
+            })
+            .collect();
+        let rest =
+            (!without.is_empty()).then(|| format!("; forks not counted: {}", without.join("; ")));
         counted.into_iter().chain(rest).collect()
     }
 
@@ -555,7 +568,7 @@ pub(super) fn machine_facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let caches = (!machine.caches.is_empty()).then(|| machine.caches.join(", "));
     let facts = [
         ("CPU", machine.cpu_model.clone()),
-        ("Cores", number(machine.cores)),
+        ("Processors", number(machine.cores)),
         ("Threads a core", number(machine.threads_per_core)),
         ("Sockets", number(machine.sockets)),
         ("NUMA nodes", number(machine.numa_nodes)),

@@ -3,6 +3,7 @@
 
 mod baselines;
 mod bundle;
+mod forget;
 mod incoming;
 mod lease;
 mod migrations;

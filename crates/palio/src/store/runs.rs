@@ -16,6 +16,8 @@ pub struct RunSummary {
     pub blocks: u32,
     pub started_at: String,
     pub finished_at: Option<String>,
+    /// As a report has it.
+    pub state: &'static str,
     /// In the order of the suite, each once.
     pub workloads: Vec<String>,
     /// Those that are not absent.
@@ -68,6 +70,7 @@ impl Store {
             let mut workloads: Vec<String> = races.into_iter().map(|(id, _)| id).collect();
             workloads.dedup();
             Ok(RunSummary {
+                state: header.state(),
                 id: header.id,
                 suite: header.suite,
                 preset: header.preset,

@@ -65,7 +65,7 @@ pub(super) fn check_unchanged(
         // Who has not been asked yet is asked when a race needs it.
         let now = if before.is_asked() {
             if !quiet {
-                note(&format!("ready: {}", before.id));
+                note(&format!("building: {}", before.id));
             }
             let (now, _) = stalls.ask(&choice, &[])?;
             if let Some(reason) = &now.absent {

@@ -59,6 +59,7 @@ impl<'a> Selection<'a> {
                 options.allocator.as_deref(),
             )?,
         };
+        selection.check_blocks(options)?;
         // Thread counts and the reference are checked here too, before any contender is ready.
         let entrants = selection.choices.iter().map(Choice::unready).collect();
         selection.plan(entrants, options).races()?;
@@ -85,6 +86,19 @@ impl<'a> Selection<'a> {
 
     pub(super) fn blocks(&self, options: &Options) -> u32 {
         options.blocks.unwrap_or(if self.is_quick() { 5 } else { 15 })
+    }
+
+    /// Refuses a most of blocks below their least, of which one would be ignored.
+    fn check_blocks(&self, options: &Options) -> Result<()> {
+        let blocks = self.blocks(options);
+        let Some(most) = options.blocks_max.filter(|&most| most < blocks) else { return Ok(()) };
+        let whose = match options.blocks {
+            Some(_) => format!("--blocks {blocks}"),
+            None => format!("the {blocks} blocks of a race here"),
+        };
+        bail!(
+            "--blocks-max {most} is below {whose}: give --blocks-max {blocks} or more, or --blocks {most} or fewer"
+        )
     }
 
     pub(super) fn limits(&self, options: &Options) -> Limits {

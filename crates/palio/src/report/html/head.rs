@@ -13,14 +13,14 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
     let run = &report.run;
     let machine =
         run.machine.cpu_model.as_deref().unwrap_or("a machine that would not say what it is");
-    let cores = run
+    let processors = run
         .machine
         .cores
-        .map_or(String::new(), |n| format!(", {}", units::plural(n as usize, "core")));
+        .map_or(String::new(), |n| format!(", {}", units::plural(n as usize, "processor")));
     put!(
         out,
         "<a class=skip href=#ranking>Skip to the ranking</a>\n<header>\n<p class=brand>Palio<span> · concurrency runtimes \
-         on the same work</span></p>\n<h1>The <em>{}</em> suite</h1>\n<p class=where>{} on {}{cores}</p>\n",
+         on the same work</span></p>\n<h1>The <em>{}</em> suite</h1>\n<p class=where>{} on {}{processors}</p>\n",
         esc(&run.suite),
         date(&run.started_at),
         esc(machine)

@@ -244,7 +244,8 @@ fn what_a_race_does_not_see_changes_no_version() {
     // version of that printed, and race without it.
     let project = Project::new().with(Fake::new("bad"));
     let manifest = "contenders/rust/bad/contender.toml";
-    let forges = r#"command = ["sh", "-c", 'exec "$@" ${FORGED:+--fault describe-version:9.9}', "sh", "#;
+    let forges =
+        r#"command = ["sh", "-c", 'exec "$@" ${FORGED:+--fault describe-version:9.9}', "sh", "#;
     project.write(manifest, &project.read(manifest).replace("command = [", forges));
     let report = project.race().env("FORGED", "1").run().exits(0).json();
     assert_eq!(entry(&report, "bad")["version"], "1.0");

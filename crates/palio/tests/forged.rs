@@ -56,10 +56,7 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         (one("/header/suite", ""), "header.suite: it is empty"),
         (one("/header/blocks", 0), "header.blocks: 0 is out of range: 1 to 10000"),
         (one("/header/blocks", 4_000_000_000_u64), "header.blocks: 4000000000 is out of range"),
-        (
-            blocks(run, 3),
-            "cells[1].invocations: 2 block(s) that count, and the run has 3",
-        ),
+        (blocks(run, 3), "cells[1].invocations: 2 block(s) that count, and the run has 3"),
         (one("/header/started_at", "9999999"), "header.started_at: \"9999999\" is no date"),
         (one("/header/started_at", "2026-13-41T00:00:00Z"), "header.started_at"),
         (one("/header/finished_at", "soon"), "header.finished_at: \"soon\" is no date"),

@@ -170,7 +170,8 @@ fn headlines_of_all_are_read_by_machines_and_from_bundles() {
     project.palio(&["export", "latest", "run.json.gz"]).run().exits(0);
     let args = ["report", "--bundle", "run.json.gz", "--headline", "all", "--format", "json"];
     // Neither a database nor a catalogue is needed; but without the latter, it is said.
-    let nowhere = || project.palio(&args).set("--db", "/nowhere/palio.db").set("--root", "/nowhere");
+    let nowhere =
+        || project.palio(&args).set("--db", "/nowhere/palio.db").set("--root", "/nowhere");
     nowhere().run().fails_with(&["/nowhere", "choose another --root"]);
     let document = nowhere().arg("--other-catalogue").run().exits(0).json();
     let warning = document["run"]["warnings"].as_array().unwrap().last().unwrap();

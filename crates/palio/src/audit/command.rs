@@ -1,5 +1,5 @@
-//! The rules for commands: that of a cell starts what was raced, and that of a run repeats it. Which
-//! program is started differs between machines; what it is asked for does not.
+//! The rules for commands: that of a cell starts what was raced, and that of a run repeats it.
+//! Which program is started differs between machines; what it is asked for does not.
 
 use super::{Checked, Fault, check};
 use crate::contender::{Kind, Track};
@@ -40,12 +40,17 @@ fn check_words(
     let said = words.next().unwrap_or_default();
     let is_workload = match family {
         Some(family) => said == family,
-        None => race.workload.strip_prefix(said).is_some_and(|case| {
-            !said.is_empty() && (case.is_empty() || case.starts_with('/'))
-        }),
+        None => race
+            .workload
+            .strip_prefix(said)
+            .is_some_and(|case| !said.is_empty() && (case.is_empty() || case.starts_with('/'))),
     };
     if !is_workload {
-        return Err(format!("`--workload {}`, and the race is one of {}", shown(said), race.workload));
+        return Err(format!(
+            "`--workload {}`, and the race is one of {}",
+            shown(said),
+            race.workload
+        ));
     }
     let (option, number) = (words.next(), words.next().unwrap_or_default());
     let threads = number.parse::<u32>().ok().filter(|_| option == Some("--threads"));
@@ -90,7 +95,10 @@ fn check_words(
     }
     if !knobs.is_empty() && contender.track == Track::Stock {
         let knobs = shown(&text(knobs));
-        return Err(format!("it turns {knobs}, which is tuning, and its track is {}", Track::Stock));
+        return Err(format!(
+            "it turns {knobs}, which is tuning, and its track is {}",
+            Track::Stock
+        ));
     }
     Ok(())
 }
@@ -134,7 +142,8 @@ pub(super) fn check_run_command(header: &Header) -> Checked {
         let said = at.map(|at| words.get(at + 1).copied().unwrap_or_default());
         let is_right = said.map_or(!always, |said| said == is_due);
         check(is_right, "command", || {
-            let said = said.map_or_else(|| format!("no {option}"), |s| format!("{option} {}", shown(s)));
+            let said =
+                said.map_or_else(|| format!("no {option}"), |s| format!("{option} {}", shown(s)));
             format!("it says {said}, and the header says {is_due}")
         })?;
     }

@@ -302,7 +302,8 @@ fn raw(out: &mut String, race: &RaceRecord, invocation: &InvocationRecord) {
         ));
     }
     let wall_us = invocation.resources.wall_us;
-    lines.push(format!("  by Palio's clock: {wall_us} µs from the start of the process to its end"));
+    lines
+        .push(format!("  by Palio's clock: {wall_us} µs from the start of the process to its end"));
     for line in lines {
         out.push_str(&line);
         out.push('\n');

@@ -326,7 +326,8 @@ impl Entry {
         let forks = self.forks.as_ref().filter(|forks| is_ranked && forks.handed.is_none());
         let forks = forks.map(|forks| {
             let why = forks.detail.as_ref().and_then(|why| why.lines().next());
-            let why = why.map(|why| format!(" ({})", why.trim_end_matches('.'))).unwrap_or_default();
+            let why =
+                why.map(|why| format!(" ({})", why.trim_end_matches('.'))).unwrap_or_default();
             format!("has forks that were not counted{why}: they may have been plain calls")
         });
         work.into_iter().chain(forks)

@@ -96,9 +96,10 @@ impl MeasuredRace<'_> {
     fn doubt_outside(&self, index: usize) -> Option<String> {
         let measured = &self.cells[index];
         let own_s = outside::outside_s(measured.cell).filter(|_| measured.is_ok())?;
-        let others = self.cells.iter().filter(|other| {
-            other.is_ok() && other.cell.contender != measured.cell.contender
-        });
+        let others = self
+            .cells
+            .iter()
+            .filter(|other| other.is_ok() && other.cell.contender != measured.cell.contender);
         let others_s = others.filter_map(|other| outside::outside_s(other.cell)).collect();
         outside::doubt(own_s, others_s)
     }

@@ -1,5 +1,5 @@
-//! The rules for commands: that of a cell starts what was raced, and that of a run repeats it. Which
-//! program is started differs between machines; what it is asked for does not.
+//! The rules for commands: that of a cell starts what was raced, and that of a run repeats it.
+//! Which program is started differs between machines; what it is asked for does not.
 
 use super::{Checked, Fault, check};
 use crate::contender::{Kind, Track};

@@ -24,9 +24,10 @@ pub struct Here {
 }
 
 impl Here {
-    /// The name that contenders know of a race's workload, where the catalogue has it.
+    /// The name that contenders know of a race's workload, where the catalogue has it and is the
+    /// one by which it was raced.
     pub(super) fn family(&self, race: &RaceRecord) -> Option<&str> {
-        let (catalogue, _) = self.known.as_ref()?;
+        let (catalogue, _) = self.known.as_ref().filter(|_| !self.tells)?;
         let known = catalogue.workloads.iter().find(|known| known.id == race.workload);
         known.map(|known| known.family.as_str())
     }

@@ -189,8 +189,8 @@ pub struct RaceRecord {
     /// What the machine did in each block, where blocks are judged by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockRecord>,
-    /// The block that began last, until the race is over: what is stored of one that a `kill -9` cut
-    /// off may be nothing.
+    /// The block that began last, until the race is over: what is stored of one that a `kill -9`
+    /// cut off may be nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<u32>,
     pub cells: Vec<CellRecord>,

@@ -1,8 +1,8 @@
 //! A run in the tables of its reference document: one that measured what the document has prints
 //! the document's tables.
 //!
-//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program document::`, then read the
-//! difference in git before committing it.
+//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program document::`,
+//! then read the difference in git before committing it.
 
 use crate::report_fixture;
 use std::path::{Path, PathBuf};

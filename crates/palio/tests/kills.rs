@@ -1,8 +1,8 @@
 //! Random kills -9 of Palio, of wardens, of contenders, of builds, and of Palio together with its
 //! wardens: nothing lives on, and no sample that was stored is lost.
 //!
-//! A few rounds of each by default; `PALIO_KILLS=200 cargo test -p palio --test program kills::` takes 200,
-//! and `PALIO_KILLS_SEED` other moments.
+//! A few rounds of each by default; `PALIO_KILLS=200 cargo test -p palio --test program kills::`
+//! takes 200, and `PALIO_KILLS_SEED` other moments.
 #![cfg(target_os = "linux")]
 
 use std::fs;

@@ -90,8 +90,8 @@ fn a_rule_that_allows_all_repeats_nothing_and_without_a_rule_nothing_is_judged()
     assert!(blocks(&project.stored()).is_empty() && report["run"]["disturbance"].is_null());
 }
 
-/// A block that was cut off is given up, whatever the machine did in it. (Others may be too short to
-/// be judged: how long they take is up to the machine.)
+/// A block that was cut off is given up, whatever the machine did in it. (Others may be too short
+/// to be judged: how long they take is up to the machine.)
 #[test]
 fn a_block_that_was_cut_off_is_given_up_and_not_judged() {
     let project = Project::good_and(Fake::new("bad").fault("meet").from(2));

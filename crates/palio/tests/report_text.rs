@@ -1,7 +1,7 @@
 //! Terminal, Markdown and CSV against golden files.
 //!
-//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program report_text::`, then read
-//! the difference in git before committing it.
+//! After a change that is meant: `PALIO_BLESS=1 cargo test -p palio --test program report_text::`,
+//! then read the difference in git before committing it.
 
 use crate::report_fixture;
 use std::path::PathBuf;

@@ -5,7 +5,8 @@
 //! `docs/methodology.md` come from more races, by
 //!
 //! ```text
-//! cargo test --release -p palio --test stats stats_unequal:: -- --ignored --nocapture --test-threads 1
+//! cargo test --release -p palio --test stats stats_unequal:: -- \
+//!     --ignored --nocapture --test-threads 1
 //! ```
 
 use crate::noise::Rng;

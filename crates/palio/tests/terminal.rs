@@ -228,7 +228,7 @@ fn a_run_is_listed_by_what_was_raced_by_whom_and_whether_it_is_whole() {
     let project = Project::good_and(Fake::new("other"));
     project.race().run().exits(0);
     let run = project.palio(&["list", "runs"]).env("COLUMNS", "120").run().exits(0);
-    run.prints(&["whole  echo (quick): 1 race of 2 blocks  good, other"]);
+    run.prints(&["finished  echo (quick): 1 race of 2 blocks  good, other"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Databases that are only read: those that cannot be written too, those that are damaged, and those
-//! that are not there.
+//! Databases that are only read: those that cannot be written too, those that are damaged, and
+//! those that are not there.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ impl Store {
         Self::open(path).or_else(|error| Self::open_read_only(path).map_err(|_| error))
     }
 
-    /// Reads one run out of a database that may be damaged elsewhere. It is audited as a bundle from
-    /// outside is, so that nothing is missing from it unseen.
+    /// Reads one run out of a database that may be damaged elsewhere. It is audited as a bundle
+    /// from outside is, so that nothing is missing from it unseen.
     ///
     /// # Errors
     /// There is no such run, or it is damaged itself; the message names the runs that there are.

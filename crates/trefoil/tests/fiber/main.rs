@@ -1,5 +1,5 @@
-//! `trefoil::fiber`, one module for each of its nouns: all in one program, which links the runtime once.
-//! Nothing here limits or counts what the process has; such tests are programs of their own.
+//! `trefoil::fiber`, one module for each of its nouns: all in one program, which links the runtime
+//! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
 mod actors;
 mod blocking;

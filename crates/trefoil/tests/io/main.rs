@@ -1,5 +1,6 @@
-//! `trefoil::io`, `fs`, and the traits of other crates, one module for each of its nouns: all in one program, which links the runtime once.
-//! Nothing here limits or counts what the process has; such tests are programs of their own.
+//! `trefoil::io`, `fs`, and the traits of other crates, one module for each of its nouns: all in
+//! one program, which links the runtime once. Nothing here limits or counts what the process has;
+//! such tests are programs of their own.
 
 mod budget;
 mod cancel;

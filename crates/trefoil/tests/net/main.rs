@@ -1,5 +1,5 @@
-//! `trefoil::net`, one module for each of its nouns: all in one program, which links the runtime once.
-//! Nothing here limits or counts what the process has; such tests are programs of their own.
+//! `trefoil::net`, one module for each of its nouns: all in one program, which links the runtime
+//! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
 mod datagrams;
 mod runtime;

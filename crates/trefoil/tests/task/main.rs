@@ -1,5 +1,6 @@
-//! Tasks, and the runtimes that run them, one module for each of its nouns: all in one program, which links the runtime once.
-//! Nothing here limits or counts what the process has; such tests are programs of their own.
+//! Tasks, and the runtimes that run them, one module for each of its nouns: all in one program,
+//! which links the runtime once. Nothing here limits or counts what the process has; such tests are
+//! programs of their own.
 
 mod abort_and_panic;
 mod blocking;

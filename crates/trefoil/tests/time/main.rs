@@ -1,5 +1,5 @@
-//! `trefoil::time`, one module for each of its nouns: all in one program, which links the runtime once.
-//! Nothing here limits or counts what the process has; such tests are programs of their own.
+//! `trefoil::time`, one module for each of its nouns: all in one program, which links the runtime
+//! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
 mod after_shutdown;
 mod of_block_on;

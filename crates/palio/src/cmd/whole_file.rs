@@ -34,7 +34,7 @@ pub(super) fn write(
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Refuses a path at which [`write`] would fail, as far as that can be seen beforehand: a folder,
+/// Refuses a path at which [`write()`] would fail, as far as that can be seen beforehand: a folder,
 /// or a place in which no file can be made. Nothing is written, not even the folders above it.
 ///
 /// # Errors

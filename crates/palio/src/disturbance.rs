@@ -92,7 +92,7 @@ pub fn interruptions(run: &RunRecord) -> Option<String> {
     let resumed = run.header.resumed_at.len();
     let cut = run.races.iter().flat_map(|race| &race.blocks).filter(|b| b.interrupted).count();
     let blocks = match cut {
-        0 => "between two blocks".to_owned(),
+        0 => "no block was cut off".to_owned(),
         cut => format!("{} had begun and raced anew by all", count(cut, "block")),
     };
     (resumed > 0).then(|| {

@@ -483,7 +483,9 @@ impl RaceRecord {
     /// The block that had begun when the run was interrupted, if there is one in which somebody
     /// would have to race yet.
     pub fn cut_block(&self) -> Option<u32> {
-        let last = self.begun?;
+        // An older Palio noted none.
+        let stored = self.cells.iter().flat_map(|cell| &cell.invocations);
+        let last = self.begun.or_else(|| stored.filter_map(|one| one.block).max())?;
         let has_raced = |cell: &CellRecord| {
             let mut here = cell.invocations.iter().filter(|i| i.block == Some(last));
             here.any(|invocation| invocation.outcome == Outcome::Ok)

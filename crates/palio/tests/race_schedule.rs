@@ -164,18 +164,12 @@ fn drift_that_matters_is_told_by_name() {
     support::assert_has(&text, &["time changes while a process lives"]);
 }
 
-/// The time that `run` commands of the warm-up took in every invocation of a block, in ms.
-fn warm_ups_ms(stored: &Value) -> Vec<f64> {
+/// How long every process of a block lived, in ms.
+fn lives_ms(stored: &Value) -> Vec<f64> {
     let invocations =
         cells(stored).into_iter().flat_map(|cell| cell["invocations"].as_array().unwrap());
     let raced = invocations.filter(|invocation| invocation["block"].is_u64());
-    raced
-        .map(|invocation| {
-            let spans = invocation["spans"].as_array().unwrap();
-            let warm_ups = spans.iter().filter(|span| span["warm_up"] == true);
-            warm_ups.map(|span| span["wall_ns"].as_f64().unwrap() / 1e6).sum()
-        })
-        .collect()
+    raced.map(|invocation| invocation["resources"]["wall_us"].as_f64().unwrap() / 1e3).collect()
 }
 
 #[test]
@@ -186,10 +180,9 @@ fn presets_warm_up_by_time_and_a_fast_contender_as_long_as_a_slow_one() {
         race.set("--outside-max", "100").run().exits(0);
         let stored = project.stored();
         assert_eq!(stored["header"]["limits"]["warm_up_ms"], least_ms);
-        let warm_ups = warm_ups_ms(&stored);
-        assert_eq!(warm_ups.len(), 3);
-        // The goal is looked at between two commands, and what lies between them is no command.
-        let least = f64::from(least_ms) / 2.0;
-        assert!(warm_ups.iter().all(|&ms| ms >= least), "{preset}: {warm_ups:?}");
+        // Of what lies between two commands no record tells, and on a busy machine that is most.
+        let lives = lives_ms(&stored);
+        assert_eq!(lives.len(), 3);
+        assert!(lives.iter().all(|&ms| ms >= f64::from(least_ms)), "{preset}: {lives:?}");
     }
 }

@@ -93,7 +93,8 @@ pub fn interruptions(run: &RunRecord) -> Option<String> {
     let cut = run.races.iter().flat_map(|race| &race.blocks).filter(|b| b.interrupted).count();
     let blocks = match cut {
         0 => "no block was cut off".to_owned(),
-        cut => format!("{} had begun and raced anew by all", count(cut, "block")),
+        1 => "1 block was cut off and counts for nobody, and all race in another one".to_owned(),
+        cut => format!("{cut} blocks were cut off and count for nobody, and all race in others"),
     };
     (resumed > 0).then(|| {
         format!(

@@ -485,7 +485,7 @@ impl RaceRecord {
     pub fn cut_block(&self) -> Option<u32> {
         // An older Palio noted none.
         let stored = self.cells.iter().flat_map(|cell| &cell.invocations);
-        let last = self.begun.or_else(|| stored.filter_map(|one| one.block).max())?;
+        let last = self.begun.max(stored.filter_map(|one| one.block).max())?;
         let has_raced = |cell: &CellRecord| {
             let mut here = cell.invocations.iter().filter(|i| i.block == Some(last));
             here.any(|invocation| invocation.outcome == Outcome::Ok)

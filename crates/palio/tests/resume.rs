@@ -47,7 +47,7 @@ fn a_killed_run_is_completed_without_losing_a_sample() {
         );
     }
     let told = report["run"]["interruptions"].as_str().unwrap();
-    assert!(told.starts_with("interrupted and resumed 1 time: 1 block had begun"), "{told}");
+    assert!(told.starts_with("interrupted and resumed 1 time: 1 block was cut off"), "{told}");
     for format in ["terminal", "markdown", "html"] {
         let report = project.palio(&["report", "latest", "--format", format]).run().exits(0);
         report.prints(&["interrupted and resumed 1 time"]);

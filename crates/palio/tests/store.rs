@@ -306,8 +306,8 @@ fn a_run_that_is_whole_comes_out_of_a_damaged_database() {
     fs::write(project.database(), &bytes).unwrap();
 
     list_runs(&project, &project.database()).fails_with(&["damaged", "`palio export RUN FILE`"]);
-    export(&ids[0], "first.json").fails_with(&["damaged"]);
-    export(&ids[1], "second.json").exits(0).complains(&["damaged", &ids[1], "is whole"]);
+    export(&ids[0], "first.json").fails_with(&["damaged", "cannot be read", &ids[1]]);
+    export(&ids[1], "second.json").exits(0).complains(&["damaged", &ids[1], "keeps the rules"]);
     assert_eq!(fs::read(project.path("second.json")).unwrap(), fs::read(whole).unwrap());
 }
 

@@ -4,7 +4,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::project::{database, open_store, root};
@@ -53,7 +53,11 @@ fn stored(name: &str, places: &Places) -> Result<RunRecord> {
         Ok(store) => return store.load(&store.resolve(name)?),
         Err(error) => error,
     };
-    let Ok(run) = Store::salvage(&database(places)?, name) else { return Err(error) };
-    note(&format!("{error:#}. The run {} is whole", run.header.id));
+    let run =
+        Store::salvage(&database(places)?, name).map_err(|why| anyhow!("{error:#}. {why:#}"))?;
+    note(&format!(
+        "{error:#}. What was read of the run {} keeps the rules of a bundle",
+        run.header.id
+    ));
     Ok(run)
 }

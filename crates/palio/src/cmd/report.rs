@@ -156,6 +156,9 @@ pub(super) fn beside_a_table(report: &Report) {
     if let Some(thinned) = &report.run.thinned {
         note(&thinned.text());
     }
+    if let Some(interruptions) = &report.run.interruptions {
+        note(&format!("The run {} was {interruptions}.", report.run.id));
+    }
     if report.run.state != "finished" {
         note(&format!("The run {} is {}.", report.run.id, report.run.state));
     }

@@ -254,6 +254,8 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
     let mut others = Vec::new();
     for (name, report) in [("A", &report_a), ("B", &report_b)] {
         warnings.extend(report.run.thinned.map(|thinned| format!("{name}: {}", thinned.text())));
+        let interruptions = report.run.interruptions.as_ref();
+        warnings.extend(interruptions.map(|text| format!("{name} was {text}")));
     }
     for contender in &b.contenders {
         let Some(before) = a.contender(&contender.id) else { continue };

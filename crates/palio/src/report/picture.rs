@@ -171,6 +171,9 @@ fn caption(out: &mut String, view: &View<'_>, is_panels: bool, top: f64) -> f64 
         report.blocks_text(),
         allocators(view)
     )));
+    if let Some(interruptions) = &run.interruptions {
+        lines.extend(wrapped(&format!("The run was {interruptions}.")));
+    }
     lines.extend(doubtful(view).iter().flat_map(|text| wrapped(text)));
     if let Some(selection) = &run.selection {
         lines.extend(wrapped(&selection.text(report.races.len())));

@@ -320,5 +320,9 @@ fn audit_race(
 
 /// With what to do about it.
 fn refused(fault: Fault) -> Error {
+    // An export of the same run differs from the catalogue here as much.
+    if fault.to_string().contains("--other-catalogue") {
+        return anyhow!("{fault}. Nothing was imported");
+    }
     anyhow!("{fault}. Nothing was imported: export the run again where it was raced")
 }

@@ -325,7 +325,7 @@ impl Store {
 fn damaged(path: &Path) -> String {
     format!(
         "it is not a database, or a damaged one: restore it from a bundle (`palio import`), move {} away, or choose \
-         another with --db. `palio export RUN FILE` still gets out each run that is whole",
+         another with --db. `palio export RUN FILE` still gets out each run that can be read",
         path.display()
     )
 }

@@ -8,7 +8,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Store, migrations};
-use crate::record::RunRecord;
+use crate::record::{CellRecord, RunRecord};
 
 impl Store {
     /// Opens the database at `path` for reading. Where none is, nothing is made: it has no run.
@@ -25,7 +25,7 @@ impl Store {
     }
 
     /// Reads one run out of a database that may be damaged elsewhere. It is audited as a bundle
-    /// from outside is, so that nothing is missing from it unseen.
+    /// from outside is; a whole race that an index has lost is not found to be missing so.
     ///
     /// # Errors
     /// There is no such run, or it is damaged itself; the message names the runs that there are.
@@ -34,7 +34,20 @@ impl Store {
         migrations::check(&connection)?;
         anyhow::ensure!(migrations::is_current(&connection)?, "it is of an older Palio");
         let damaged = Self { connection, path: path.to_owned() };
-        let run = damaged.load(&damaged.resolve(name)?)?;
+        let run = damaged.resolve(name).and_then(|id| damaged.load(&id)).with_context(|| {
+            let ids = damaged.ids().unwrap_or_default();
+            format!("{name} cannot be read from it (it names the runs {})", ids.join(", "))
+        })?;
+        // What an index has lost is not missed by who reads by it.
+        let is_bare = run.races.is_empty() || run.races.iter().any(|race| race.cells.is_empty());
+        anyhow::ensure!(!is_bare, "races or cells of the run {} are missing", run.header.id);
+        let is_untimed = run
+            .races
+            .iter()
+            .flat_map(|race| &race.cells)
+            .flat_map(CellRecord::raced)
+            .any(|one| one.salt.is_some() && one.spans.is_empty());
+        anyhow::ensure!(!is_untimed, "clock readings of the run {} are missing", run.header.id);
         let mut bundle = Vec::new();
         super::export(&run, &mut bundle)?;
         Self::in_memory()?

@@ -48,6 +48,16 @@ fn outcomes(report: &Value) -> Vec<(String, String)> {
     all
 }
 
+/// Under the name of the stock contender, nobody would know what raced.
+#[test]
+fn a_contender_by_its_own_name_is_named_after_its_variant() {
+    let project = project();
+    let race = project.race().set("--allocator", "mimalloc").set("-c", "good=good,gopher");
+    let report = race.run().exits(0).json();
+    let expected = [("good-mimalloc", "ok"), ("gopher", "ok")];
+    assert_eq!(outcomes(&report), expected.map(|(id, word)| (id.to_owned(), word.to_owned())));
+}
+
 #[test]
 fn everybody_races_with_it_who_can_and_the_others_are_named() {
     let project = project();

@@ -236,7 +236,10 @@ impl Project {
             Some(chosen) => twin.with_release(chosen.release.clone())?,
             None => twin.clone(),
         };
-        Ok(Some(Choice { contender: twin, ..choice.clone() }))
+        // Its own name said nothing, and would be that of somebody else now.
+        let own = |alias: &String| alias.eq_ignore_ascii_case(&contender.id);
+        let alias = choice.alias.clone().filter(|alias| !own(alias));
+        Ok(Some(Choice { contender: twin, alias, ..choice.clone() }))
     }
 }
 

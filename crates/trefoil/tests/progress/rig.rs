@@ -13,8 +13,9 @@ use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task::{spawn_pinned, yield_now};
 use trefoil::time::{Sleep, sleep};
 
-/// How long a test waits at most. No promise of the page depends on it.
-pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
+/// How long a test waits at most: under a sanitizer, beside builds, what takes a second takes twenty.
+/// No promise of the page depends on it.
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
 thread_local! {
     /// The worker that this thread started as. It is still that worker unless a state is retaken.

@@ -13,7 +13,7 @@ use trefoil::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 use trefoil::task::{spawn_pinned, yield_now};
 use trefoil::time::{Sleep, sleep};
 
-/// How long a test waits at most: under a sanitizer, beside builds, what takes a second takes twenty.
+/// How long a test waits at most: under a sanitizer, beside builds, a second becomes twenty.
 /// No promise of the page depends on it.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 

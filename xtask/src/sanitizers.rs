@@ -180,12 +180,6 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
     std: Std::RebuiltIfPossible,
     special: &[
         Special {
-            file: "progress",
-            test: "slots::a_timer_among_many_that_are_not_due",
-            reason: "it takes longer to set its timers than they wait",
-            options: None,
-        },
-        Special {
             file: "fork_faults",
             test: "stack::the_end_of_a_stack_is_named",
             reason: "the sanitizer's own copy of the call stack ends long before the stack does",

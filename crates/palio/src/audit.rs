@@ -41,11 +41,19 @@ const TITLE_BYTES_MAX: usize = 300;
 pub struct Fault {
     place: String,
     reason: String,
+    /// Whether the run may be right where it was raced, and differs from what is known here.
+    is_of_here: bool,
 }
 
 impl Fault {
     fn new(place: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { place: place.into(), reason: reason.into() }
+        Self { place: place.into(), reason: reason.into(), is_of_here: false }
+    }
+
+    /// Whether the run may be right where it was raced, and differs from what is known here: then
+    /// another export of it is refused as well.
+    pub fn is_of_here(&self) -> bool {
+        self.is_of_here
     }
 
     /// The same as a part of `outer`.

@@ -7,6 +7,7 @@ use palio_protocol::message::Knob;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::printable::printable;
 use crate::release::Release;
 use crate::suggest::nearest;
 use crate::workload::Settings;
@@ -80,10 +81,11 @@ impl std::str::FromStr for Wish {
         }
         let mut seen = Vec::new();
         for value in values.split(',') {
-            let is_broken = |c: char| c.is_whitespace() || c.is_control() || c == '@';
-            if value.is_empty() || value.contains(is_broken) {
+            let is_broken = |c: char| c.is_whitespace() || c == '@';
+            if value.is_empty() || value.contains(is_broken) || printable(value) != value {
                 return Err(format!(
-                    "{value:?} is no value of the knob {knob}: it may neither be empty nor contain white space or `@`"
+                    "{value:?} is no value of the knob {knob}: it may neither be empty nor contain white space, `@` or what \
+                     cannot be seen"
                 ));
             }
             if seen.iter().any(|other| other == value) {

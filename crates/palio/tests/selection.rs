@@ -197,3 +197,13 @@ fn what_is_not_there_is_refused_by_name() {
     let run = project.palio(&["report", "latest", "--intersection"]).run();
     run.fails_with(&["completed by all", "good completed 1 of 1", "bad completed 0 of 1"]);
 }
+
+/// It would turn the row, and the run could be imported nowhere.
+#[test]
+fn a_knob_that_the_row_sets_itself_is_refused() {
+    let project = Project::new().with(Fake::new("good"));
+    let race = project.race().set("-c", "good@n=3").run();
+    race.fails_with(&["good@n=3 cannot have the knob n in echo, which sets n itself"]);
+    let unseen = project.race().set("-c", "good@dial=1\u{ad}2").run();
+    unseen.fails_with(&["\"dial\"", "what cannot be seen"]);
+}

@@ -50,7 +50,8 @@ impl Difference {
         } else {
             format!("another text as {field}")
         };
-        Self { fault: Fault::new(field, reason), told }
+        let fault = Fault { is_of_here: true, ..Fault::new(field, reason) };
+        Self { fault, told }
     }
 }
 
@@ -133,7 +134,7 @@ impl Told {
     pub(super) fn warnings(self, here: &Here) -> Vec<String> {
         if here.known.is_none() {
             return vec![
-                "imported where there was no catalogue, so that nothing says whether its workloads \
+                "imported where there was no catalogue that could be read, so that nothing says whether its workloads \
                  and contenders are what they are called"
                     .to_owned(),
             ];

@@ -15,6 +15,7 @@ use crate::contender::{Contender, is_name};
 use crate::machine;
 use crate::manifest::{Faulty, Found};
 use crate::plan::{Entrant, takes_part_by_default};
+use crate::printable::printable;
 use crate::published::Published;
 use crate::record::Outcome;
 use crate::release::Release;
@@ -58,7 +59,7 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
 }
 
 /// What a run from elsewhere is held against: the catalogue and the contenders, if there are any
-/// here. What differs is refused, or told if `tells`; then what cannot be read is no obstacle.
+/// here. What differs is refused, or told if `tells`; then what cannot be read is told, too.
 pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
     let found = root(places);
     let is_none = places.root.is_none() && found.is_err();
@@ -66,7 +67,11 @@ pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
         Ok((catalogue, Found { contenders, .. })) => {
             Ok(Here { known: Some((catalogue, contenders)), tells })
         }
-        Err(_) if tells || is_none => Ok(Here { known: None, tells }),
+        Err(_) if is_none => Ok(Here { known: None, tells }),
+        Err(error) if tells => {
+            note(&format!("palio: {error:#}; so that nothing here is compared with the run"));
+            Ok(Here { known: None, tells })
+        }
         Err(error) => Err(error),
     }
 }
@@ -166,9 +171,10 @@ impl Project {
                 contender = contender.with_release(release(key, value)?)?;
                 continue;
             }
-            if value.is_empty() || value.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            if value.is_empty() || value.contains(char::is_whitespace) || printable(value) != value
+            {
                 bail!(
-                    "the value of {key:?} in {text:?} may neither be empty nor contain white space"
+                    "the value of {key:?} in {text:?} may neither be empty nor contain white space or what cannot be seen"
                 );
             }
             settings.insert(key.to_owned(), value.to_owned());
@@ -273,7 +279,7 @@ fn release(key: &str, value: &str) -> Result<Release> {
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) contender: Contender,
-    knobs: Settings,
+    pub(super) knobs: Settings,
     alias: Option<String>,
     /// Why it does not take part, where that is known before it is built.
     left_out: Option<String>,

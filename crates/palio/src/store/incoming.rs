@@ -320,9 +320,6 @@ fn audit_race(
 
 /// With what to do about it.
 fn refused(fault: Fault) -> Error {
-    // An export of the same run differs from the catalogue here as much.
-    if fault.to_string().contains("--other-catalogue") {
-        return anyhow!("{fault}. Nothing was imported");
-    }
-    anyhow!("{fault}. Nothing was imported: export the run again where it was raced")
+    let advice = if fault.is_of_here() { "" } else { ": export the run again where it was raced" };
+    anyhow!("{fault}. Nothing was imported{advice}")
 }

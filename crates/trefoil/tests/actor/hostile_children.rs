@@ -3,7 +3,7 @@
 #![cfg(not(loom))]
 
 use crate::support::actors::each;
-use crate::support::current_thread;
+use crate::support::{Alive, current_thread};
 use std::future::pending;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -57,22 +57,6 @@ fn a_child_that_never_stops_failing() {
         assert_eq!(alive.load(SeqCst), 0);
         assert_eq!(registry.names(), []);
     });
-}
-
-/// Counts what is alive.
-struct Alive(Arc<AtomicUsize>);
-
-impl Alive {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, SeqCst);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
-    }
 }
 
 /// A child that is told whom to send an exit signal; once it has, it ends, or waits. Those that

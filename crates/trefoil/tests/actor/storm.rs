@@ -2,7 +2,7 @@
 
 #![cfg(not(loom))]
 
-use crate::support::multi;
+use crate::support::{Alive, multi};
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,22 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use trefoil::actor::{self, Address, Builder, Context, Event, ExitReason, Registry};
 use trefoil::sync::mpsc;
 use trefoil::task;
-
-/// Counts what is alive.
-struct Alive(Arc<AtomicUsize>);
-
-impl Alive {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, SeqCst);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
-    }
-}
 
 /// Somebody to do something to, or nobody.
 struct Message(Option<Address<Message>>, #[expect(dead_code, reason = "it counts")] Alive);

@@ -3,32 +3,16 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
+use crate::support::{Alive, multi};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use trefoil::runtime::{Builder, Runtime};
 use trefoil::{fiber, task};
-
-fn multi(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
-}
 
 /// Fibers that spawn, wait, fork, block in place, borrow, compute, panic, and are aborted at any
 /// moment.
 #[test]
 fn a_storm_of_fibers_leaves_nothing_behind() {
-    struct Alive(Arc<AtomicUsize>);
-    impl Alive {
-        fn new(count: &Arc<AtomicUsize>) -> Self {
-            count.fetch_add(1, SeqCst);
-            Self(count.clone())
-        }
-    }
-    impl Drop for Alive {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, SeqCst);
-        }
-    }
     /// Nobody is alive who has borrowed this.
     struct Ended(Arc<AtomicUsize>);
     impl Drop for Ended {

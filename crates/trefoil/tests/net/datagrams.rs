@@ -1,7 +1,7 @@
 //! UDP, and datagrams of Unix sockets.
 #![cfg(all(feature = "net", unix))]
 
-use crate::support::current_and_multi;
+use crate::rig::everywhere;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -10,16 +10,6 @@ use trefoil::net::{UdpSocket, UnixDatagram};
 use trefoil::spawn;
 
 const LOCAL: &str = "127.0.0.1:0";
-
-fn everywhere<F>(body: impl Fn() -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    for runtime in current_and_multi([1, 2]) {
-        runtime.block_on(body());
-        runtime.block_on(runtime.spawn(body())).unwrap();
-    }
-}
 
 async fn udp_pair() -> (UdpSocket, UdpSocket) {
     let (a, b) = (UdpSocket::bind(LOCAL).await.unwrap(), UdpSocket::bind(LOCAL).await.unwrap());

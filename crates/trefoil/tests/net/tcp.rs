@@ -1,6 +1,7 @@
 //! TCP: connections, their halves, options, and what goes wrong.
 #![cfg(feature = "net")]
 
+use crate::rig::everywhere;
 use crate::support::{self, current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
@@ -20,16 +21,6 @@ const LOCAL: &str = "127.0.0.1:0";
 
 /// Runs a body in a current-thread runtime, and in multi-thread ones, as `block_on`'s future and as
 /// a task.
-fn everywhere<F>(body: impl Fn() -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    for runtime in current_and_multi([1, 2, 4]) {
-        runtime.block_on(body());
-        runtime.block_on(runtime.spawn(body())).unwrap();
-    }
-}
-
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind(LOCAL).await.unwrap();
     let addr = listener.local_addr().unwrap();

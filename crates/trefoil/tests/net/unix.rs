@@ -1,7 +1,8 @@
 //! Streams of Unix sockets, and descriptors of any kind.
 #![cfg(all(feature = "net", unix))]
 
-use crate::support::{current_and_multi, current_thread};
+use crate::rig::everywhere;
+use crate::support::current_thread;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -13,16 +14,6 @@ use trefoil::io::unix::AsyncFd;
 use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
 use trefoil::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 use trefoil::spawn;
-
-fn everywhere<F>(body: impl Fn() -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    for runtime in current_and_multi([1, 2]) {
-        runtime.block_on(body());
-        runtime.block_on(runtime.spawn(body())).unwrap();
-    }
-}
 
 /// A path that nobody else has, whose file is removed in the end.
 struct Name(PathBuf);

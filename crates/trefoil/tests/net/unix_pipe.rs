@@ -1,7 +1,8 @@
 //! Pipes, with and without names.
 #![cfg(all(feature = "net", unix))]
 
-use crate::support::{current_and_multi, current_thread};
+use crate::rig::everywhere;
+use crate::support::current_thread;
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::path::PathBuf;
@@ -12,16 +13,6 @@ use trefoil::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use trefoil::net::unix::pipe::{self, OpenOptions, Receiver, Sender};
 use trefoil::runtime::is_rt_shutdown_err;
 use trefoil::spawn;
-
-fn everywhere<F>(body: impl Fn() -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    for runtime in current_and_multi([1, 2]) {
-        runtime.block_on(body());
-        runtime.block_on(runtime.spawn(body())).unwrap();
-    }
-}
 
 fn noop() -> Context<'static> {
     Context::from_waker(Waker::noop())

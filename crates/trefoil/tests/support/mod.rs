@@ -9,7 +9,8 @@ pub(crate) mod watch;
 use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use trefoil::fork_join::join;
@@ -93,4 +94,21 @@ pub(crate) fn fib(n: u64) -> u64 {
     }
     let (a, b) = join(|| fib(n - 1), || fib(n - 2));
     a + b
+}
+
+/// Counts what is alive.
+#[derive(Debug)]
+pub(crate) struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }

@@ -1,6 +1,7 @@
 //! Channels of many senders and one receiver, bounded and unbounded.
 
 use crate::polls::{Wakes, panic_of, poll_once, poll_with};
+use crate::support::Alive;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,22 +11,6 @@ use trefoil::runtime::{Builder, Runtime};
 use trefoil::sync::mpsc::error::{SendError, TryRecvError, TrySendError};
 use trefoil::sync::mpsc::{self, UnboundedReceiver};
 use trefoil::task;
-
-/// Counts what is alive.
-struct Alive(Arc<AtomicUsize>);
-
-impl Alive {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, SeqCst);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
-    }
-}
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()

@@ -62,7 +62,7 @@ impl<'a> Selection<'a> {
         selection.check_blocks(options)?;
         // Thread counts and the reference are checked here too, before any contender is ready.
         let entrants = selection.choices.iter().map(Choice::unready).collect();
-        selection.plan(entrants, options).races()?;
+        check_knobs(&selection.choices, &selection.plan(entrants, options).races()?)?;
         Ok(selection)
     }
 
@@ -212,6 +212,22 @@ impl<'a> Selection<'a> {
         }
         shell_line(&words)
     }
+}
+
+/// Refuses a knob by the name of what a row sets itself: it would turn the row, not the runtime.
+fn check_knobs(choices: &[Choice], races: &[RaceRecord]) -> Result<()> {
+    for (choice, race) in choices.iter().flat_map(|choice| races.iter().map(move |r| (choice, r))) {
+        let variants = race.cells.iter().flat_map(|cell| cell.variant.keys());
+        let set: Vec<&String> = race.params.keys().chain(variants).collect();
+        if let Some(key) = choice.knobs.keys().find(|key| set.contains(key)) {
+            bail!(
+                "{} cannot have the knob {key} in {}, which sets {key} itself: its work would be another one",
+                choice.name(),
+                race.workload
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Why a contender takes part in no race.

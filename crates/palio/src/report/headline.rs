@@ -181,19 +181,9 @@ impl Headline {
             self.count(Place::NotDecided),
             self.count(Place::Behind),
         );
-        let _ = writeln!(
-            out,
-            "
-{}",
-            plain(&self.run)
-        );
+        let _ = writeln!(out, "\n{}", plain(&self.run));
         if let Some(interruptions) = &run.interruptions {
-            let _ = writeln!(
-                out,
-                "
-The run was {}.",
-                plain(interruptions)
-            );
+            let _ = writeln!(out, "\nThe run was {}.", plain(interruptions));
         }
         if !self.gaps.is_empty() {
             let each: Vec<String> = self

@@ -16,6 +16,8 @@ pub(crate) struct Sanitizer {
     /// What follows `librustc-nightly_rt.` in the name of its runtime.
     short: &'static str,
     rustflags: &'static [&'static str],
+    /// Those that go with the std of the toolchain, which was built without the sanitizer.
+    rustflags_of_toolchain_std: &'static [&'static str],
     options: &'static str,
     /// Features of other crates, which only a sanitizer's build can have.
     features: &'static [&'static str],
@@ -81,6 +83,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     short: "asan",
     // Leaks are forgiven by the names of functions on the stack, which is walked by frame pointers.
     rustflags: &["-Zsanitizer=address", "-Cforce-frame-pointers=yes"],
+    rustflags_of_toolchain_std: &["-Cunsafe-allow-abi-mismatch=sanitizer"],
     // Other threads use a fork's frame, so accesses after its end are to be found.
     options: "detect_stack_use_after_return=1",
     // It tells the sanitizer of switches between stacks.
@@ -165,10 +168,11 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
 pub(crate) static THREAD: Sanitizer = Sanitizer {
     name: "ThreadSanitizer",
     short: "tsan",
-    // The linker's part is told in `trefoil/src/primitives/tsan/fence.rs`.
-    rustflags: &[
-        "-Zsanitizer=thread",
-        "--cfg=trefoil_tsan",
+    rustflags: &["-Zsanitizer=thread", "--cfg=trefoil_tsan"],
+    // All but the first are told in `trefoil/src/primitives/tsan/fence.rs`.
+    rustflags_of_toolchain_std: &[
+        "-Cunsafe-allow-abi-mismatch=sanitizer",
+        "--cfg=trefoil_tsan_fences",
         "-Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub",
         "-Clink-arg=-Wl,--wrap=__tsan_atomic_thread_fence",
     ],
@@ -373,11 +377,11 @@ impl Habit<'_> {
         }
         command.args(args);
         command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
-        let mut flags = self.sanitizer.rustflags.join(" ");
+        let mut flags = self.sanitizer.rustflags.to_vec();
         if !self.std_is_rebuilt {
-            // The std of the toolchain was built without.
-            flags += " -Cunsafe-allow-abi-mismatch=sanitizer";
+            flags.extend(self.sanitizer.rustflags_of_toolchain_std);
         }
+        let flags = flags.join(" ");
         eprintln!("+ RUSTFLAGS={flags:?} {command:?}");
         command.env("RUSTFLAGS", flags);
         // Nothing is optimised: with level 1, the tests' build took four times as long, which is

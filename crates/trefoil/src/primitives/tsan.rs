@@ -7,6 +7,7 @@
 //! of one critical section releases it, and the start of the next one acquires it. A mutex promises
 //! no less, so this hides no race.
 
+#[cfg(trefoil_tsan_fences)]
 mod fence;
 mod rw_lock;
 

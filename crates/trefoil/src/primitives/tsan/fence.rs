@@ -6,11 +6,11 @@
 //! another thread than an earlier one. A standard library that is built for ThreadSanitizer loads
 //! the count with Acquire instead of the fence.
 //!
-//! The same is done here for a standard library that is not (`cfg(trefoil_tsan_fences)`). The linker
-//! puts this file's functions in the place of two entry points of ThreadSanitizer (`--wrap`, which
-//! `cargo xtask tsan` passes). A thread remembers the count that it brought to zero with Release,
-//! and its next acquiring fence acquires that count. Nothing else is strengthened: a count without
-//! a fence is still a race, and so is a fence without a count.
+//! The same is done here where it was not (`cfg(trefoil_tsan_fences)`). The linker puts this file's
+//! functions in the place of two entry points of ThreadSanitizer (`--wrap`, which `cargo xtask
+//! tsan` passes). A thread remembers the count that it brought to zero with Release, and its next
+//! acquiring fence acquires that count. Nothing else is strengthened: a count without a fence is
+//! still a race, and so is a fence without a count.
 //!
 //! In the language's model, an acquiring fence synchronises with the release sequences of *all*
 //! values that its thread has read before. This is a part of them, so it hides no race.

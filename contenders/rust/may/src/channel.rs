@@ -11,7 +11,9 @@ use may::sync::mpsc::{Receiver, Sender, channel};
 use palio_protocol::harness::{Iteration, Refusal, Request, Work};
 use palio_protocol::salt;
 
-use crate::scheduler::{ROOM_OUTSIDE, join, one_thread, root_on_worker, run, start, start_later};
+use crate::scheduler::{
+    ROOM_OUTSIDE, join, one_thread, root_on_worker, rooted, rooted_in_one, run, start, start_later,
+};
 
 /// Tasks of one pair: the one that asks and its echo.
 const PAIR: u64 = 2;
@@ -91,10 +93,10 @@ fn receive(receiver: &Receiver<u64>, messages: u64) -> Tally {
 fn contention(
     request: &mut Request,
     receive: impl Fn(Sender<u64>, Receiver<u64>, u64) -> Tally + Copy + Send + 'static,
-) -> Result<Work, Refusal> {
+) -> Result<impl Fn() -> Tally + Clone + Send + 'static, Refusal> {
     let (producers, messages): (u64, u64) =
         (request.param("producers")?, request.param("messages")?);
-    let root = move || {
+    Ok(move || {
         let (sender, receiver) = channel();
         for producer in 0..producers {
             let sender = sender.clone();
@@ -106,38 +108,57 @@ fn contention(
             });
         }
         receive(sender, receiver, producers * messages)
-    };
-    Ok(Work::new(move || run(root).into()))
+    })
 }
 
-pub(crate) fn contention_steady(request: &mut Request) -> Result<Work, Refusal> {
+/// In a scheduler that is started here.
+fn contention_counted(
+    request: &mut Request,
+) -> Result<impl Fn() -> Tally + Clone + Send + 'static, Refusal> {
     root_on_worker(request)?;
     start(request)?;
     // The sender lives until all is received.
     contention(request, |_sender, receiver, messages| receive(&receiver, messages))
 }
 
+pub(crate) fn contention_steady(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted(contention_counted(request)?))
+}
+
+pub(crate) fn contention_in_one(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted_in_one(contention_counted(request)?))
+}
+
 pub(crate) fn contention_cold(request: &mut Request) -> Result<Work, Refusal> {
     start_later(request)?;
-    contention(request, |sender, receiver, _| {
+    Ok(rooted(contention(request, |sender, receiver, _| {
         drop(sender);
         receive_all(&receiver)
-    })
+    })?))
 }
 
 /// One task sends, then receives.
-pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal> {
+fn uncontended(
+    request: &mut Request,
+) -> Result<impl Fn() -> Tally + Clone + Send + 'static, Refusal> {
     root_on_worker(request)?;
     let messages: u64 = request.param("messages")?;
     start(request)?;
-    let root = move || {
+    Ok(move || {
         let (sender, receiver) = channel();
         for number in 0..messages {
             sender.send(salt::of_process().wrapping_add(number)).expect("this task receives");
         }
         receive(&receiver, messages)
-    };
-    Ok(Work::new(move || run(root).into()))
+    })
+}
+
+pub(crate) fn uncontended_steady(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted(uncontended(request)?))
+}
+
+pub(crate) fn uncontended_in_one(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted_in_one(uncontended(request)?))
 }
 
 /// One task sends, and another receives.
@@ -157,11 +178,11 @@ pub(crate) fn uncontended_cold(request: &mut Request) -> Result<Work, Refusal> {
         join(producer);
         tally
     };
-    Ok(Work::new(move || run(root).into()))
+    Ok(rooted(root))
 }
 
-/// Every task acquires one permit.
-pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
+/// Every task acquires one permit of a semaphore that all iterations share.
+fn permits(request: &mut Request) -> Result<impl Fn() -> Tally + Clone + Send + 'static, Refusal> {
     root_on_worker(request)?;
     let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
     if permits == 0 {
@@ -169,7 +190,7 @@ pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
     }
     start(request)?;
     let semaphore = Arc::new(Semphore::new(permits));
-    let root = move |semaphore: Arc<Semphore>| {
+    Ok(move || {
         let spawn = |_| {
             let semaphore = Arc::clone(&semaphore);
             go!(move || {
@@ -181,9 +202,70 @@ pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
         let handles: Vec<_> = (0..tasks).map(spawn).collect();
         let acquired = handles.into_iter().map(join).sum();
         Tally { answer: acquired, work: acquired }
-    };
-    Ok(Work::new(move || {
-        let semaphore = Arc::clone(&semaphore);
-        run(move || root(semaphore)).into()
-    }))
+    })
+}
+
+pub(crate) fn semaphore(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted(permits(request)?))
+}
+
+pub(crate) fn semaphore_in_one(request: &mut Request) -> Result<Work, Refusal> {
+    Ok(rooted_in_one(permits(request)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use palio_protocol::harness::{Contender, converse};
+
+    use crate::ROWS;
+    use crate::scheduler::ENTRIES;
+
+    const BATCH: u32 = 3;
+
+    const CONTENTION: &str = "producers=4 messages=25";
+    const UNCONTENDED: &str = "messages=100";
+    const SEMAPHORE: &str = "tasks=6 permits=5";
+
+    /// Takes one sample of a row, and expects its answer, its work and so many roots.
+    fn expect(row: &str, settings: &str, answer: u64, work: u32, roots: u32) {
+        let contender = Contender {
+            id: "test",
+            runtime: "may",
+            version: "0",
+            toolchain: "rustc",
+            flags: "none",
+            threads_max: 2,
+            workloads: ROWS,
+            knobs: &[],
+        };
+        let mut args = format!("--workload {row} --threads 2 --salt 0 --set root=worker");
+        for setting in settings.split(' ') {
+            args += &format!(" --set {setting}");
+        }
+        let (commands, mut output) = (format!("run 1 {BATCH}\nquit\n"), Vec::new());
+        ENTRIES.set(0);
+        converse(contender, args.split(' ').map(str::to_owned), commands.as_bytes(), &mut output)
+            .unwrap();
+        let (output, work) = (String::from_utf8(output).unwrap(), BATCH * work);
+        assert!(output.contains(&format!(" ops={work} answer={answer} work={work} ")), "{output}");
+        // The first root of all starts the scheduler, and is of no iteration.
+        assert_eq!(ENTRIES.get() - 1, roots, "{row}");
+    }
+
+    /// One test: the scheduler is one for the whole process, and is told how to start.
+    #[test]
+    fn all_iterations_of_a_sample_are_in_one_root_or_each_in_its_own() {
+        for (row, settings, answer, work, roots) in [
+            ("native_sync/mpsc_contention", CONTENTION, 4950, 100, 1),
+            ("native_sync/mpsc_uncontended", UNCONTENDED, 4950, 100, 1),
+            ("native_sync/semaphore_contention", SEMAPHORE, 6, 6, 1),
+            ("native_sync/semaphore_uncontended", SEMAPHORE, 6, 6, 1),
+            ("sync_mpsc/contention", CONTENTION, 4950, 100, BATCH),
+            ("sync_mpsc/uncontended", UNCONTENDED, 4950, 100, BATCH),
+            ("sync_semaphore/contention", SEMAPHORE, 6, 6, BATCH),
+            ("sync_semaphore/uncontended", SEMAPHORE, 6, 6, BATCH),
+        ] {
+            expect(row, settings, answer, work, roots);
+        }
+    }
 }

@@ -3,9 +3,10 @@
 use std::panic::resume_unwind;
 
 use blocking_workloads::Lasting;
+use fork_join_workloads::Tally;
 use may::coroutine::JoinHandle;
 use may::{config, go};
-use palio_protocol::harness::{Refusal, Request};
+use palio_protocol::harness::{Iterations, Refusal, Request, Work};
 
 /// may's own default, in words.
 const STACK_WORDS: usize = 0x1000;
@@ -79,9 +80,35 @@ pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
     handle.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread, and no other, has waited in [`run`] so far.
+    pub(crate) static ENTRIES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// Runs `root` as a coroutine on the workers and waits for it here.
 pub(crate) fn run<T: Send + 'static>(root: impl FnOnce() -> T + Send + 'static) -> T {
+    #[cfg(test)]
+    ENTRIES.set(ENTRIES.get() + 1);
     join(go!(root))
+}
+
+/// Work of which each iteration is a root coroutine.
+pub(crate) fn rooted(root: impl Fn() -> Tally + Clone + Send + 'static) -> Work {
+    Work::new(move || run(root.clone()).into())
+}
+
+/// The same with one root for all iterations of a sample, one after the other: so none of them pays
+/// for the way to the workers and back.
+pub(crate) fn rooted_in_one(root: impl Fn() -> Tally + Clone + Send + 'static) -> Work {
+    Work::batched(move |batch| {
+        let root = root.clone();
+        run(move || {
+            let mut done = Iterations::default();
+            (0..batch).for_each(|_| done.add(root().into()));
+            done
+        })
+    })
 }
 
 /// The scheduler, once it was started.

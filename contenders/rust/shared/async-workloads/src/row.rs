@@ -39,6 +39,19 @@ where
     if R::DRIVEN_BY_BLOCK_ON { runtime.block_on(root) } else { runtime.run(root) }
 }
 
+/// So many iterations, one after the other, within one task.
+pub(crate) async fn one_after_the_other<F, T>(batch: u32, iteration: impl Fn() -> F) -> Iterations
+where
+    F: Future<Output = T>,
+    T: Into<Iteration>,
+{
+    let mut done = Iterations::default();
+    for _ in 0..batch {
+        done.add(iteration().await.into());
+    }
+    done
+}
+
 /// Where the root future of a row runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
@@ -95,11 +108,24 @@ impl Root {
         let runtime = R::start(threads);
         Work::new(move || self.run(&runtime, root()).into())
     }
-}
 
-impl Root {
-    /// As [`steady`](Self::steady), with all iterations of a sample in one root future, one after
+    /// As [`run`](Self::run), of one root future that does all iterations of a sample, one after
     /// the other: so none of them pays for the way into the runtime and back.
+    pub(crate) fn run_in_one<R, F, T>(
+        self,
+        runtime: &R,
+        batch: u32,
+        root: impl Fn() -> F + Send + 'static,
+    ) -> Iterations
+    where
+        R: AsyncRuntime,
+        F: Future<Output = T> + Send + 'static,
+        T: Into<Iteration> + Send + 'static,
+    {
+        self.run(runtime, one_after_the_other(batch, root))
+    }
+
+    /// As [`steady`](Self::steady), with [all iterations of a sample in one](Self::run_in_one).
     pub(crate) fn steady_in_one<R, F, T>(
         self,
         threads: usize,
@@ -111,16 +137,7 @@ impl Root {
         T: Into<Iteration> + Send + 'static,
     {
         let runtime = R::start(threads);
-        Work::batched(move |batch| {
-            let root = root.clone();
-            self.run(&runtime, async move {
-                let mut done = Iterations::default();
-                for _ in 0..batch {
-                    done.add(root().await.into());
-                }
-                done
-            })
-        })
+        Work::batched(move |batch| self.run_in_one(&runtime, batch, root.clone()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::harness::{Iterations, Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::fan_out::{Receipts, Size, message, random_of};
@@ -61,14 +61,31 @@ impl<R: AsyncRuntime, P: Broadcasts + Notifies> Broadcast<R, P> {
         let root = root::<P>(self.sends, self.sender.clone(), Arc::clone(&self.receipts));
         place.run(&self.runtime, root)
     }
+
+    fn iterate_in_one(&self, place: Root, batch: u32) -> Iterations {
+        let (sends, sender) = (self.sends, self.sender.clone());
+        let receipts = Arc::clone(&self.receipts);
+        let root = move || root::<P>(sends, sender.clone(), Arc::clone(&receipts));
+        place.run_in_one(&self.runtime, batch, root)
+    }
 }
 
+/// The row of the document: each iteration has a root of its own.
 pub(crate) fn prepare<R: AsyncRuntime, P: Broadcasts + Notifies>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
     let place = Root::of::<R>(request)?;
     let broadcast = Broadcast::<R, P>::start(request.threads, Size::of(request)?);
     Ok(Work::new(move || broadcast.iterate(place).into()))
+}
+
+/// The row of the suite `native-sync`: one root has all iterations of a sample.
+pub(crate) fn prepare_in_one<R: AsyncRuntime, P: Broadcasts + Notifies>(
+    request: &mut Request,
+) -> Result<Work, Refusal> {
+    let place = Root::of::<R>(request)?;
+    let broadcast = Broadcast::<R, P>::start(request.threads, Size::of(request)?);
+    Ok(Work::batched(move |batch| broadcast.iterate_in_one(place, batch)))
 }
 
 #[cfg(test)]

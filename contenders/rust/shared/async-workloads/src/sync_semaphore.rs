@@ -23,17 +23,34 @@ async fn root<R: AsyncRuntime, P: Semaphores>(semaphore: Arc<P::Semaphore>, task
     Tally { answer: acquired, work: acquired }
 }
 
-pub(crate) fn prepare<R: AsyncRuntime, P: Semaphores>(
+/// Where the root is to run, how many tasks it spawns, and the semaphore of all iterations.
+fn setting<R: AsyncRuntime, P: Semaphores>(
     request: &mut Request,
-) -> Result<Work, Refusal> {
+) -> Result<(Root, usize, Arc<P::Semaphore>), Refusal> {
     let place = Root::of::<R>(request)?;
     let (tasks, permits): (usize, usize) = (request.param("tasks")?, request.param("permits")?);
     if permits == 0 {
         return Err(Refusal::Misuse("--set permits=0: nobody would ever get one".into()));
     }
-    let semaphore = Arc::new(P::semaphore(permits));
-    Ok(place
-        .steady::<R, _, _>(request.threads, move || root::<R, P>(Arc::clone(&semaphore), tasks)))
+    Ok((place, tasks, Arc::new(P::semaphore(permits))))
+}
+
+/// The row of the document: each iteration has a root of its own.
+pub(crate) fn prepare<R: AsyncRuntime, P: Semaphores>(
+    request: &mut Request,
+) -> Result<Work, Refusal> {
+    let (place, tasks, semaphore) = setting::<R, P>(request)?;
+    let root = move || root::<R, P>(Arc::clone(&semaphore), tasks);
+    Ok(place.steady::<R, _, _>(request.threads, root))
+}
+
+/// The row of the suite `native-sync`: one root has all iterations of a sample.
+pub(crate) fn prepare_in_one<R: AsyncRuntime, P: Semaphores>(
+    request: &mut Request,
+) -> Result<Work, Refusal> {
+    let (place, tasks, semaphore) = setting::<R, P>(request)?;
+    let root = move || root::<R, P>(Arc::clone(&semaphore), tasks);
+    Ok(place.steady_in_one::<R, _, _>(request.threads, root))
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::harness::{Iterations, Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::fan_out::{Receipts, Size, message, random_of};
+use crate::row::one_after_the_other;
 use crate::{AsyncRuntime, Notifies, Watches};
 
 async fn watcher<P: Watches + Notifies>(
@@ -58,13 +59,30 @@ impl<R: AsyncRuntime, P: Watches + Notifies> Watch<R, P> {
         let root = root::<P>(self.sends, sender, receipts);
         self.runtime.block_on_root(async { R::spawn(root).await })
     }
+
+    fn iterate_in_one(&self, batch: u32) -> Iterations {
+        let (sends, sender) = (self.sends, Arc::clone(&self.sender));
+        let receipts = Arc::clone(&self.receipts);
+        let iteration = move || root::<P>(sends, Arc::clone(&sender), Arc::clone(&receipts));
+        let all = one_after_the_other(batch, iteration);
+        self.runtime.block_on_root(async { R::spawn(all).await })
+    }
 }
 
+/// The row of the document: each iteration has a sending task of its own.
 pub(crate) fn prepare<R: AsyncRuntime, P: Watches + Notifies>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
     let watch = Watch::<R, P>::start(request.threads, Size::of(request)?);
     Ok(Work::new(move || watch.iterate().into()))
+}
+
+/// The row of the suite `native-sync`: one sending task has all iterations of a sample.
+pub(crate) fn prepare_in_one<R: AsyncRuntime, P: Watches + Notifies>(
+    request: &mut Request,
+) -> Result<Work, Refusal> {
+    let watch = Watch::<R, P>::start(request.threads, Size::of(request)?);
+    Ok(Work::batched(move |batch| watch.iterate_in_one(batch)))
 }
 
 #[cfg(test)]

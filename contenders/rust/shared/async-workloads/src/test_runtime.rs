@@ -1,6 +1,7 @@
 //! The runtime of the unit tests: smol's global executor, in its shortest form. It has one worker
 //! unless `SMOL_THREADS` says otherwise, whatever a test asks for: these tests are about answers.
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -13,6 +14,15 @@ use smol::net::{TcpListener, TcpStream};
 use crate::{AsyncNet, AsyncRuntime, TimedTask};
 
 pub(crate) struct TestRuntime;
+
+thread_local! {
+    static ENTRIES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// How often this thread, and no other, has waited in [`TestRuntime`]'s `block_on` so far.
+pub(crate) fn entries() -> u32 {
+    ENTRIES.get()
+}
 
 impl AsyncRuntime for TestRuntime {
     const HAS_BLOCK_IN_PLACE: bool = true;
@@ -44,6 +54,7 @@ impl AsyncRuntime for TestRuntime {
     where
         F: Future<Output: Send> + Send,
     {
+        ENTRIES.set(ENTRIES.get() + 1);
         smol::block_on(future)
     }
 

@@ -49,14 +49,15 @@ pub(super) fn prepare_contention<R: AsyncRuntime, C: Channels>(
 ) -> Result<Work, Refusal> {
     let place = Root::of::<R>(request)?;
     let (producers, messages) = (request.param("producers")?, request.param("messages")?);
-    Ok(place.steady::<R, _, _>(request.threads, move || contention::<R, C>(producers, messages)))
+    let root = move || contention::<R, C>(producers, messages);
+    Ok(place.steady_in_one::<R, _, _>(request.threads, root))
 }
 
 pub(super) fn prepare_uncontended<R: AsyncRuntime, C: Channels>(
     request: &mut Request,
 ) -> Result<Work, Refusal> {
     let (place, messages) = (Root::of::<R>(request)?, request.param("messages")?);
-    Ok(place.steady::<R, _, _>(request.threads, move || uncontended::<C>(messages)))
+    Ok(place.steady_in_one::<R, _, _>(request.threads, move || uncontended::<C>(messages)))
 }
 
 #[cfg(test)]

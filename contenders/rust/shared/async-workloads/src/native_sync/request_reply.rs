@@ -1,7 +1,7 @@
 //! Requests through a bounded channel, each answered on a channel of its own.
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Refusal, Request, Work};
+use palio_protocol::harness::{Iterations, Refusal, Request, Work};
 use palio_protocol::salt;
 
 use crate::request_reply::ROOM;
@@ -45,8 +45,10 @@ impl<R: AsyncRuntime, C: Channels, O: Oneshots> Service<R, C, O> {
         Self { sender, runtime }
     }
 
-    fn iterate(&self, place: Root, requests: u64) -> Tally {
-        place.run(&self.runtime, client::<C, O>(self.sender.clone(), requests))
+    fn iterate(&self, place: Root, requests: u64, batch: u32) -> Iterations {
+        let sender = self.sender.clone();
+        let root = move || client::<C, O>(sender.clone(), requests);
+        place.run_in_one(&self.runtime, batch, root)
     }
 }
 
@@ -55,7 +57,7 @@ pub(super) fn prepare<R: AsyncRuntime, C: Channels, O: Oneshots>(
 ) -> Result<Work, Refusal> {
     let (place, requests) = (Root::of::<R>(request)?, request.param("requests")?);
     let service = Service::<R, C, O>::start(request.threads);
-    Ok(Work::new(move || service.iterate(place, requests).into()))
+    Ok(Work::batched(move |batch| service.iterate(place, requests, batch)))
 }
 
 #[cfg(test)]
@@ -68,7 +70,9 @@ mod tests {
     fn every_request_is_answered() {
         let service = Service::<TestRuntime, TokioSync, TokioSync>::start(2);
         for place in [Root::Worker, Root::Outside, Root::Worker] {
-            assert_eq!(service.iterate(place, 100), Tally { answer: 5050, work: 100 });
+            let client = client::<TokioSync, TokioSync>(service.sender.clone(), 100);
+            let tally = place.run(&service.runtime, client);
+            assert_eq!(tally, Tally { answer: 5050, work: 100 });
         }
     }
 }

@@ -19,9 +19,8 @@ func prepareFanIn(request *harness.Request) (harness.Work, error) {
 	if reader == "last" {
 		fanIn = fanInReaderLast
 	}
-	return harness.Plain(func() harness.Iteration {
-		// As in the document, whose benchmark is one goroutine for all iterations; here it is the
-		// main one.
+	// As in the document, whose benchmark is one goroutine for all iterations.
+	return rootInOne(func() harness.Iteration {
 		return fanIn(int(senders), int(buffer))
 	}), startScheduler(request)
 }

@@ -11,19 +11,21 @@ type question struct {
 	answer chan<- uint64
 }
 
-func prepareRequestReply(request *harness.Request) (harness.Work, error) {
-	requests, err := request.Between("requests", 0, countMax)
-	if err != nil {
-		return harness.Work{}, err
+func prepareRequestReply(root rooting) harness.Prepare {
+	return func(request *harness.Request) (harness.Work, error) {
+		requests, err := request.Between("requests", 0, countMax)
+		if err != nil {
+			return harness.Work{}, err
+		}
+		if err := startScheduler(request); err != nil {
+			return harness.Work{}, err
+		}
+		questions := make(chan question, requestsRoom)
+		go serve(questions)
+		return root(func() harness.Iteration {
+			return requestReply(questions, requests)
+		}).StoppedBy(func() { close(questions) }), nil
 	}
-	if err := startScheduler(request); err != nil {
-		return harness.Work{}, err
-	}
-	questions := make(chan question, requestsRoom)
-	go serve(questions)
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return requestReply(questions, requests) })
-	}).StoppedBy(func() { close(questions) }), nil
 }
 
 // serve answers as long as there may be questions: in all iterations.

@@ -105,6 +105,19 @@ func onGoroutine[T any](task func() T) T {
 	return <-result
 }
 
+// rooting makes the work of a row from what the root does in an iteration.
+type rooting func(root func() harness.Iteration) harness.Work
+
+// rootEach has a goroutine for each iteration, for which the harness's own waits.
+func rootEach(root func() harness.Iteration) harness.Work {
+	return harness.Plain(func() harness.Iteration { return onGoroutine(root) })
+}
+
+// rootInOne has one goroutine for all iterations, one after the other, so that none of them pays for
+// the way to another goroutine and back. It is the harness's own, which runs on a worker like any
+// other.
+func rootInOne(root func() harness.Iteration) harness.Work { return harness.Plain(root) }
+
 // goroutinesCreated is the runtime's own count, which Go has since 1.26.
 const goroutinesCreated = "/sched/goroutines-created:goroutines"
 

@@ -14,8 +14,8 @@ func prepareSemaphore(request *harness.Request) (harness.Work, error) {
 		return harness.Work{}, err
 	}
 	semaphore := make(chan struct{}, permits)
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return acquireAndRelease(semaphore, int(tasks)) })
+	return rootInOne(func() harness.Iteration {
+		return acquireAndRelease(semaphore, int(tasks))
 	}), startScheduler(request)
 }
 

@@ -11,15 +11,21 @@ import (
 
 // prepareMpscContention is the row in which the consumer receives until all have hung up.
 func prepareMpscContention(request *harness.Request) (harness.Work, error) {
-	return prepareProducers(request, mpscContention)
+	return prepareProducers(request, rootEach, mpscContention)
 }
 
 // prepareMpscCounted is the row in which it knows how many messages there are.
-func prepareMpscCounted(request *harness.Request) (harness.Work, error) {
-	return prepareProducers(request, mpscCounted)
+func prepareMpscCounted(root rooting) harness.Prepare {
+	return func(request *harness.Request) (harness.Work, error) {
+		return prepareProducers(request, root, mpscCounted)
+	}
 }
 
-func prepareProducers(request *harness.Request, run func(producers, messages uint64) harness.Iteration) (harness.Work, error) {
+func prepareProducers(
+	request *harness.Request,
+	root rooting,
+	run func(producers, messages uint64) harness.Iteration,
+) (harness.Work, error) {
 	producers, err := request.Between("producers", 1, countMax)
 	if err != nil {
 		return harness.Work{}, err
@@ -31,9 +37,7 @@ func prepareProducers(request *harness.Request, run func(producers, messages uin
 	if producers*messages > countMax {
 		return harness.Work{}, harness.Misuse("--set messages=%d are too many for producers=%d", messages, producers)
 	}
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return run(producers, messages) })
-	}), startScheduler(request)
+	return root(func() harness.Iteration { return run(producers, messages) }), startScheduler(request)
 }
 
 func mpscContention(producers, messages uint64) harness.Iteration {
@@ -74,9 +78,7 @@ func prepareUncontendedChannel(request *harness.Request) (harness.Work, error) {
 	if err != nil {
 		return harness.Work{}, err
 	}
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return uncontendedChannel(messages) })
-	}), startScheduler(request)
+	return rootEach(func() harness.Iteration { return uncontendedChannel(messages) }), startScheduler(request)
 }
 
 func uncontendedChannel(messages uint64) harness.Iteration {
@@ -92,14 +94,14 @@ func uncontendedChannel(messages uint64) harness.Iteration {
 	return <-received
 }
 
-func prepareSendThenReceive(request *harness.Request) (harness.Work, error) {
-	messages, err := request.Between("messages", 1, countMax)
-	if err != nil {
-		return harness.Work{}, err
+func prepareSendThenReceive(root rooting) harness.Prepare {
+	return func(request *harness.Request) (harness.Work, error) {
+		messages, err := request.Between("messages", 1, countMax)
+		if err != nil {
+			return harness.Work{}, err
+		}
+		return root(func() harness.Iteration { return sendThenReceive(messages) }), startScheduler(request)
 	}
-	return harness.Plain(func() harness.Iteration {
-		return onGoroutine(func() harness.Iteration { return sendThenReceive(messages) })
-	}), startScheduler(request)
 }
 
 func sendThenReceive(messages uint64) harness.Iteration {

@@ -16,10 +16,12 @@ func Serve(contender Contender) int {
 	// A Go program that panics or deadlocks exits with 2, which the contract reads as misuse; an abort
 	// is a signal, and that is a crash to everyone.
 	debug.SetTraceback("crash")
-	return serve(contender, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	return Converse(contender, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-func serve(contender Contender, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Converse is one conversation with the contender: what Serve has with this process's own arguments
+// and streams.
+func Converse(contender Contender, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	err := func() error {
 		if len(args) > 0 && args[0] == "--describe" {
 			return contender.describe(stdout)

@@ -19,7 +19,7 @@ func describer() Contender {
 
 func TestTheDescriptionSaysEverythingOnce(t *testing.T) {
 	var out bytes.Buffer
-	if status := serve(describer(), []string{"--describe"}, strings.NewReader(""), &out, &out); status != 0 {
+	if status := Converse(describer(), []string{"--describe"}, strings.NewReader(""), &out, &out); status != 0 {
 		t.Errorf("the status is %d", status)
 	}
 	want := "protocol 2\nid x\nruntime y 1.2 z\ntoolchain gc\nflags -\nworkload fib\nknob k 7\n"
@@ -30,7 +30,7 @@ func TestTheDescriptionSaysEverythingOnce(t *testing.T) {
 
 func TestAVersionThatCannotBeKnownIsUnknown(t *testing.T) {
 	var out bytes.Buffer
-	serve(Contender{ID: "x", Runtime: "y"}, []string{"--describe"}, strings.NewReader(""), &out, &out)
+	Converse(Contender{ID: "x", Runtime: "y"}, []string{"--describe"}, strings.NewReader(""), &out, &out)
 	if !strings.Contains(out.String(), "runtime y unknown\n") {
 		t.Errorf("got %q", out.String())
 	}
@@ -50,7 +50,7 @@ func TestWhatIsNotSupportedIsToldFromMisuse(t *testing.T) {
 	}
 	for _, c := range cases {
 		var stdout, stderr bytes.Buffer
-		status := serve(describer(), strings.Fields(c.args), strings.NewReader(""), &stdout, &stderr)
+		status := Converse(describer(), strings.Fields(c.args), strings.NewReader(""), &stdout, &stderr)
 		if status != c.status || !strings.Contains(stderr.String(), c.reason) {
 			t.Errorf("%q gave %d and %q", c.args, status, stderr.String())
 		}
@@ -60,7 +60,7 @@ func TestWhatIsNotSupportedIsToldFromMisuse(t *testing.T) {
 func TestInputThatIsNotTextIsRefused(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := strings.Fields("--workload fib --threads 1 --salt 0 --set n=1")
-	if status := serve(describer(), args, strings.NewReader("\xff\n"), &stdout, &stderr); status != exitMisuse {
+	if status := Converse(describer(), args, strings.NewReader("\xff\n"), &stdout, &stderr); status != exitMisuse {
 		t.Errorf("the status is %d", status)
 	}
 }
@@ -77,7 +77,7 @@ func TestEveryLineLeavesAtOnce(t *testing.T) {
 	var stdout writes
 	args := strings.Fields("--workload fib --threads 1 --salt 0 --set n=1")
 	// The last line has no end, and counts all the same.
-	serve(describer(), args, strings.NewReader("run 2\r\nrun 1"), &stdout, &stdout)
+	Converse(describer(), args, strings.NewReader("run 2\r\nrun 1"), &stdout, &stdout)
 	if len(stdout) != 5 {
 		t.Fatalf("%d lines came in %q", len(stdout), stdout)
 	}
@@ -98,7 +98,7 @@ func TestWorkIsStoppedOnceAfterItsLastSample(t *testing.T) {
 			}).StoppedBy(func() { calls = append(calls, "stop") }), nil
 		}}}}
 		var out bytes.Buffer
-		serve(contender, strings.Fields("--workload w --threads 1 --salt 0"), strings.NewReader(input), &out, &out)
+		Converse(contender, strings.Fields("--workload w --threads 1 --salt 0"), strings.NewReader(input), &out, &out)
 		if got := strings.Join(calls, " "); got != "sample sample stop" {
 			t.Errorf("%q gave %s", input, got)
 		}

@@ -56,7 +56,7 @@ func TestEveryVectorPasses(t *testing.T) {
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			status := serve(Contender{ID: "test"}, v.Args, strings.NewReader(v.Stdin), &stdout, &stderr)
+			status := Converse(Contender{ID: "test"}, v.Args, strings.NewReader(v.Stdin), &stdout, &stderr)
 			if status != v.Status {
 				t.Errorf("the status is %d, not %d", status, v.Status)
 			}

@@ -231,7 +231,7 @@ fn python(root: &Path, folder: &str, count: &mut Count) {
     }
 }
 
-/// The harness's tests sum themselves up, once for each way to read CPU time.
+/// The harness's tests sum themselves up, once for each way to read CPU time, and so do those of rows.
 fn java(root: &Path, count: &mut Count) {
     let said = script(root, "java", "target/java-harness");
     count.add_summed(&said, "the tests of the Java harness");

@@ -3,6 +3,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Function;
 import palio.Iteration;
 import palio.Request;
 import palio.Salt;
@@ -35,25 +36,41 @@ final class Channels {
     }
 
     static Work prepareCounted(Request request) {
+        return Scheduler.rooted(request, counted(request));
+    }
+
+    static Work prepareCountedInOne(Request request) {
+        return Scheduler.rootedInOne(request, counted(request));
+    }
+
+    private static Function<ExecutorService, Iteration> counted(Request request) {
         int producers = request.count("producers");
         int messages = request.count("messages");
-        return Scheduler.rooted(request, executor -> {
+        return executor -> {
             BlockingQueue<Long> channel = new LinkedBlockingQueue<>();
             for (int i = 0; i < producers; i++) {
                 long from = Salt.salt + (long) i * messages;
                 executor.execute(() -> send(channel, from, messages));
             }
             return receive(channel, producers * messages);
-        });
+        };
     }
 
     static Work prepareSendThenReceive(Request request) {
         int messages = request.count("messages");
-        return Scheduler.rooted(request, executor -> Scheduler.get(executor.submit(() -> {
-            BlockingQueue<Long> channel = new LinkedBlockingQueue<>();
-            send(channel, Salt.salt, messages);
-            return receive(channel, messages);
-        })));
+        return Scheduler.rooted(request, executor -> Scheduler.get(executor.submit(() -> sendThenReceive(messages))));
+    }
+
+    /** The root itself is who sends and receives. */
+    static Work prepareSendThenReceiveInOne(Request request) {
+        int messages = request.count("messages");
+        return Scheduler.rootedInOne(request, executor -> sendThenReceive(messages));
+    }
+
+    private static Iteration sendThenReceive(int messages) {
+        BlockingQueue<Long> channel = new LinkedBlockingQueue<>();
+        send(channel, Salt.salt, messages);
+        return receive(channel, messages);
     }
 
     static Work prepareUntilHungUp(Request request) {

@@ -19,8 +19,18 @@ final class RequestReply {
     static Work prepare(Request request) {
         int requests = request.count("requests");
         BlockingQueue<Asked> server = new ArrayBlockingQueue<>(ROOM);
-        Work work = Scheduler.rooted(request, executor ->
-                Scheduler.get(executor.submit(() -> client(server, requests))));
+        return served(server, Scheduler.rooted(request, executor ->
+                Scheduler.get(executor.submit(() -> client(server, requests)))));
+    }
+
+    /** The root itself is the client. */
+    static Work prepareInOne(Request request) {
+        int requests = request.count("requests");
+        BlockingQueue<Asked> server = new ArrayBlockingQueue<>(ROOM);
+        return served(server, Scheduler.rootedInOne(request, executor -> client(server, requests)));
+    }
+
+    private static Work served(BlockingQueue<Asked> server, Work work) {
         Thread serving = Thread.startVirtualThread(() -> serve(server));
         return work.stoppedBy(() -> {
             server.add(new Asked(0, null));
@@ -34,12 +44,20 @@ final class RequestReply {
         }
     }
 
-    private static Iteration client(BlockingQueue<Asked> server, int requests) throws InterruptedException {
+    private static void ask(BlockingQueue<Asked> server, Asked asked) {
+        try {
+            server.put(asked);
+        } catch (InterruptedException error) {
+            throw new IllegalStateException("nobody interrupts", error);
+        }
+    }
+
+    private static Iteration client(BlockingQueue<Asked> server, int requests) {
         long sum = 0;
         long answered = 0;
         for (int i = 0; i < requests; i++) {
             CompletableFuture<Long> reply = new CompletableFuture<>();
-            server.put(new Asked(Salt.salt + i, reply));
+            ask(server, new Asked(Salt.salt + i, reply));
             sum += reply.join();
             answered++;
         }

@@ -1,4 +1,7 @@
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Semaphore;
+import java.util.function.Function;
+import palio.Iteration;
 import palio.Request;
 import palio.Work;
 
@@ -7,12 +10,20 @@ final class Semaphores {
     private Semaphores() {}
 
     static Work prepare(Request request) {
+        return Scheduler.rooted(request, permits(request));
+    }
+
+    static Work prepareInOne(Request request) {
+        return Scheduler.rootedInOne(request, permits(request));
+    }
+
+    private static Function<ExecutorService, Iteration> permits(Request request) {
         int tasks = request.count("tasks");
         Semaphore semaphore = new Semaphore(request.count("permits"));
-        return Scheduler.rooted(request, executor -> Handles.spawnAlike(executor, tasks, () -> {
+        return executor -> Handles.spawnAlike(executor, tasks, () -> {
             semaphore.acquire();
             semaphore.release();
             return 1L;
-        }).joinSum());
+        }).joinSum();
     }
 }

@@ -476,7 +476,7 @@ async def consume(channel: asyncio.Queue[int | None], producers: int) -> tuple[i
 
 
 @steady("sync_mpsc/contention", producers=positive, messages=positive, root=on_worker)
-@steady("native_sync/mpsc_contention", producers=positive, messages=positive, root=on_worker)
+@steady("native_sync/mpsc_contention", in_one=True, producers=positive, messages=positive, root=on_worker)
 async def mpsc_counted(producers: int, messages: int, root: str) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue()
 
@@ -504,7 +504,7 @@ async def mpsc_contention(producers: int, messages: int) -> Outcome:
 
 
 @steady("sync_mpsc/uncontended", messages=positive, root=on_worker)
-@steady("native_sync/mpsc_uncontended", messages=positive, root=on_worker)
+@steady("native_sync/mpsc_uncontended", in_one=True, messages=positive, root=on_worker)
 async def mpsc_uncontended(messages: int, root: str) -> Outcome:
     channel: asyncio.Queue[int] = asyncio.Queue()
     for number in range(messages):
@@ -543,7 +543,7 @@ async def start_server(requests: int, root: str) -> asyncio.Task[None]:
 
 
 @steady("sync_mpsc_oneshot/request_reply", requests=positive, root=on_worker, background=start_server)
-@steady("native_sync/request_reply", requests=positive, root=on_worker, background=start_server)
+@steady("native_sync/request_reply", in_one=True, requests=positive, root=on_worker, background=start_server)
 async def request_reply(requests: int, root: str) -> Outcome:
     loop = asyncio.get_running_loop()
     total = answers = 0
@@ -558,13 +558,16 @@ async def request_reply(requests: int, root: str) -> Outcome:
 # Semaphores
 
 
-@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, root=on_worker)
-@steady("native_sync/semaphore_uncontended", tasks=positive, permits=positive, root=on_worker)
-@steady("sync_semaphore/contention", tasks=positive, permits=positive, root=on_worker)
-@steady("native_sync/semaphore_contention", tasks=positive, permits=positive, root=on_worker)
-async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
-    permit = asyncio.Semaphore(permits)
+# That of all iterations.
+SEMAPHORE: asyncio.Semaphore
 
+
+async def make_semaphore(tasks: int, permits: int, root: str) -> None:
+    global SEMAPHORE
+    SEMAPHORE = asyncio.Semaphore(permits)
+
+
+async def acquire_and_release(permit: asyncio.Semaphore, tasks: int) -> Outcome:
     async def acquire() -> int:
         async with permit:
             return 1
@@ -573,6 +576,21 @@ async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
         handles = [group.create_task(acquire()) for _ in range(tasks)]
     acquired = sum(handle.result() for handle in handles)
     return Outcome(acquired, acquired, acquired)
+
+
+SEMAPHORE_PARAMETERS = {"tasks": positive, "permits": positive, "root": on_worker}
+
+
+@steady("sync_semaphore/uncontended", **SEMAPHORE_PARAMETERS)
+@steady("sync_semaphore/contention", **SEMAPHORE_PARAMETERS)
+async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
+    return await acquire_and_release(asyncio.Semaphore(permits), tasks)
+
+
+@steady("native_sync/semaphore_uncontended", in_one=True, background=make_semaphore, **SEMAPHORE_PARAMETERS)
+@steady("native_sync/semaphore_contention", in_one=True, background=make_semaphore, **SEMAPHORE_PARAMETERS)
+async def lasting_semaphore(tasks: int, permits: int, root: str) -> Outcome:
+    return await acquire_and_release(SEMAPHORE, tasks)
 
 
 # Timers

@@ -113,9 +113,9 @@ func rootEach(root func() harness.Iteration) harness.Work {
 	return harness.Plain(func() harness.Iteration { return onGoroutine(root) })
 }
 
-// rootInOne has one goroutine for all iterations, one after the other, so that none of them pays for
-// the way to another goroutine and back. It is the harness's own, which runs on a worker like any
-// other.
+// rootInOne has one goroutine for all iterations, one after the other, so that none of them pays
+// for the way to another goroutine and back. It is the harness's own, which runs on a worker like
+// any other.
 func rootInOne(root func() harness.Iteration) harness.Work { return harness.Plain(root) }
 
 // goroutinesCreated is the runtime's own count, which Go has since 1.26.

@@ -528,6 +528,7 @@ async def uncontended_channel(messages: int) -> Outcome:
 
 # From the client of each iteration to the server, which lives through all of them.
 REQUESTS: asyncio.Queue[tuple[int, asyncio.Future[int]]]
+SEMAPHORE: asyncio.Semaphore  # All iterations share it.
 
 
 async def start_server(requests: int, root: str) -> asyncio.Task[None]:
@@ -558,16 +559,16 @@ async def request_reply(requests: int, root: str) -> Outcome:
 # Semaphores
 
 
-# That of all iterations.
-SEMAPHORE: asyncio.Semaphore
-
-
-async def make_semaphore(tasks: int, permits: int, root: str) -> None:
+async def make_semaphore(permits: int, **_: object) -> None:
     global SEMAPHORE
     SEMAPHORE = asyncio.Semaphore(permits)
 
 
-async def acquire_and_release(permit: asyncio.Semaphore, tasks: int) -> Outcome:
+@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, root=on_worker)
+@steady("sync_semaphore/contention", tasks=positive, permits=positive, root=on_worker)
+async def semaphore(tasks: int, permits: int, root: str, lasting: asyncio.Semaphore | None = None) -> Outcome:
+    permit = lasting or asyncio.Semaphore(permits)
+
     async def acquire() -> int:
         async with permit:
             return 1
@@ -578,19 +579,10 @@ async def acquire_and_release(permit: asyncio.Semaphore, tasks: int) -> Outcome:
     return Outcome(acquired, acquired, acquired)
 
 
-SEMAPHORE_PARAMETERS = {"tasks": positive, "permits": positive, "root": on_worker}
-
-
-@steady("sync_semaphore/uncontended", **SEMAPHORE_PARAMETERS)
-@steady("sync_semaphore/contention", **SEMAPHORE_PARAMETERS)
-async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
-    return await acquire_and_release(asyncio.Semaphore(permits), tasks)
-
-
-@steady("native_sync/semaphore_uncontended", in_one=True, background=make_semaphore, **SEMAPHORE_PARAMETERS)
-@steady("native_sync/semaphore_contention", in_one=True, background=make_semaphore, **SEMAPHORE_PARAMETERS)
+@steady("native_sync/semaphore_uncontended", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
+@steady("native_sync/semaphore_contention", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
 async def lasting_semaphore(tasks: int, permits: int, root: str) -> Outcome:
-    return await acquire_and_release(SEMAPHORE, tasks)
+    return await semaphore(tasks, permits, root, SEMAPHORE)
 
 
 # Timers

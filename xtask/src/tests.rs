@@ -126,6 +126,12 @@ pub(crate) fn run(root: &Path) -> bool {
         eprintln!("skipped: the tests of the C++ harness, for want of g++");
         count.skipped += 1;
     }
+    if has("mcs", "--version") && has("mono", "--version") {
+        csharp(root, &mut count);
+    } else {
+        eprintln!("skipped: the tests of the C# harness, for want of mcs or mono");
+        count.skipped += 1;
+    }
     count.close()
 }
 
@@ -231,7 +237,8 @@ fn python(root: &Path, folder: &str, count: &mut Count) {
     }
 }
 
-/// The harness's tests sum themselves up, once for each way to read CPU time, and so do those of rows.
+/// The harness's tests sum themselves up, once for each way to read CPU time, and so do those of
+/// rows.
 fn java(root: &Path, count: &mut Count) {
     let said = script(root, "java", "target/java-harness");
     count.add_summed(&said, "the tests of the Java harness");
@@ -240,6 +247,11 @@ fn java(root: &Path, count: &mut Count) {
 fn cpp(root: &Path, count: &mut Count) {
     let said = script(root, "cpp", "target/cpp-harness");
     count.add_summed(&said, "the tests of the C++ harness");
+}
+
+fn csharp(root: &Path, count: &mut Count) {
+    let said = script(root, "csharp", "target/csharp-harness");
+    count.add_summed(&said, "the tests of the C# harness");
 }
 
 /// Runs the tests of a harness by its own script, which compiles them into a folder.

@@ -80,7 +80,7 @@ namespace Palio
         }
 
         [DllImport("libc", EntryPoint = "_exit")]
-        static extern void Exit(int status);
+        internal static extern void Exit(int status);
 
         static void Describe(Contender contender, string[] args, TextWriter output)
         {

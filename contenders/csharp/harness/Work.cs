@@ -29,6 +29,43 @@ namespace Palio
         }
     }
 
+    /// <summary>
+    /// What the iterations of a batch did: the first of them stands for all, and one that differs
+    /// from it, if any does. Comparing is all that happens between two iterations; the sums are
+    /// made when the clock has stopped.
+    /// </summary>
+    public sealed class Iterations
+    {
+        Iteration first;
+        Iteration odd;
+        int count;
+
+        /// <summary>Counts one more.</summary>
+        public void Add(Iteration next)
+        {
+            if (count == 0)
+            {
+                first = next;
+                odd = next;
+            }
+            else if (!next.Is(first) && odd.Is(first))
+            {
+                odd = next;
+            }
+            count++;
+        }
+
+        internal void AddTo(Sums sums)
+        {
+            if (count == 0)
+            {
+                return;
+            }
+            sums.Add(Done.Of(first), count - 1);
+            sums.Add(Done.Of(odd), 1);
+        }
+    }
+
     /// <summary>The work of one workload, ready to be iterated.</summary>
     public abstract class Work
     {
@@ -41,6 +78,16 @@ namespace Palio
         public static Work Plain(Func<Iteration> iterate)
         {
             return new PlainWork(iterate);
+        }
+
+        /// <summary>
+        /// Work whose iterations of one sample belong together, such as in one entry into a
+        /// runtime: the function does as many as it is told, and reports them. It is timed as a
+        /// whole too.
+        /// </summary>
+        public static Work Batched(Func<int, Iterations> batch)
+        {
+            return new BatchedWork(batch);
         }
 
         /// <summary>Work of which what is before and after an iteration is not timed.</summary>
@@ -65,27 +112,36 @@ namespace Palio
                 this.iterate = iterate;
             }
 
-            /// <summary>
-            /// Comparing the iterations is all that happens between two of them; the sums are
-            /// made when the clock has stopped.
-            /// </summary>
             internal override void Sample(int batch, Sums sums)
             {
                 var clock = Stopwatch.StartNew();
-                Iteration first = iterate();
-                Iteration odd = first;
-                for (int i = 1; i < batch; i++)
+                var done = new Iterations();
+                for (int i = 0; i < batch; i++)
                 {
-                    Iteration next = iterate();
-                    if (!next.Is(first) && odd.Is(first))
-                    {
-                        odd = next;
-                    }
+                    done.Add(iterate());
                 }
                 clock.Stop();
                 sums.Ticks = clock.ElapsedTicks;
-                sums.Add(Done.Of(first), batch - 1);
-                sums.Add(Done.Of(odd), 1);
+                done.AddTo(sums);
+            }
+        }
+
+        sealed class BatchedWork : Work
+        {
+            readonly Func<int, Iterations> iterate;
+
+            internal BatchedWork(Func<int, Iterations> iterate)
+            {
+                this.iterate = iterate;
+            }
+
+            internal override void Sample(int batch, Sums sums)
+            {
+                var clock = Stopwatch.StartNew();
+                Iterations done = iterate(batch);
+                clock.Stop();
+                sums.Ticks = clock.ElapsedTicks;
+                done.AddTo(sums);
             }
         }
 

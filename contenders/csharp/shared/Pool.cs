@@ -41,15 +41,46 @@ static class Pool
     /// <summary>The same with a root that the request puts on a worker or outside.</summary>
     internal static Work Rooted(Request request, Func<Task<Iteration>> root)
     {
+        RefuseOutside(request);
+        return Rooted(root);
+    }
+
+    /// <summary>
+    /// The same with one root for all iterations of a sample, one after the other, so that none of
+    /// them pays for the way to the pool and back.
+    /// </summary>
+    internal static Work RootedInOne(Request request, Func<Task<Iteration>> root)
+    {
+        RefuseOutside(request);
+        return Work.Batched(batch => OnPool(async () =>
+        {
+            var done = new Iterations();
+            for (int i = 0; i < batch; i++)
+            {
+                done.Add(await root().ConfigureAwait(false));
+            }
+            return done;
+        }));
+    }
+
+    static void RefuseOutside(Request request)
+    {
         if (request.OneOf("root", "worker", "outside") == "outside")
         {
             throw Refusal.Unsupported("what follows an await runs on the pool, wherever it began");
         }
-        return Rooted(root);
     }
 
-    internal static Iteration OnPool(Func<Task<Iteration>> root)
+#if TEST
+    /// <summary>How often a thread outside has waited for a root so far.</summary>
+    internal static int Entries;
+#endif
+
+    static T OnPool<T>(Func<Task<T>> root)
     {
+#if TEST
+        Entries++;
+#endif
         return Task.Run(root).GetAwaiter().GetResult();
     }
 

@@ -5,7 +5,7 @@ using Palio;
 /// <summary>Tasks on the thread pool, whichever of the two runtimes compiled this.</summary>
 static class Program
 {
-    static void Main(string[] args)
+    internal static Dictionary<string, Func<Request, Work>> Workloads()
     {
         var rows = new Dictionary<string, Func<Request, Work>>
         {
@@ -22,8 +22,8 @@ static class Program
             { "spawn/threaded_scheduler_spawn", Yielding.PrepareOnce },
             { "sync_semaphore/contention", Yielding.PreparePermits },
             { "sync_semaphore/uncontended", Yielding.PreparePermits },
-            { "native_sync/semaphore_contention", Yielding.PreparePermits },
-            { "native_sync/semaphore_uncontended", Yielding.PreparePermits },
+            { "native_sync/semaphore_contention", Yielding.PreparePermitsInOne },
+            { "native_sync/semaphore_uncontended", Yielding.PreparePermitsInOne },
             { "chained_spawn", Spawning.PrepareChain },
             { "catch_unwind_panics", Computing.PrepareExceptions },
             { "deep_recursion", Computing.PrepareRecursion },
@@ -45,6 +45,11 @@ static class Program
         {
             workloads.Add(row.Key, Pool.Started(row.Value));
         }
+        return workloads;
+    }
+
+    static void Main(string[] args)
+    {
         Harness.Run(
             new Contender
             {
@@ -52,7 +57,7 @@ static class Program
                 Runtime = Platform.Runtime,
                 Toolchain = Platform.Toolchain,
                 Flags = Platform.Flags,
-                Workloads = workloads,
+                Workloads = Workloads(),
             },
             args);
     }

@@ -1,3 +1,4 @@
+using System;
 using System.Collections.Concurrent;
 using System.Threading;
 using System.Threading.Tasks;
@@ -125,9 +126,20 @@ static class Yielding
 
     internal static Work PreparePermits(Request request)
     {
+        return Pool.Rooted(request, Permits(request));
+    }
+
+    internal static Work PreparePermitsInOne(Request request)
+    {
+        return Pool.RootedInOne(request, Permits(request));
+    }
+
+    /// <summary>The semaphore lives through all iterations.</summary>
+    static Func<Task<Iteration>> Permits(Request request)
+    {
         int tasks = request.Count("tasks");
         var semaphore = new SemaphoreSlim(request.Count("permits"));
-        return Pool.Rooted(request, async () =>
+        return async () =>
         {
             Iteration joined = await Pool.SpawnAndJoin(tasks, i => Task.Run(async () =>
             {
@@ -136,6 +148,6 @@ static class Yielding
                 return 1UL;
             })).ConfigureAwait(false);
             return Iteration.Of(joined.Answer);
-        });
+        };
     }
 }

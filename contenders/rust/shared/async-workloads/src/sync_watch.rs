@@ -89,7 +89,7 @@ pub(crate) fn prepare_in_one<R: AsyncRuntime, P: Watches + Notifies>(
 mod tests {
     use super::*;
     use crate::TokioSync;
-    use crate::test_runtime::TestRuntime;
+    use crate::test_runtime::{TestRuntime, spawns};
 
     #[test]
     fn every_watcher_sees_every_number() {
@@ -97,5 +97,14 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(watch.iterate(), Tally { answer: 7 * 55, work: 70 });
         }
+    }
+
+    #[test]
+    fn one_sending_task_has_all_iterations_of_a_sample() {
+        let watch = Watch::<TestRuntime, TokioSync>::start(2, Size { receivers: 7, sends: 10 });
+        // The future of `block_on`, which spawns the sender, is polled by this thread.
+        let before = spawns();
+        watch.iterate_in_one(3);
+        assert_eq!(spawns() - before, 1);
     }
 }

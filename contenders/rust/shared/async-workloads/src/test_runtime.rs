@@ -17,11 +17,17 @@ pub(crate) struct TestRuntime;
 
 thread_local! {
     static ENTRIES: Cell<u32> = const { Cell::new(0) };
+    static SPAWNS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// How often this thread, and no other, has waited in [`TestRuntime`]'s `block_on` so far.
 pub(crate) fn entries() -> u32 {
     ENTRIES.get()
+}
+
+/// How many tasks this thread, and no other, has spawned so far to await them.
+pub(crate) fn spawns() -> u32 {
+    SPAWNS.get()
 }
 
 impl AsyncRuntime for TestRuntime {
@@ -62,6 +68,7 @@ impl AsyncRuntime for TestRuntime {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
+        SPAWNS.set(SPAWNS.get() + 1);
         smol::spawn(task)
     }
 

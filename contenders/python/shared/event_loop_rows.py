@@ -564,25 +564,19 @@ async def make_semaphore(permits: int, **_: object) -> None:
     SEMAPHORE = asyncio.Semaphore(permits)
 
 
-@steady("sync_semaphore/uncontended", tasks=positive, permits=positive, root=on_worker)
-@steady("sync_semaphore/contention", tasks=positive, permits=positive, root=on_worker)
-async def semaphore(tasks: int, permits: int, root: str, lasting: asyncio.Semaphore | None = None) -> Outcome:
-    permit = lasting or asyncio.Semaphore(permits)
-
+@steady("sync_semaphore/uncontended", make_semaphore, tasks=positive, permits=positive, root=on_worker)
+@steady("sync_semaphore/contention", make_semaphore, tasks=positive, permits=positive, root=on_worker)
+@steady("native_sync/semaphore_uncontended", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
+@steady("native_sync/semaphore_contention", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
+async def semaphore(tasks: int, permits: int, root: str) -> Outcome:
     async def acquire() -> int:
-        async with permit:
+        async with SEMAPHORE:
             return 1
 
     async with asyncio.TaskGroup() as group:
         handles = [group.create_task(acquire()) for _ in range(tasks)]
     acquired = sum(handle.result() for handle in handles)
     return Outcome(acquired, acquired, acquired)
-
-
-@steady("native_sync/semaphore_uncontended", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
-@steady("native_sync/semaphore_contention", make_semaphore, in_one=True, tasks=positive, permits=positive, root=on_worker)
-async def lasting_semaphore(tasks: int, permits: int, root: str) -> Outcome:
-    return await semaphore(tasks, permits, root, SEMAPHORE)
 
 
 # Timers

@@ -75,10 +75,12 @@ class RootsTest(unittest.TestCase):
                 self.assertEqual(sample(row, settings), ([outcome] * BATCH, BATCH))
 
     def test_the_semaphore_lives_on(self) -> None:
-        made = mock.Mock(side_effect=rows.asyncio.Semaphore)
-        with mock.patch("event_loop_rows.asyncio.Semaphore", made):
-            sample("native_sync/semaphore_contention", PERMITS)
-        made.assert_called_once_with(5)
+        for row in ("native_sync/semaphore_contention", "sync_semaphore/contention"):
+            with self.subTest(row):
+                made = mock.Mock(side_effect=rows.asyncio.Semaphore)
+                with mock.patch("event_loop_rows.asyncio.Semaphore", made):
+                    sample(row, PERMITS)
+                made.assert_called_once_with(5)
 
 
 if __name__ == "__main__":

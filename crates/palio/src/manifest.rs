@@ -399,6 +399,19 @@ impl Contender {
     /// A folder cannot be read; a `contender.toml` below `own` is malformed or in the wrong place,
     /// or two contenders there share an id. Below `more`, such a contender is left out.
     pub fn load_all(own: &Path, more: &[PathBuf], target: &Path) -> Result<Found> {
+        let found = Self::load_readable(own, more, target)?;
+        match found.faulty.iter().find(|faulty| faulty.is_own) {
+            Some(Faulty { reason, .. }) => bail!("{reason}"),
+            None => Ok(found),
+        }
+    }
+
+    /// The same for whoever races nobody: below `own`, too, a contender that cannot be read is left
+    /// out.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn load_readable(own: &Path, more: &[PathBuf], target: &Path) -> Result<Found> {
         let mut found = Found::default();
         for folder in std::iter::once(own).chain(more.iter().map(PathBuf::as_path)) {
             for place in places(folder)? {
@@ -406,9 +419,9 @@ impl Contender {
                 let loaded = loaded.and_then(|contenders| found.without_twin(contenders));
                 match loaded {
                     Ok(contenders) => found.contenders.extend(contenders),
-                    Err(error) if folder == own => return Err(error),
                     Err(error) => found.faulty.push(Faulty {
                         id: place.id(),
+                        is_own: folder == own,
                         reason: format!("{error:#}").trim_end().to_owned(),
                     }),
                 }
@@ -420,7 +433,7 @@ impl Contender {
 }
 
 /// The contenders of some folders.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     pub contenders: Vec<Contender>,
     pub faulty: Vec<Faulty>,
@@ -431,6 +444,8 @@ pub struct Found {
 pub struct Faulty {
     /// The name of its folder, which should be its id.
     pub id: String,
+    /// Whether it is in the project's own folder.
+    pub is_own: bool,
     pub reason: String,
 }
 

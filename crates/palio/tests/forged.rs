@@ -113,7 +113,7 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         (one("/races/0/scope", "cold"), "races[0].scope: cold, and steady"),
         (one("/races/0/salt", "each"), "races[0].salt: each, and null"),
         (one("/races/0/elapsed_ns_min", 1), "races[0].elapsed_ns_min: 1, and null"),
-        (one("/races/0/untimed", "it slept"), "races[0].untimed: it slept, and null"),
+        (one("/races/0/untimed", "it slept"), "races[0].untimed: some time, and null"),
         (one("/races/0/statistic", "p99"), "races[0].ops: 10: the p99 of an iteration needs 1000"),
         (one("/races/0/reference", "nobody"), "races[0].reference: nobody has no cell"),
         (
@@ -459,7 +459,7 @@ fn the_published_bundles_are_believed_and_exported_as_they_are() {
         let args = ["report", "--bundle", path.to_str().unwrap(), "--format", "json"];
         let report = project.palio(&args).run().exits(0).json();
         let warnings = report["run"]["warnings"].to_string();
-        assert!(warnings.contains("no workloads of the catalogue here"), "{warnings}");
+        assert!(warnings.contains("the catalogue there had no such workloads"), "{warnings}");
         let mut text = String::new();
         GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
         assert!(again(&text) == text, "{} is another one", path.display());

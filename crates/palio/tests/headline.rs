@@ -187,7 +187,7 @@ fn headlines_of_all_are_read_by_machines_and_from_bundles() {
     nowhere().run().fails_with(&["/nowhere", "choose another --root"]);
     let document = nowhere().arg("--other-catalogue").run().exits(0).json();
     let warning = document["run"]["warnings"].as_array().unwrap().last().unwrap();
-    assert_has(warning.as_str().unwrap(), &["imported where there was no catalogue"]);
+    assert_has(warning.as_str().unwrap(), &["read where there was no catalogue"]);
     assert_eq!(document["run"]["suite"], "custom");
     let headlines = document["headlines"].as_array().unwrap();
     let ids: Vec<&str> = headlines.iter().map(|h| h["contender"].as_str().unwrap()).collect();

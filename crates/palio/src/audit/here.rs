@@ -1,10 +1,30 @@
 //! What a run from elsewhere says, held against what is known here: the catalogue, and the files
 //! of the contenders.
+//!
+//! What decides on the work of a row, on who competes in it or on what its results are held
+//! against must be the same. A text that only explains may be worded otherwise, which is told: a
+//! catalogue is improved, and the runs that were raced before stay what they are.
+//!
+//! Refused is another one of these:
+//! - parameters, answer, ops, work, salt, variants: the work;
+//! - unit, scope, served, statistic, `elapsed_ns_min`, and whether there is an `untimed`: what is
+//!   counted, timed and ranked;
+//! - model: who competes;
+//! - source, fidelity, day of `held_out`: how near the row is to which document;
+//! - order and limit of predictions: what the results are held against.
+//!
+//! Told is another title, another text of `untimed`, of deviations, or of why something is
+//! predicted. A row's definition goes with no run: what changes the work shows in the rest.
+//!
+//! Of a contender, kind and track are compared, and that nobody has the name of another one; its
+//! notes are its own. What is told goes with the run wherever it is carried, so that it speaks of
+//! the place where it was told and never of here.
 
 use std::fmt::Display;
 
 use super::{Checked, Fault};
-use crate::contender::{Contender, Track};
+use crate::contender::Track;
+use crate::manifest::Found;
 use crate::record::{CellRecord, ContenderRecord, RaceRecord};
 use crate::runner::excerpt::shown;
 use crate::salt::Rule;
@@ -18,7 +38,7 @@ const TOLD_CHARS_MAX: usize = 60;
 #[derive(Clone, Debug, Default)]
 pub struct Here {
     /// `None` where there is no catalogue, which the run is told then.
-    pub known: Option<(Catalogue, Vec<Contender>)>,
+    pub known: Option<(Catalogue, Found)>,
     /// Whether what differs is told in the warnings of the run, and not refused.
     pub tells: bool,
 }
@@ -36,7 +56,7 @@ impl Here {
 /// One thing that a run says otherwise.
 struct Difference {
     fault: Fault,
-    /// The same in few words: `unit: yodel, and echo here`.
+    /// The same in few words, from afar: `unit: yodel, and echo there`.
     told: String,
 }
 
@@ -46,7 +66,7 @@ impl Difference {
         let reason = format!("{}, and {} {said}; {FIX}", shown(says), shown(is_here));
         let is_short = |text: &str| text.chars().count() <= TOLD_CHARS_MAX;
         let told = if is_short(says) && is_short(is_here) {
-            format!("{field}: {}, and {} here", shown(says), shown(is_here))
+            format!("{field}: {}, and {} there", shown(says), shown(is_here))
         } else {
             format!("another text as {field}")
         };
@@ -60,6 +80,10 @@ impl Difference {
 pub(super) struct Told {
     /// Rows that the catalogue here has not.
     unknown: Vec<String>,
+    /// Contenders whose files here cannot be read.
+    unread: Vec<String>,
+    /// Which texts are worded otherwise, and of which rows.
+    worded: Vec<(String, Vec<String>)>,
     /// What differs, and of which rows.
     rows: Vec<(String, Vec<String>)>,
     /// The same of contenders.
@@ -77,7 +101,7 @@ impl Told {
         name: &str,
         differences: Vec<Difference>,
     ) -> Checked {
-        let (mut what, name): (Vec<String>, String) = (Vec::new(), shown(name));
+        let mut what = Vec::new();
         for Difference { fault, told } in differences {
             if !here.tells {
                 return Err(fault);
@@ -86,16 +110,19 @@ impl Told {
                 what.push(told);
             }
         }
-        if what.is_empty() {
-            return Ok(());
-        }
-        let what = what.join("; ");
+        Self::note(list, name, what.join("; "));
+        Ok(())
+    }
+
+    /// Notes what there is to tell of a row or a contender, once; nothing if there is nothing.
+    fn note(list: &mut Vec<(String, Vec<String>)>, name: &str, what: String) {
+        let name = shown(name);
         match list.iter_mut().find(|(known, _)| *known == what) {
+            _ if what.is_empty() => {}
             Some((_, names)) if names.contains(&name) => {}
             Some((_, names)) => names.push(name),
             None => list.push((what, vec![name])),
         }
-        Ok(())
     }
 
     /// The catalogue says the same of a race, where it knows it.
@@ -110,6 +137,8 @@ impl Told {
         let known = catalogue.workloads.iter().find(|known| known.id == race.workload);
         match known.filter(|known| known.presets.contains_key(&preset)) {
             Some(known) => {
+                let worded = wording(known, race).join(", ");
+                Self::note(&mut self.worded, &race.workload, worded);
                 let differences = of_race(known, preset, race, cells);
                 Self::take(&mut self.rows, here, &race.workload, differences)
             }
@@ -125,16 +154,21 @@ impl Told {
 
     /// Its file says the same of a contender, where there is one.
     pub(super) fn contender(&mut self, here: &Here, contender: &ContenderRecord) -> Checked {
-        let Some((_, contenders)) = &here.known else { return Ok(()) };
-        let differences = of_contender(contenders, contender);
+        let Some((_, found)) = &here.known else { return Ok(()) };
+        let name = shown(&contender.id);
+        if is_unread(found, &contender.base) && !self.unread.contains(&name) {
+            self.unread.push(name);
+        }
+        let differences = of_contender(found, contender);
         Self::take(&mut self.contenders, here, &contender.id, differences)
     }
 
-    /// What is to be told, each a warning of the run.
+    /// What is to be told, each a warning of the run, which is carried on with it: `there` is where
+    /// it was read, by whichever verb.
     pub(super) fn warnings(self, here: &Here) -> Vec<String> {
         if here.known.is_none() {
             return vec![
-                "imported where there was no catalogue that could be read, so that nothing says whether its workloads \
+                "read where there was no catalogue that could be read, so that nothing says whether its workloads \
                  and contenders are what they are called"
                     .to_owned(),
             ];
@@ -142,20 +176,58 @@ impl Told {
         let mut warnings = Vec::new();
         if !self.unknown.is_empty() {
             warnings.push(format!(
-                "imported although these are no workloads of the catalogue here in that preset: {}",
+                "read although the catalogue there had no such workloads in the run's preset: {}",
                 self.unknown.join(", ")
+            ));
+        }
+        if !self.unread.is_empty() {
+            warnings.push(format!(
+                "read where files of contenders could not be read, so that nothing says whether these are what they \
+                 are called: {}",
+                self.unread.join(", ")
             ));
         }
         let of = |what: &'static str| {
             move |(differs, names): (String, Vec<String>)| {
-                format!("imported although its {what}: {}: {differs}", names.join(", "))
+                format!("read although its {what}: {}: {differs}", names.join(", "))
             }
         };
-        warnings.extend(self.rows.into_iter().map(of("workloads are not this catalogue's")));
-        let contenders = "contenders are not what their files here say";
+        let rows = "workloads were not those of the catalogue there";
+        warnings.extend(self.rows.into_iter().map(of(rows)));
+        let contenders = "contenders were not what their files there said";
         warnings.extend(self.contenders.into_iter().map(of(contenders)));
+        if !self.worded.is_empty() {
+            let each = self.worded.into_iter();
+            let each = each.map(|(fields, names)| format!("{fields} of {}", names.join(", ")));
+            let each: Vec<String> = each.collect();
+            warnings.push(format!(
+                "read where the catalogue had other words for the same work: {}",
+                each.join("; ")
+            ));
+        }
         warnings
     }
+}
+
+/// What explains a row and says nothing of its work.
+fn wording(known: &Workload, race: &RaceRecord) -> Vec<&'static str> {
+    let deviations = |origin: &Origin| origin.deviations.clone();
+    let because = |predictions: &[Prediction]| -> Vec<String> {
+        predictions.iter().map(|prediction| prediction.because.clone()).collect()
+    };
+    let origin = race.origin.as_ref().is_some_and(|o| deviations(o) != deviations(&known.origin));
+    let fields = [
+        ("title", race.title != known.title),
+        ("untimed", race.untimed != known.untimed),
+        ("deviations", origin),
+        ("reasons of predictions", because(&race.predictions) != because(due(known, race))),
+    ];
+    fields.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
+}
+
+/// The predictions that a race of `known` has: they are about runtimes that have the machine.
+fn due<'a>(known: &'a Workload, race: &RaceRecord) -> &'a [Prediction] {
+    if race.cpu_budget.is_some() { &[] } else { &known.predictions }
 }
 
 fn of_race(
@@ -167,16 +239,13 @@ fn of_race(
     let Some(instance) = known.presets.get(&preset) else { return Vec::new() };
     let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
     let word = |w: Option<&'static str>| w.unwrap_or("null").to_owned();
-    let text = |t: &Option<String>| t.as_deref().unwrap_or("null").to_owned();
-    // They are about runtimes that have the machine.
-    let predictions: &[Prediction] =
-        if race.cpu_budget.is_some() { &[] } else { &known.predictions };
+    // Palio's clock is held against what is timed, and not where something else is said to pass.
+    let untimed = |t: &Option<String>| if t.is_some() { "some time" } else { "null" }.to_owned();
     let fields = [
         ("params", settings_text(&race.params), settings_text(&instance.set)),
         ("answer", race.answer.clone(), instance.answer.clone()),
         ("ops", race.ops.to_string(), instance.ops.to_string()),
         ("work", number(race.work), number(instance.work)),
-        ("title", race.title.clone(), known.title.clone()),
         ("unit", race.unit.clone(), known.unit.clone()),
         ("model", race.model.to_string(), known.model.to_string()),
         ("scope", race.scope.to_string(), known.scope.to_string()),
@@ -187,14 +256,14 @@ fn of_race(
             word(known.statistic.map(|statistic| statistic.name())),
         ),
         ("elapsed_ns_min", number(race.elapsed_ns_min), number(known.elapsed_ns_min)),
-        ("untimed", text(&race.untimed), text(&known.untimed)),
+        ("untimed", untimed(&race.untimed), untimed(&known.untimed)),
         ("served", race.served.to_string(), known.served.to_string()),
         (
             "origin",
             race.origin.as_ref().map_or_else(|| "null".to_owned(), origin_text),
             origin_text(&known.origin),
         ),
-        ("predictions", predictions_text(&race.predictions), predictions_text(predictions)),
+        ("predictions", predictions_text(&race.predictions), predictions_text(due(known, race))),
     ];
     let fields = fields.into_iter().filter(|(_, says, is_here)| says != is_here);
     let said = format!("is what the catalogue here says of {} in the preset {preset}", known.id);
@@ -203,41 +272,52 @@ fn of_race(
     let others = cells.iter().enumerate();
     let others = others.filter(|(_, cell)| !known.variants.contains(&cell.variant));
     let others = others.map(|(index, cell)| {
-        let is_none = format!(
-            "\"{}\" is no variant of {} in the catalogue",
-            shown(&settings_text(&cell.variant)),
-            known.id
-        );
+        let variant = shown(&settings_text(&cell.variant));
+        let is_none =
+            format!("\"{variant}\" is no variant of {} in the catalogue here; {FIX}", known.id);
         let place = format!("cells[{index}].variant");
-        Difference { fault: Fault::new(place, format!("{is_none}; {FIX}")), told: is_none }
+        let fault = Fault { is_of_here: true, ..Fault::new(place, is_none) };
+        Difference { fault, told: format!("the variant \"{variant}\", which was not there") }
     });
     fields.chain(others).collect()
 }
 
 fn origin_text(origin: &Origin) -> String {
-    let Origin { source, fidelity, deviations, held_out } = origin;
-    let held_out = held_out.iter().map(|day| format!("held out since {day}"));
-    let rest: Vec<String> = held_out.chain(deviations.iter().cloned()).collect();
-    [format!("{source} ({fidelity})")].into_iter().chain(rest).collect::<Vec<_>>().join("; ")
+    let Origin { source, fidelity, deviations: _, held_out } = origin;
+    let held_out = held_out.as_ref().map(|day| format!("; held out since {day}"));
+    format!("{source} ({fidelity}){}", held_out.unwrap_or_default())
 }
 
 fn predictions_text(predictions: &[Prediction]) -> String {
     let each = predictions.iter().map(|prediction| {
-        let Prediction { order, because, within } = prediction;
-        format!("{order} (within {within}), because {because}")
+        let Prediction { order, because: _, within } = prediction;
+        format!("{order} (within {within})")
     });
     let each: Vec<String> = each.collect();
     if each.is_empty() { "none".to_owned() } else { each.join("; ") }
 }
 
-fn of_contender(contenders: &[Contender], record: &ContenderRecord) -> Vec<Difference> {
-    // Nobody can take the name of another contender for an alias.
-    let namesake = contenders.iter().find(|known| known.id.eq_ignore_ascii_case(&record.id));
-    if let Some(namesake) = namesake.filter(|known| known.id != record.base) {
+/// Whether a contender is not known for no other reason than that its file cannot be read. That of
+/// a variant is the file of the contender whose variant it is.
+fn is_unread(found: &Found, base: &str) -> bool {
+    let is_of = |id: &str| {
+        base.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    found.contenders.iter().all(|known| known.id != base)
+        && found.faulty.iter().any(|faulty| is_of(&faulty.id))
+}
+
+fn of_contender(found: &Found, record: &ContenderRecord) -> Vec<Difference> {
+    // Nobody can take the name of another contender for an alias, whose file may say nothing else.
+    let known = found.contenders.iter().map(|known| &known.id);
+    let mut ids = known.chain(found.faulty.iter().map(|faulty| &faulty.id));
+    let namesake = ids.find(|id| id.eq_ignore_ascii_case(&record.id));
+    if let Some(namesake) = namesake.filter(|id| **id != record.base) {
         let said = "is a contender here, whose name no other one can have";
-        return vec![Difference::new("base", &record.base, &namesake.id, said)];
+        let told = format!("base: {}, and there {} was another", shown(&record.base), namesake);
+        return vec![Difference { told, ..Difference::new("base", &record.base, namesake, said) }];
     }
-    let Some(known) = contenders.iter().find(|known| known.id == record.base) else {
+    let Some(known) = found.contenders.iter().find(|known| known.id == record.base) else {
         return Vec::new();
     };
     let said = "is what its contender.toml here says";

@@ -59,13 +59,19 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
 }
 
 /// What a run from elsewhere is held against: the catalogue and the contenders, if there are any
-/// here. What differs is refused, or told if `tells`; then what cannot be read is told, too.
+/// here. What differs is refused, or told if `tells`; then a catalogue that cannot be read is told,
+/// too. A contender's file that cannot be read is told in any case: it says nothing against a run.
 pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
     let found = root(places);
     let is_none = places.root.is_none() && found.is_err();
-    match found.and_then(|root| known(&root, places)) {
-        Ok((catalogue, Found { contenders, .. })) => {
-            Ok(Here { known: Some((catalogue, contenders)), tells })
+    match found.and_then(|root| known(&root, places, Contender::load_readable)) {
+        Ok(known) => {
+            for Faulty { id, reason, .. } in &known.1.faulty {
+                note(&format!(
+                    "palio: {reason}; so that the contender {id} of a run is compared with nothing here"
+                ));
+            }
+            Ok(Here { known: Some(known), tells })
         }
         Err(_) if is_none => Ok(Here { known: None, tells }),
         Err(error) if tells => {
@@ -76,8 +82,12 @@ pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
     }
 }
 
-/// The catalogue and all contenders.
-fn known(root: &Path, places: &Places) -> Result<(Catalogue, Found)> {
+/// The catalogue and the contenders, as `load` reads these.
+fn known(
+    root: &Path,
+    places: &Places,
+    load: fn(&Path, &[PathBuf], &Path) -> Result<Found>,
+) -> Result<(Catalogue, Found)> {
     let root = root.canonicalize().context("cannot find the project's folder")?;
     let target = places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
     let target = std::path::absolute(&target).context("cannot find the current folder")?;
@@ -88,13 +98,13 @@ fn known(root: &Path, places: &Places) -> Result<(Catalogue, Found)> {
         .cloned()
         .collect();
     let catalogue = Catalogue::load(&root.join("workloads"))?;
-    Ok((catalogue, Contender::load_all(&root.join("contenders"), &more, &target)?))
+    Ok((catalogue, load(&root.join("contenders"), &more, &target)?))
 }
 
 impl Project {
     pub(super) fn load(places: &Places) -> Result<Self> {
         let root = root(places)?;
-        let (catalogue, Found { contenders, faulty }) = known(&root, places)?;
+        let (catalogue, Found { contenders, faulty }) = known(&root, places, Contender::load_all)?;
         for Faulty { reason, .. } in &faulty {
             note(&format!("palio: a contender is left out: {reason}"));
         }

@@ -228,6 +228,44 @@ fn gos_releases_are_toolchains() {
     assert_has(&contenders(&report)[0].join(" "), &["goer@version=1.25.0 go1.25.0"]);
 }
 
+/// Be it that nobody had built it when the run was cut off: its name says which commit races.
+#[test]
+fn another_state_of_a_working_copy_is_not_mixed_in() {
+    // `slow` comes first where it meets us in its pilot, for nothing has to be built for it.
+    for (from, is_asked) in [(1, false), (2, true)] {
+        let slow = Fake::new("slow").fault("meet").from(from);
+        let project = Project::new().with(Fake::new("goer")).with(slow);
+        scripted(&project, "goer", "1.1", "[releases]\ntool = \"go\"\n");
+        project.write("work/go/bin/go", "");
+        let copy = project.path("work/go");
+        git(&copy, &["init", "--quiet"]);
+        git(&copy, &["add", "."]);
+        git(&copy, &["commit", "--quiet", "--message", "start"]);
+        let commit = git(&copy, &["rev-parse", "--short=7", "HEAD"]);
+        let meeting = project.meeting("slow");
+        let run = project.race().set("--contender", "goer@path=work/go,slow").start();
+        let guest = meeting.guest();
+        run.signal(Signal::SIGKILL);
+        run.finish().dies_of(Signal::SIGKILL);
+        drop(guest);
+        let name = format!("goer@path=go-{commit}");
+        let version = project.report("latest")["contenders"][0]["version"].clone();
+        assert_eq!(version.is_string(), is_asked);
+
+        project.write("work/go/bin/go", "another one");
+        let said = format!("the release of {name} was \"path=go-{commit}\" and is");
+        let refused =
+            project.palio(&["run", "--resume"]).run().fails_with(&[&said, "-dirty\" now"]);
+        assert!(!refused.stderr.contains("building"), "{}", refused.stderr);
+        git(&copy, &["commit", "--quiet", "--all", "--message", "another one"]);
+        project.palio(&["run", "--resume"]).run().fails_with(&[&said, "start a new run"]);
+        // Put back, it goes on.
+        git(&copy, &["reset", "--quiet", "--hard", &commit]);
+        let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+        assert_eq!(entry(&report, &name)["outcome"], "ok");
+    }
+}
+
 #[test]
 fn a_build_that_is_linked_with_another_version_does_not_race() {
     let project = Project::new().with(Fake::new("goer"));

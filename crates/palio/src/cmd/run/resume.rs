@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::cmd::note;
 use crate::cmd::project::Project;
 use crate::cmd::stable::Stalls;
 use crate::machine;
 use crate::record::{ContenderRecord, Outcome, RunRecord};
+use crate::release::Release;
 use crate::report::summary::shell_line;
 
 /// Refuses to resume a run whose contenders have changed since it was measured.
@@ -62,6 +63,22 @@ pub(super) fn check_unchanged(
         // A run may come from elsewhere: no command of it is trusted, only those of the contenders
         // here.
         let command = Some(shell_line(&choice.contender.command));
+        let changed = |what: &str, then: Option<String>, now: Option<String>| {
+            anyhow!(
+                "the run {id} cannot be resumed: the {what} of {} was {:?} and is {:?} now; start a new run",
+                before.id,
+                then.unwrap_or_default(),
+                now.unwrap_or_default()
+            )
+        };
+        // By its name it is a working copy in one state, also where nobody has built it yet, so
+        // that no version tells.
+        let release = |release: &Release| Some(release.to_string());
+        let then = before.release.as_ref().and_then(release);
+        let now = choice.contender.release.as_ref().and_then(|chosen| release(&chosen.release));
+        if then != now {
+            return Err(changed("release", then, now));
+        }
         // Who has not been asked yet is asked when a race needs it.
         let now = if before.is_asked() {
             if !quiet {
@@ -95,12 +112,7 @@ pub(super) fn check_unchanged(
         .chain(before.program.is_some().then(|| ("program", before.program.clone(), now.program)))
         .find(|(_, then, now)| then != now);
         if let Some((what, then, now)) = differs {
-            bail!(
-                "the run {id} cannot be resumed: the {what} of {} was {:?} and is {:?} now; start a new run",
-                before.id,
-                then.unwrap_or_default(),
-                now.unwrap_or_default()
-            );
+            return Err(changed(what, then, now));
         }
     }
     Ok(stalls)

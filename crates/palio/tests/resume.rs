@@ -205,6 +205,36 @@ fn a_process_that_is_started_again_has_a_salt_of_its_own() {
     assert_eq!(distinct.len(), salts.len(), "{salts:?}");
 }
 
+/// Goes on with a run, and interrupts it once more in its next block.
+fn interrupted_again(project: &Project) -> String {
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["run", "--resume"]).start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    let finished = palio.finish().exits(130);
+    drop(guest);
+    finished.stderr
+}
+
+#[test]
+fn a_run_that_never_gets_on_says_why_and_what_helps() {
+    let project = interrupted();
+    let said = "the run was interrupted in its last";
+    for _ in 0..2 {
+        let told = interrupted_again(&project);
+        assert!(!told.contains(said), "too early: {told}");
+    }
+    let third = interrupted_again(&project);
+    assert_eq!(third.matches(said).count(), 1, "{third}");
+    support::assert_has(
+        &third,
+        &["echo n=10, 1 thread: ", "its last 3 blocks", "smaller --budget"],
+    );
+    // Where no progress is wanted, the lack of it is told all the same.
+    let last = project.palio(&["run", "--resume", "--quiet"]).run().exits(0);
+    last.complains(&["its last 4 blocks, one after the other"]);
+}
+
 #[test]
 fn a_run_without_salts_is_not_gone_on_with() {
     let project = interrupted();

@@ -175,6 +175,18 @@ impl Progress for Watcher {
         self.tell(&format!("{} is out of {}: {detail}", cell.label(), live::race_name(race)));
     }
 
+    fn stuck(&mut self, race: &RaceRecord, blocks: u32) {
+        let text = format!(
+            "{}: the run was interrupted in its last {blocks} blocks, one after the other. A block that is interrupted \
+             counts for nobody, and all race in another one: so a run that is interrupted more often than a block \
+             lasts never gets on. A new run has shorter blocks with a smaller --budget or --warm-up, or with fewer \
+             contenders; with fewer rows or --blocks it is over sooner",
+            live::race_name(race)
+        );
+        // No progress, but the lack of it.
+        if self.bar.is_some() { self.tell(&text) } else { note(&text) }
+    }
+
     fn ended(&mut self, run: &RunRecord, race: usize, (number, of): (usize, usize)) {
         if self.bar.is_some() {
             self.tell(&format!("{number}/{of} · {}", live::result(run, race)));

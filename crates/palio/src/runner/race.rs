@@ -53,6 +53,8 @@ pub trait Progress {
     fn starting(&mut self, step: &Step<'_>);
     /// A contender failed and takes no further part in this race.
     fn failed(&mut self, race: &RaceRecord, cell: &CellRecord);
+    /// A race was interrupted in so many blocks in a row that none of them came to its end.
+    fn stuck(&mut self, race: &RaceRecord, blocks: u32);
     /// A race is over, the first, second ... of so many.
     fn ended(&mut self, run: &RunRecord, race: usize, number: (usize, usize));
 }

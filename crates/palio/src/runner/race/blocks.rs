@@ -10,6 +10,9 @@ use crate::machine::CpuClock;
 use crate::record::{BlockRecord, Outcome};
 use crate::runner::{children_cpu_s, own_cpu_s};
 
+/// Who was interrupted less often in a row may have had bad luck.
+const CUT_IN_A_ROW_TOLD: u32 = 3;
+
 impl RaceLoop<'_> {
     /// Starts to watch the machine for a block that is about to begin; not for one that was begun
     /// before an interruption, of which nobody saw the whole.
@@ -39,7 +42,14 @@ impl RaceLoop<'_> {
         let (outside, steal) = (None, None);
         race.blocks.push(BlockRecord { block, outside, steal, repeated: true, interrupted: true });
         race.mark_disturbed();
-        self.store.update_race(&self.run.header.id, self.index, race)
+        self.store.update_race(&self.run.header.id, self.index, race)?;
+        // All of them have the numbers before this one's, as the next block takes the next number.
+        let before = (0..=block).rev().take_while(|&before| race.is_cut(before)).count();
+        let in_a_row = u32::try_from(before).unwrap_or(u32::MAX);
+        if in_a_row >= CUT_IN_A_ROW_TOLD {
+            self.progress.stuck(race, in_a_row);
+        }
+        Ok(())
     }
 
     /// Judges a block by what the machine did in it, once.

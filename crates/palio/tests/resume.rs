@@ -8,6 +8,7 @@ use crate::support::{self, Fake, Project, assert_nothing_lost, cells, entry};
 use nix::sys::signal::Signal;
 use palio::plan::block_order;
 use rusqlite::Connection;
+use serde_json::Value;
 
 /// A race whose Palio is killed when `bad` takes its second sample in the first block.
 fn killed(bad: Fake) -> (Project, support::Guest) {
@@ -233,6 +234,37 @@ fn a_run_that_never_gets_on_says_why_and_what_helps() {
     // Where no progress is wanted, the lack of it is told all the same.
     let last = project.palio(&["run", "--resume", "--quiet"]).run().exits(0);
     last.complains(&["its last 4 blocks, one after the other"]);
+}
+
+/// Its second block is cut off; the first one stays.
+#[test]
+fn whole_blocks_of_what_is_pending_are_shown_and_not_ranked() {
+    let project = Project::good_and(Fake::new("bad").fault("meet:2").from(3))
+        .with(Fake::new("other").fault("claim:1000000"));
+    let race = project.race().set("--blocks", "3").set("--reference", "good");
+    let meeting = project.meeting("bad");
+    let palio = race.start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGKILL);
+    palio.finish().dies_of(Signal::SIGKILL);
+    drop(guest);
+    let said = "in 1 whole block so far, incomplete and not ranked";
+    let report = project.report("latest");
+    for contender in ["good", "bad", "other"] {
+        let entry = entry(&report, contender);
+        assert_eq!((&entry["outcome"], &entry["rank"]), (&"pending".into(), &Value::Null));
+        support::assert_has(entry["detail"].as_str().unwrap(), &["median ", said]);
+    }
+    for format in ["terminal", "markdown", "html", "csv"] {
+        let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        support::assert_has(&text, &["pending", "median 1.00 ms in 1 whole block so far"]);
+    }
+    // Where no block is whole, there is nothing to say.
+    let report = interrupted().report("latest");
+    assert_eq!(entry(&report, "good")["detail"], Value::Null);
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    assert_eq!(entry(&report, "other")["detail"], Value::Null);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The blocks of a race as they are stored: what the machine did in each, and which of them count.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,18 @@ impl RaceRecord {
         let is_cut = self.cells.iter().filter(races).any(|cell| !has_raced(cell));
         let is_new = !self.blocks.iter().any(|block| block.block == last);
         (is_cut && is_new).then_some(last)
+    }
+
+    /// The blocks so far in which everybody has raced who has not failed, without those that are
+    /// repeated.
+    pub fn whole_blocks(&self) -> Vec<u32> {
+        let races = |cell: &&CellRecord| matches!(cell.outcome, Outcome::Ok | Outcome::Pending);
+        let blocks_of = |cell: &CellRecord| -> BTreeSet<u32> {
+            cell.raced().filter_map(|invocation| invocation.block).collect()
+        };
+        let each = self.cells.iter().filter(races).map(blocks_of);
+        let all = each.reduce(|all, one| all.intersection(&one).copied().collect());
+        all.unwrap_or_default().into_iter().collect()
     }
 
     /// Whether the run was interrupted in a block.

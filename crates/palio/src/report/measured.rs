@@ -20,6 +20,14 @@ impl<'a> MeasuredCell<'a> {
             .measured()
             .filter_map(|(block, sample)| Some((block, sample.value_ns(statistic)?)))
             .collect();
+        Self::of_samples(cell, statistic, samples)
+    }
+
+    fn of_samples(
+        cell: &'a CellRecord,
+        statistic: Option<Statistic>,
+        samples: Vec<(u32, f64)>,
+    ) -> Self {
         let all: Vec<f64> = samples.iter().map(|(_, ns)| *ns).collect();
         Self {
             cell,
@@ -28,6 +36,13 @@ impl<'a> MeasuredCell<'a> {
             summary: Summary::of(&all).ok(),
             samples,
         }
+    }
+
+    /// The same with what these blocks show alone.
+    pub(super) fn within(&self, blocks: &[u32]) -> Self {
+        let each = self.samples.iter().copied();
+        let samples: Vec<(u32, f64)> = each.filter(|(block, _)| blocks.contains(block)).collect();
+        Self::of_samples(self.cell, self.statistic, samples)
     }
 
     pub(super) fn is_ok(&self) -> bool {

@@ -231,7 +231,8 @@ pub struct Entry {
     /// The other variants' `value_ns`.
     pub other_variants: BTreeMap<String, f64>,
     pub outcome: Outcome,
-    /// For a failure: what went wrong, in a sentence.
+    /// For a failure: what went wrong, in a sentence. For what is pending: what whole blocks show
+    /// so far, if there are any.
     pub detail: Option<String>,
     /// For a failure: the end of its standard error.
     pub stderr: Option<String>,

@@ -18,7 +18,7 @@ use crate::report::model::{
     VerdictWord,
 };
 use crate::report::sweep::Sweep;
-use crate::report::{forks, holm, latency, scaling, thinned, totals};
+use crate::report::{forks, holm, latency, scaling, thinned, totals, units};
 use crate::stats::{self, BlockTimes, EquivalenceMargin, Ranking, RatioInterval};
 use crate::workload::{Prediction, Relation, settings_text};
 use by_hand::by_hand;
@@ -222,7 +222,7 @@ impl<'a> MeasuredRace<'a> {
                 .then_with(|| a.outcome.cmp(&b.outcome))
         });
         let race = self.race;
-        Race {
+        let mut report = Race {
             workload: race.workload.clone(),
             title: race.title.clone(),
             model: race.model,
@@ -240,6 +240,29 @@ impl<'a> MeasuredRace<'a> {
             origin: race.origin.clone(),
             cautions: self.cautions(run),
             entries,
+        };
+        self.tell_so_far(&mut report);
+        report
+    }
+
+    /// Says of those that are still to race what whole blocks show of them. It stands beside the
+    /// outcome and not where results stand: whoever stops a run chooses when.
+    fn tell_so_far(&self, report: &mut Race) {
+        let blocks = self.race.whole_blocks();
+        for &index in &self.chosen {
+            let cell = &self.cells[index];
+            let Some(value) = cell.within(&blocks).value_ns() else { continue };
+            let (value, head) = (report.number_text(value), report.value_head());
+            let said = format!(
+                "{head} {value} in {} so far, incomplete and not ranked",
+                units::plural(blocks.len(), "whole block")
+            );
+            let is_it = |entry: &&mut Entry| {
+                entry.contender == cell.cell.contender && entry.outcome == Outcome::Pending
+            };
+            if let Some(entry) = report.entries.iter_mut().find(is_it) {
+                entry.detail.get_or_insert(said);
+            }
         }
     }
 

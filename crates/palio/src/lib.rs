@@ -16,6 +16,7 @@ pub mod grid;
 pub mod load;
 pub mod machine;
 mod manifest;
+pub mod neighbours;
 pub mod plan;
 mod prediction;
 mod printable;

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::budget::Budgets;
 use crate::machine::{self, CpuClock};
+use crate::neighbours::Neighbours;
 use crate::plan::Shadows;
 use crate::record::RunRecord;
 use crate::report::table::{self, Table};
@@ -234,6 +235,18 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
         }
     }
 
+    let neighbours = Neighbours::enter(store.path());
+    for neighbour in neighbours.before() {
+        note(&format!(
+            "palio: {neighbour} races on this machine now: the two will disturb each other. Stop one \
+             of them, or race again later"
+        ));
+    }
+    // Told at once, too: a run that is killed says nothing at its end.
+    if tell_of(&neighbours, &mut run) && is_stored {
+        store.update_header(&run.header)?;
+    }
+
     let clock = CpuClock::now();
     let cpu_before_s = children_cpu_s() + own_cpu_s();
     let mut watcher = Watcher::new(options.quiet);
@@ -264,11 +277,24 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
         let own_s = children_cpu_s() + own_cpu_s() - cpu_before_s;
         run.header.warnings.extend(machine::running_warnings(&after.since(&before), own_s));
     }
+    tell_of(&neighbours, &mut run);
     if end == End::Finished {
         run.header.finished_at = Some(timestamp());
     }
     store.update_header(&run.header).map_err(stopped)?;
     Ok((store, run, end))
+}
+
+/// Warns of those that raced beside a run, once; whether it has now.
+fn tell_of(neighbours: &Neighbours, run: &mut RunRecord) -> bool {
+    let warning = "Another palio raced on this machine during this run: the two disturbed each \
+                   other. Race again alone.";
+    let warnings = &mut run.header.warnings;
+    let is_new = neighbours.any() && !warnings.iter().any(|known| known == warning);
+    if is_new {
+        warnings.push(warning.to_owned());
+    }
+    is_new
 }
 
 /// Reports on the run; on an interrupted one, says how to go on.

@@ -223,6 +223,8 @@ impl Project {
             ("PALIO_ROOT".into(), self.path("").into()),
             ("PALIO_TARGET".into(), self.path("target").into()),
             ("PALIO_DB".into(), self.database().into()),
+            // Or the tests, which run beside each other, would warn of each other.
+            ("XDG_RUNTIME_DIR".into(), self.path("runtime").into()),
         ];
         // Coverage tools find their output by it.
         environment

@@ -117,6 +117,17 @@ fn a_block_that_was_cut_off_is_given_up_and_not_judged() {
     assert_eq!(entry(&report, "good")["sample_block"].as_array().unwrap().last(), Some(&2.into()));
 }
 
+/// 0.29 times a hundred is 28.999999999999996.
+#[test]
+fn the_share_is_told_as_it_was_given() {
+    let project = Project::new().with(Fake::new("good"));
+    for percent in ["29", "7", "0.07", "14.3", "100", "0"] {
+        let report = project.race().set("--outside-max", percent).run().exits(0).json();
+        let said = report["run"]["disturbance"].as_str().unwrap().to_owned();
+        assert_has(&said, &[&format!("others may take {percent} % of the CPU time in a block")]);
+    }
+}
+
 #[test]
 fn a_share_that_is_none_is_refused() {
     for percent in ["-1", "101", "much"] {

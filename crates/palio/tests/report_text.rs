@@ -43,6 +43,26 @@ fn terminal_wide() {
     golden("report-typical.wide.txt", &terminal(&report_fixture::typical(), 132, false));
 }
 
+/// Processors are what the system schedules on: two threads of a core are two of them already.
+#[test]
+fn a_machine_whose_cores_have_two_threads_has_no_more_processors_for_that() {
+    let mut report = report_fixture::small();
+    (report.run.machine.cores, report.run.machine.threads_per_core) = (Some(8), Some(2));
+    report.races.truncate(1);
+    let crowded = "on a machine that runs 8 at a time";
+    for (threads, is_crowded) in [(4, false), (8, false), (9, true), (16, true)] {
+        report.races[0].threads = threads;
+        for text in [terminal(&report, 132, false), markdown::render(&report)] {
+            assert_eq!(text.contains(crowded), is_crowded, "{threads} threads: {text}");
+        }
+    }
+    for text in [terminal(&report, 132, false), markdown::render(&report)] {
+        let facts = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        assert!(facts.contains("processors"), "{text}");
+        assert!(facts.contains("threads a core"), "{text}");
+    }
+}
+
 #[test]
 fn terminal_narrow() {
     golden("report-typical.narrow.txt", &terminal(&report_fixture::typical(), 80, false));

@@ -35,6 +35,8 @@ const NAME_BYTES_MAX: usize = 200;
 const LABEL_BYTES_MAX: usize = 2_000;
 /// The longest title of a workload or name of a contender.
 const TITLE_BYTES_MAX: usize = 300;
+/// The longest definition of a workload.
+const DEFINITION_BYTES_MAX: usize = 20_000;
 
 /// Why a run is not believed: a place in it, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,6 +202,9 @@ impl<'a> Audit<'a> {
     fn check_race(&self, race: &RaceRecord) -> Checked {
         label("workload", &race.workload, NAME_BYTES_MAX)?;
         text("title", &race.title, TITLE_BYTES_MAX)?;
+        if let Some(definition) = &race.definition {
+            text("definition", definition, DEFINITION_BYTES_MAX)?;
+        }
         text("unit", &race.unit, NAME_BYTES_MAX)?;
         range("threads", race.threads, (1, THREADS_MAX))?;
         if let Some(budget) = race.cpu_budget {

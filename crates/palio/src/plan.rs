@@ -147,6 +147,7 @@ impl Plan<'_> {
         RaceRecord {
             workload: workload.id.clone(),
             title: workload.title.clone(),
+            definition: Some(workload.definition.clone()),
             model: workload.model,
             scope: workload.scope,
             unit: workload.unit.clone(),

@@ -156,6 +156,9 @@ pub struct ContenderRecord {
 pub struct RaceRecord {
     pub workload: String,
     pub title: String,
+    /// What an iteration does, as the catalogue defined it; runs of an older Palio do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     pub model: Model,
     pub scope: Scope,
     pub unit: String,

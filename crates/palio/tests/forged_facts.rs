@@ -140,14 +140,18 @@ fn a_catalogue_that_is_worded_otherwise_is_told_and_refuses_nothing() {
     let plain = project.read(file);
     for (old, new, told) in [
         ("title = \"Echo\"", "title = \"Call\"", "title of echo"),
+        ("Answers 42.", "Says 42, and adds nothing.", "definition of echo"),
         ("it shouts", "it shouts aloud", "deviations of echo"),
         ("the first shout", "the very first shout", "untimed of echo"),
         ("it is good", "it is good at this", "reasons of predictions of echo"),
     ] {
         project.write(file, &plain.replace(old, new));
-        let said = format!("read where the catalogue had other words for the same work: {told}");
+        let said = format!("read where the catalogue had other words for the same rows: {told}");
         assert_has(&warnings(&project, &run), &[&said]);
     }
+    // Only lines break elsewhere.
+    project.write(file, &plain.replace("\"Answers 42.\"", "\"\"\"\nAnswers\n42.\"\"\""));
+    assert!(!warnings(&project, &run).contains("other words"), "the words are the same");
     // What changes the work is none of the wording.
     project.write(file, &plain.replace("n = 10", "n = 11"));
     import(&project, &bundle(&run)).fails_with(&["races[0].params: n=10, and n=11 is what"]);

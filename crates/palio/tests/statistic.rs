@@ -91,6 +91,7 @@ fn run(statistic: Statistic) -> RunRecord {
         races: vec![RaceRecord {
             workload: "fairness/x".into(),
             title: "Waits".into(),
+            definition: None,
             model: Model::Async,
             scope: Scope::Steady,
             unit: "wake-up".into(),

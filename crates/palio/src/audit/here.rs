@@ -13,8 +13,9 @@
 //! - source, fidelity, day of `held_out`: how near the row is to which document;
 //! - order and limit of predictions: what the results are held against.
 //!
-//! Told is another title, another text of `untimed`, of deviations, or of why something is
-//! predicted. A row's definition goes with no run: what changes the work shows in the rest.
+//! Told is another title, another text of the definition, of `untimed`, of deviations, or of why
+//! something is predicted. Another definition may mean other work, and may be the same work in
+//! better words: whoever reads the run has both texts, and decides.
 //!
 //! Of a contender, kind and track are compared, and that nobody has the name of another one; its
 //! notes are its own. What is told goes with the run wherever it is carried, so that it speaks of
@@ -201,7 +202,7 @@ impl Told {
             let each = each.map(|(fields, names)| format!("{fields} of {}", names.join(", ")));
             let each: Vec<String> = each.collect();
             warnings.push(format!(
-                "read where the catalogue had other words for the same work: {}",
+                "read where the catalogue had other words for the same rows: {}",
                 each.join("; ")
             ));
         }
@@ -209,7 +210,7 @@ impl Told {
     }
 }
 
-/// What explains a row and says nothing of its work.
+/// Which texts about a row differ.
 fn wording(known: &Workload, race: &RaceRecord) -> Vec<&'static str> {
     let deviations = |origin: &Origin| origin.deviations.clone();
     let because = |predictions: &[Prediction]| -> Vec<String> {
@@ -218,11 +219,20 @@ fn wording(known: &Workload, race: &RaceRecord) -> Vec<&'static str> {
     let origin = race.origin.as_ref().is_some_and(|o| deviations(o) != deviations(&known.origin));
     let fields = [
         ("title", race.title != known.title),
+        (
+            "definition",
+            race.definition.as_ref().is_some_and(|text| !same_words(text, &known.definition)),
+        ),
         ("untimed", race.untimed != known.untimed),
         ("deviations", origin),
         ("reasons of predictions", because(&race.predictions) != because(due(known, race))),
     ];
     fields.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
+}
+
+/// Whether only the lines break elsewhere.
+fn same_words(a: &str, b: &str) -> bool {
+    a.split_whitespace().eq(b.split_whitespace())
 }
 
 /// The predictions that a race of `known` has: they are about runtimes that have the machine.

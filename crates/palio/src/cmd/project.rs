@@ -67,9 +67,13 @@ pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
     match found.and_then(|root| known(&root, places, Contender::load_readable)) {
         Ok(known) => {
             for Faulty { id, reason, .. } in &known.1.faulty {
-                note(&format!(
-                    "palio: {reason}; so that the contender {id} of a run is compared with nothing here"
-                ));
+                let is_known = known.1.contenders.iter().any(|contender| contender.id == *id);
+                note(&match is_known {
+                    true => format!("palio: a contender is left out: {reason}"),
+                    false => format!(
+                        "palio: {reason}; so that the contender {id} of a run is compared with nothing here"
+                    ),
+                });
             }
             Ok(Here { known: Some(known), tells })
         }

@@ -102,8 +102,10 @@
 //!
 //! [`abort`](crate::task::JoinHandle::abort) unwinds a fiber where it waits, so that destructors
 //! run, on its own thread. `std::thread::panicking()` is true in them. A fiber that catches the
-//! unwinding goes on, and its later waits block its thread. A panic ends the fiber alone, and
-//! reaches whoever joins it.
+//! unwinding goes on, and is unwound again where it next would let others run: in each wait for
+//! what is not ready, in [`yield_now`] and [`scope()`], and in [`check!`](check!) when its time is
+//! up. So the thread is never blocked by such a fiber's own waits, and the fiber ends as soon as
+//! nobody catches that. A panic ends the fiber alone, and reaches whoever joins it.
 //!
 //! Fibers of a [`scope()`] may borrow from outside of it. It waits for all of them; if the fiber
 //! that is in it is aborted, they are aborted and have ended before it is unwound.

@@ -89,7 +89,8 @@
 //! hold what is not `Send`, and references to the thread's locals, whose addresses never change
 //! under it. While its thread is in a long poll, it waits, whatever the other workers do. If the
 //! thread has lost its place to another meanwhile, because it blocked, it goes on to serve its
-//! fibers alone.
+//! fibers alone, until they have ended, or until a worker needs a thread while none of them is
+//! ready: then it may be that worker, and serves its fibers beside the tasks of that.
 //!
 //! Fibers are for multi-thread runtimes. A current-thread runtime and a `LocalRuntime` refuse them:
 //! their thread is the program's, which may end it while a fiber waits, and what the fiber has lent

@@ -78,7 +78,7 @@ pub(crate) use locals::{
     LocalGuard, enter_local, is_in_local, is_polling_local, local_drops, with_local, without_local,
 };
 pub(crate) use polls::{enter_task, thread_id};
-pub(crate) use random::{random, random_for_select, seed_random};
+pub(crate) use random::{RandomGuard, random, random_for_select, seed_random};
 pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use surroundings::{Before, Detached};

@@ -61,12 +61,16 @@ impl Before {
     /// Whether the thread is in nothing that it has entered since, save for what may be taken
     /// along.
     pub(crate) fn may_leave(&self, context: &Context) -> bool {
-        self.is_there(context) && self.layers.get().may_detach(context)
+        self.surroundings.get() == context.surroundings() && self.layers.get().may_detach(context)
     }
 
-    /// Whether the thread has entered nothing since, save for runtimes and scopes.
+    /// Whether the thread has entered nothing since, save for runtimes and scopes, and for a fork
+    /// for which it has taken a deque (`fork_join/install.rs`). By itself, a deque changes for
+    /// nothing else: whoever becomes another worker or none, which has another deque or none,
+    /// changes `worker` as well.
     pub(crate) fn is_there(&self, context: &Context) -> bool {
-        self.surroundings.get() == context.surroundings()
+        let now = context.surroundings();
+        Surroundings { fork: now.fork, ..self.surroundings.get() } == now
     }
 
     pub(crate) fn layers(&self) -> Layers {

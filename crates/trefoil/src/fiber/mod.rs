@@ -89,7 +89,8 @@
 //! hold what is not `Send`, and references to the thread's locals, whose addresses never change
 //! under it. While its thread is in a long poll, it waits, whatever the other workers do. If the
 //! thread has lost its place to another meanwhile, because it blocked, it goes on to serve its
-//! fibers alone.
+//! fibers alone, until they have ended, or until a worker needs a thread while none of them is
+//! ready: then it may be that worker, and serves its fibers beside the tasks of that.
 //!
 //! Fibers are for multi-thread runtimes. A current-thread runtime and a `LocalRuntime` refuse them:
 //! their thread is the program's, which may end it while a fiber waits, and what the fiber has lent
@@ -102,8 +103,10 @@
 //!
 //! [`abort`](crate::task::JoinHandle::abort) unwinds a fiber where it waits, so that destructors
 //! run, on its own thread. `std::thread::panicking()` is true in them. A fiber that catches the
-//! unwinding goes on, and its later waits block its thread. A panic ends the fiber alone, and
-//! reaches whoever joins it.
+//! unwinding goes on, and is unwound again where it next would let others run: in each wait for
+//! what is not ready, in [`yield_now`] and [`scope()`], and in [`check!`](check!) when its time is
+//! up. So the thread is never blocked by such a fiber's own waits, and the fiber ends as soon as
+//! nobody catches that. A panic ends the fiber alone, and reaches whoever joins it.
 //!
 //! Fibers of a [`scope()`] may borrow from outside of it. It waits for all of them; if the fiber
 //! that is in it is aborted, they are aborted and have ended before it is unwound.

@@ -103,3 +103,21 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
         }
     }
 }
+
+/// A number in decimal digits, without an allocation.
+#[derive(Default)]
+pub(super) struct Digits([u8; 20]);
+
+impl Digits {
+    pub(super) fn of(&mut self, mut number: u64) -> &[u8] {
+        let mut start = self.0.len();
+        loop {
+            start -= 1;
+            self.0[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return &self.0[start..];
+            }
+        }
+    }
+}

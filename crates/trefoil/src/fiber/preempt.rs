@@ -111,10 +111,10 @@ macro_rules! __fiber_check {
 /// The fiber is over.
 #[cold]
 pub(super) fn give_way() {
-    inside(|inside| {
-        if let Some(inside) = inside.filter(|inside| inside.may_wait()) {
-            // Its resumption begins a new slice.
-            inside.wait(crate::task::yield_now());
-        }
+    inside(|inside| match inside {
+        // Its resumption begins a new slice.
+        Some(inside) if inside.may_wait() => inside.wait(crate::task::yield_now()),
+        Some(inside) => inside.unwind_if_it_goes_on(),
+        None => {}
     });
 }

@@ -1,5 +1,6 @@
 //! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
 
+use super::overflow::Digits;
 use super::preempt::{self, Slice};
 use super::stack::Stack;
 use crate::context::{self, Before, Context as Here, Detached, Entered};
@@ -78,6 +79,12 @@ pub(crate) enum Resumed {
 /// What unwinds the stack of an aborted fiber up to the scope that it is in, or, after the last
 /// scope, to its root.
 pub(super) struct Aborted;
+
+/// Unwinds the stack by that payload, up to whoever catches it.
+#[cold]
+pub(super) fn unwind_again() -> ! {
+    resume_unwind(Box::new(Aborted))
+}
 
 impl<R: 'static> Running<R> {
     /// # Safety
@@ -369,6 +376,24 @@ impl Inside {
         self.is_ending.get()
     }
 
+    /// Whether the fiber was unwound for its abort, and has caught that: the calling code is its
+    /// own, and in no destructor of the unwinding.
+    ///
+    /// A destructor is where `std` says that the thread panics. That may also be so because of
+    /// something around the fiber, in which this says no, and the fiber blocks the thread.
+    #[cold]
+    pub(super) fn goes_on_unwound(&self) -> bool {
+        self.is_ending.get() && !thread::panicking() && self.is_where_it_was_resumed()
+    }
+
+    /// Unwinds such a fiber again, in a call that would leave its stack.
+    #[cold]
+    pub(super) fn unwind_if_it_goes_on(&self) {
+        if self.goes_on_unwound() {
+            unwind_again();
+        }
+    }
+
     /// Waits for a future: the thread does something else meanwhile.
     ///
     /// The caller has asked whether it [may](Self::may_wait).
@@ -400,7 +425,7 @@ impl Inside {
     #[cold]
     fn unwind_in_scope_if_aborted(&self) {
         if self.is_to_unwind() {
-            resume_unwind(Box::new(Aborted));
+            unwind_again();
         }
     }
 
@@ -525,6 +550,7 @@ pub(super) fn begin_yield() -> Yield {
     let fiber = unsafe { inside.as_ref() };
     let is_unchanged = fiber.is_unchanged();
     if !fiber.may_wait_if(is_unchanged) {
+        fiber.unwind_if_it_goes_on();
         return Yield::No;
     }
     // It may have been unwound before, and that was caught: nobody wakes it again.
@@ -608,22 +634,4 @@ pub(super) fn names_overflow(address: usize, say: fn(&[u8])) -> bool {
         say(b" bytes: give it more by `fiber::Builder::stack_size`\n");
         true
     })
-}
-
-/// A number in decimal digits, without an allocation.
-#[derive(Default)]
-struct Digits([u8; 20]);
-
-impl Digits {
-    fn of(&mut self, mut number: u64) -> &[u8] {
-        let mut start = self.0.len();
-        loop {
-            start -= 1;
-            self.0[start] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                return &self.0[start..];
-            }
-        }
-    }
 }

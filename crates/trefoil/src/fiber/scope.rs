@@ -168,6 +168,7 @@ where
 {
     // Where this panics, the wait at the end would, which must not.
     wait(async {});
+    inside(|inside| inside.into_iter().for_each(Inside::unwind_if_it_goes_on));
     let runtime = Handle::current();
     if let Err(text) = check_hosts(&runtime) {
         panic!("{text}");
@@ -210,6 +211,11 @@ impl Owner {
                     }
                     fibers.poll_ended(cx)
                 }));
+            }
+            // `scope` has unwound such a fiber, unless its closure has left something since in
+            // which the fiber had called it. Here, nothing may unwind.
+            Some(inside) if inside.goes_on_unwound() => {
+                block_on::wait(poll_fn(|cx| fibers.poll_ended(cx)));
             }
             _ => block_on::blocking(poll_fn(|cx| fibers.poll_ended(cx))),
         });

@@ -1,10 +1,13 @@
 //! How a fiber waits.
 
-use super::running::{Inside, Yield, begin_yield, inside};
+use super::running::{Inside, Yield, begin_yield, inside, unwind_again};
 use crate::primitives::thread;
 use crate::scheduler::block_on;
+use crate::task::coop::{self, Budget};
 use crate::task::{Id, block_in_place};
 use std::future::{Future, IntoFuture};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Waits for a future. Inside of a fiber, the thread does something else meanwhile.
@@ -18,6 +21,9 @@ use std::time::Duration;
 /// [`block_in_place`]. So it is in a closure of a fork that another worker has taken, whoever has
 /// forked. In `block_in_place` itself, in a panic, and in destructors that run because the fiber is
 /// aborted, it blocks the thread.
+///
+/// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
+/// is not ready.
 ///
 /// # Cancellation safety
 /// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
@@ -46,8 +52,22 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
     match inside(|inside| inside.map(Inside::manner)) {
         Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
+        Some(Manner::Unwind) => ready_or_unwind(future),
         Some(Manner::BlockThread) => block_on::wait(future),
         Some(Manner::NoFiber) | None => block_on::blocking_outside(future),
+    }
+}
+
+/// As `wait` in a fiber that was unwound for its abort, has caught that, and goes on. What would
+/// wake it may need this very thread, which cannot leave the stack any more. So it takes what is
+/// ready, and is unwound again instead of waiting.
+#[track_caller]
+fn ready_or_unwind<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    match coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx)) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unwind_again(),
     }
 }
 
@@ -56,15 +76,19 @@ pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
 pub(super) enum Manner {
     /// The code is in a fork, or has borrowed a task-local.
     BlockInPlace,
-    /// The fiber ends, or panics.
+    /// The code is in a destructor that runs because the fiber ends, or panics.
     BlockThread,
+    /// The fiber has caught its unwinding: it takes what is ready, and is unwound again.
+    Unwind,
     /// The code is in something that is no part of the fiber: as on any thread.
     NoFiber,
 }
 
 impl Inside {
     fn manner(&self) -> Manner {
-        if self.is_ending() || thread::panicking() {
+        if self.goes_on_unwound() {
+            Manner::Unwind
+        } else if self.is_ending() || thread::panicking() {
             Manner::BlockThread
         } else if self.is_where_it_was_resumed() {
             Manner::BlockInPlace

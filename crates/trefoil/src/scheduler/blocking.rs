@@ -8,7 +8,7 @@
 //! thread of the pool becomes the worker, if there is one. The thread that blocked
 //! joins the pool when it is done. So no thread is started or ended for that, and
 //! the limit holds for all threads together, but for those that are workers no
-//! more and have fibers, which are bound to them (`multi/host.rs`). Bodies run
+//! more and have fibers, which are bound to them (`hosts.rs`). Bodies run
 //! before closures, and are never cancelled: they hold tasks that the runtime's
 //! end must complete.
 //!
@@ -21,9 +21,10 @@
 //! way, or the pool is at its limit (or the system has no more threads) and each
 //! of its threads looks at the queue before it rests.
 
-use super::multi::Nowhere;
+use super::multi::{Nowhere, WorkerThread};
 use super::{Hooks, Scheduler};
 use crate::context;
+use crate::primitives::parker::Parker;
 use crate::primitives::{Condvar, Mutex, MutexGuard, thread};
 use crate::queue::Fifo;
 use crate::runtime::shutdown_error;
@@ -37,14 +38,26 @@ use std::time::{Duration, Instant};
 
 mod closure;
 mod end;
+mod hosts;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests;
 
-/// What a thread runs as a worker. The argument says whether the thread is new, which means that
-/// `on_thread_start` still has to be called.
-pub(crate) type Run = Box<dyn FnOnce(bool) + Send>;
+/// What a thread runs as a worker.
+pub(crate) type Run = Box<dyn FnOnce(By<'_>) + Send>;
+
+/// Which thread runs a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By<'a> {
+    /// One that is new, for which `on_thread_start` still has to be called.
+    New,
+    /// One that was free.
+    Free,
+    /// One that has lost its worker and serves its fibers. It only takes the worker's state here,
+    /// and then goes on as the worker.
+    Host(&'a WorkerThread),
+}
 
 /// A worker that waits for a thread.
 pub(crate) struct Body {
@@ -83,10 +96,11 @@ struct State {
     threads: usize,
     /// Of these, the ones that are workers. Such a thread may never be free.
     workers: usize,
-    /// Of these, the ones that have lost their worker and serve the fibers that are bound to them.
-    /// They are beyond the limit: they come back when all of their fibers have ended, for which
-    /// whatever waits for a thread might wait for ever. There is a fiber for each.
+    /// Of these, the ones that have lost their worker and serve the fibers that are bound to them:
+    /// see `hosts.rs`. They are beyond the limit.
     hosts: usize,
+    /// Of these, the ones that have nothing to do, by their parkers. None of them was chosen yet.
+    resting_hosts: Vec<Arc<Parker>>,
     /// The number of workers that have no thread yet, and for which there has to be room.
     reserved: usize,
     /// How many threads were refused one by the system, and are about to count workers that wait as
@@ -109,11 +123,13 @@ struct State {
 }
 
 /// What has to be done for the queue after the lock is released.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[must_use]
 enum Need {
     Nothing,
     WakeOne,
+    /// For a body.
+    WakeHost(Arc<Parker>),
     StartOne,
 }
 
@@ -174,6 +190,10 @@ impl State {
         if self.idle > 0 {
             self.on_its_way = true;
             return Need::WakeOne;
+        }
+        if let Some(host) = self.choose_host() {
+            self.on_its_way = true;
+            return Need::WakeHost(host);
         }
         if self.taken() < config.max_threads {
             self.on_its_way = true;
@@ -284,6 +304,10 @@ impl Pool {
                 self.work.notify_one();
                 Ok(())
             }
+            Need::WakeHost(parker) => {
+                parker.unpark();
+                Ok(())
+            }
             Need::StartOne => {
                 let pool = Arc::clone(self);
                 let its_handle = handle.clone();
@@ -323,7 +347,7 @@ impl Pool {
         let name = self.thread_name();
         let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
             pool.as_its_thread(|| {
-                run(true);
+                run(By::New);
                 pool.state.lock().end_body();
                 pool.serve(&handle);
             });
@@ -357,7 +381,9 @@ impl Pool {
             // No thread is to be had. The one that was told so counts this worker, too.
             return true;
         }
-        let free = state.idle + self.config.max_threads.saturating_sub(state.taken());
+        let free = state.idle
+            + state.resting_hosts.len()
+            + self.config.max_threads.saturating_sub(state.taken());
         let has_thread = state.bodies.len() <= free;
         let need = state.need_one(&self.config);
         drop(state);
@@ -386,8 +412,13 @@ impl Pool {
             }
             // A thread may have come to rest meanwhile, and has not been woken for what came after
             // that.
-            if state.idle > 0 && state.need_one(&self.config) == Need::WakeOne {
-                self.work.notify_one();
+            if state.idle > 0 || state.may_choose_host() {
+                match state.need_one(&self.config) {
+                    Need::WakeOne => self.work.notify_one(),
+                    Need::WakeHost(parker) => _ = parker.unpark(),
+                    // One is on its way.
+                    Need::Nothing | Need::StartOne => {}
+                }
             }
             // Once each. Whoever retakes the worker's next sleep makes another body of it.
             let uncounted = state.bodies.iter_mut().filter(|body| body.blocked != 0);
@@ -407,21 +438,6 @@ impl Pool {
             count_as_busy(handle, &bodies);
             state = self.state.lock();
         }
-    }
-
-    /// The calling thread, which has lost its worker, serves nothing but its fibers, until
-    /// `end_hosting`.
-    pub(crate) fn begin_hosting(self: &Arc<Self>, handle: &Handle) {
-        let mut state = self.state.lock();
-        state.hosts += 1;
-        // What has waited for the limit need not wait any more.
-        let need = state.need_one(&self.config);
-        drop(state);
-        let _ = self.meet(handle, need);
-    }
-
-    pub(crate) fn end_hosting(&self) {
-        self.state.lock().hosts -= 1;
     }
 
     /// Keeps room for the threads of so many workers, which may be started later.
@@ -462,7 +478,7 @@ impl Pool {
         drop(state);
         let _ = self.meet(handle, need);
         if let Some(body) = body {
-            (body.run)(true);
+            (body.run)(By::New);
             self.state.lock().end_body();
         } else {
             let _handle = context::enter_handle(handle.clone());
@@ -481,7 +497,7 @@ impl Pool {
                 let need = state.need_one(&self.config);
                 drop(state);
                 let _ = self.meet(handle, need);
-                (body.run)(false);
+                (body.run)(By::Free);
                 state = self.state.lock();
                 state.end_body();
                 continue;
@@ -517,7 +533,7 @@ impl Pool {
         // The hook ran without the lock. Meanwhile a closure may have been queued that relies on
         // this thread.
         let need = state.need_one(&self.config);
-        if need == Need::Nothing {
+        if matches!(need, Need::Nothing) {
             return self.unlock_and_notify(state);
         }
         drop(state);

@@ -88,6 +88,49 @@ fn threads_that_only_have_fibers_leave_the_limit_to_others() {
     drop_returns("all fibers have ended", runtime);
 }
 
+/// As above, and nothing else needs a thread: those that only have fibers are the worker in turn.
+#[test]
+fn a_thread_that_only_has_fibers_is_a_worker_again() {
+    const ROUNDS: usize = 40;
+    let runtime = support::Hasty(Some(multi(1)));
+    let context = runtime.enter();
+    let mut fibers = Vec::new();
+    for _ in 0..ROUNDS {
+        let (asks, mut asked) = mpsc::unbounded_channel();
+        let (says, said) = std::sync::mpsc::channel();
+        let fiber = fiber::spawn(move || {
+            while let Some(()) = asked.blocking_recv() {
+                says.send(thread::current().id()).unwrap();
+            }
+        });
+        asks.send(()).unwrap();
+        let its_thread = receive("a fiber that begins", &said);
+        fibers.push((fiber, asks, said, its_thread));
+        let (says, said) = std::sync::mpsc::channel();
+        drop(task::spawn(async move {
+            let (ran, has_run) = std::sync::mpsc::channel();
+            drop(task::spawn(async move { ran.send(()).unwrap() }));
+            task::block_in_place(|| receive("a task beside one that blocks", &has_run));
+            says.send(()).unwrap();
+        }));
+        receive("a task that blocks", &said);
+        // Those of the worker, and of all others.
+        for (_, asks, said, its_thread) in &fibers {
+            asks.send(()).unwrap();
+            assert_eq!(receive("a fiber that goes on", said), *its_thread);
+        }
+    }
+    // One of them may have been about to rest when a thread was needed, so it is not one for sure.
+    let threads = runtime.metrics().num_blocking_threads();
+    assert!(threads < ROUNDS / 2, "{threads} threads beside the worker's");
+    for (fiber, asks, ..) in fibers {
+        drop(asks);
+        runtime.block_on(fiber).unwrap();
+    }
+    drop(context);
+    drop_returns("all fibers have ended", runtime);
+}
+
 #[test]
 fn a_receiver_that_waits_leaves_its_thread() {
     each(|runtime| {

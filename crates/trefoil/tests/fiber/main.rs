@@ -1,6 +1,7 @@
 //! `trefoil::fiber`, one module for each of its nouns: all in one program, which links the runtime
 //! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
+mod aborts;
 mod actors;
 mod blocking;
 mod closures;

@@ -1,6 +1,7 @@
 //! The pool under loom: closures are spawned while threads end.
 
 use super::*;
+use crate::primitives::atomic::{AtomicBool, SeqCst};
 use crate::runtime::{Builder, Runtime};
 use loom::thread;
 
@@ -83,5 +84,145 @@ fn loom_blocking_end_waits_for_tasks_and_threads() {
         assert!(pool.state.lock().is_over());
         scheduler.join().unwrap();
         pool.wait_over(&its_handle, None);
+    });
+}
+
+/// A thread of the pool that has lost its worker, and has one fiber.
+struct Host {
+    pool: Arc<Pool>,
+    handle: Handle,
+    parker: Arc<Parker>,
+    /// Its fiber has ended.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Host {
+    fn new(runtime: &Runtime) -> Self {
+        let pool = pool(runtime);
+        // As after `Pool::start`, in the body.
+        let mut state = pool.state.lock();
+        state.threads += 1;
+        state.workers += 1;
+        drop(state);
+        Self {
+            pool,
+            handle: runtime.handle().clone(),
+            parker: Arc::new(Parker::new()),
+            is_over: Arc::default(),
+        }
+    }
+
+    /// Has the fiber end, from another thread.
+    fn end(&self) -> impl FnOnce() + Send + 'static {
+        let (parker, is_over) = (Arc::clone(&self.parker), Arc::clone(&self.is_over));
+        move || {
+            is_over.store(true, SeqCst);
+            parker.unpark();
+        }
+    }
+
+    /// As `WorkerThread::serve_as_host`. Each worker that it is given ends at once.
+    fn serve(&self) {
+        self.parker.adopt();
+        loop {
+            self.pool.begin_hosting(&self.handle);
+            let Some(body) = self.serve_until_body() else { break };
+            (body.run)(By::Free);
+        }
+        self.pool.end_hosting();
+        // The worker's body ends, and the thread is one of the pool's.
+        self.pool.state.lock().end_body();
+        self.pool.serve(&self.handle);
+    }
+
+    fn serve_until_body(&self) -> Option<Body> {
+        while !self.is_over.load(SeqCst) {
+            let body = self.pool.host_rests(&self.handle, &self.parker).or_else(|| {
+                self.parker.park();
+                self.pool.host_wakes(&self.handle, &self.parker)
+            });
+            if body.is_some() {
+                return body;
+            }
+        }
+        None
+    }
+}
+
+/// A worker that needs a thread. `run` is what it does.
+fn body(run: impl FnOnce(By<'_>) + Send + 'static) -> Body {
+    Body { worker: 0, blocked: 0, is_reserved: false, run: Box::new(run) }
+}
+
+/// What the pool counts, once all of its threads have ended.
+fn check_over(runtime: Runtime, pool: &Arc<Pool>) {
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    pool.wait_over(&handle, None);
+    let state = pool.state.lock();
+    assert_eq!((state.threads, state.workers, state.hosts), (0, 0, 0));
+    assert!(state.resting_hosts.is_empty() && !state.has_work());
+    assert_eq!(state.outstanding, 0);
+}
+
+/// The only thread of the limit becomes a host while a closure comes that its fiber waits for.
+#[test]
+fn loom_blocking_host_leaves_the_limit_to_a_closure() {
+    model(2, || {
+        let runtime = runtime(1);
+        let pool = pool(&runtime);
+        let host = Host::new(&runtime);
+        let end = host.end();
+        let hosting = thread::spawn(move || host.serve());
+        drop(runtime.spawn_blocking(end));
+        check_over(runtime, &pool);
+        hosting.join().unwrap();
+    });
+}
+
+/// A host rests, or is about to, or ends, when a worker needs a thread and a closure comes. Both
+/// run, whoever runs them, and no thread is started beyond the limit.
+#[test]
+fn loom_blocking_host_rests_while_a_body_and_a_closure_come() {
+    model(1, || {
+        let runtime = runtime(1);
+        let pool = pool(&runtime);
+        let host = Host::new(&runtime);
+        let (end, has_run) = (host.end(), Arc::new(AtomicBool::new(false)));
+        let hosting = thread::spawn(move || host.serve());
+        let runs = Arc::clone(&has_run);
+        assert!(pool.run(runtime.handle(), || Some(body(move |_| runs.store(true, SeqCst)))));
+        let closure = runtime.spawn_blocking(end);
+        assert_eq!(loom::future::block_on(closure).ok(), Some(()));
+        // The host, and one.
+        assert!(pool.state.lock().threads <= 2);
+        check_over(runtime, &pool);
+        hosting.join().unwrap();
+        assert!(has_run.load(SeqCst), "nobody has run it");
+    });
+}
+
+/// The limit is reached, and a host is about to rest: it is the only thread that a worker can have.
+#[test]
+fn loom_blocking_host_is_a_worker_where_no_thread_may_be_started() {
+    model(2, || {
+        let runtime = runtime(1);
+        let pool = pool(&runtime);
+        // Of a thread that blocks.
+        pool.state.lock().threads += 1;
+        let host = Host::new(&runtime);
+        let end = host.end();
+        let hosting = thread::spawn(move || host.serve());
+        let (says, said) = crate::sync::oneshot::channel();
+        let run = move |by: By<'_>| {
+            end();
+            says.send(matches!(by, By::New)).unwrap();
+        };
+        assert!(pool.run(runtime.handle(), || Some(body(run))));
+        let is_new = loom::future::block_on(said).unwrap();
+        assert!(!is_new, "a thread was started beyond the limit");
+        pool.state.lock().threads -= 1;
+        check_over(runtime, &pool);
+        hosting.join().unwrap();
     });
 }

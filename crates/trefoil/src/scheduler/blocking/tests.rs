@@ -38,7 +38,7 @@ fn a_body_comes_while_the_last_thread_goes() {
     let thread = serve(&runtime, &pool);
     stopping.recv_timeout(WATCHDOG).expect("the thread goes");
     let (run, has_run) = mpsc::channel();
-    let run = Box::new(move |is_new| run.send(is_new).unwrap());
+    let run: Run = Box::new(move |by| run.send(matches!(by, By::New)).unwrap());
     assert!(pool.run(runtime.handle(), || Some(Body {
         worker: 0,
         blocked: 0,
@@ -58,7 +58,7 @@ fn a_closure_does_not_wait_for_a_worker() {
     let (runtime, pool) = build(&mut Builder::new_current_thread());
     let (end, is_over) = mpsc::channel::<()>();
     let (begin, begun) = mpsc::channel();
-    let run = Box::new(move |_| {
+    let run: Run = Box::new(move |_| {
         begin.send(()).unwrap();
         let _ = is_over.recv();
     });

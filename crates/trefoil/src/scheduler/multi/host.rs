@@ -14,7 +14,8 @@
 //!   two count as one, in which there is one task at most.
 //! - A thread that has lost its state in a long poll serves its bound tasks alone
 //!   (`serve_as_host`), beside the worker's new thread, until there are none. So bound tasks wait
-//!   for no thread but theirs.
+//!   for no thread but theirs. While none of them is ready, it may become the worker of any state
+//!   that needs a thread (`scheduler/blocking/hosts.rs`), and serves them as that.
 //! - At the end of the runtime, a host cancels its bound tasks before it leaves.
 //!
 //! # Why no wake-up is lost
@@ -23,14 +24,17 @@
 //! reads where the host sleeps. The host, when it loses its place, writes that it sleeps at its own
 //! parker, makes a full fence, and looks at the inbox before each wait. So either the push is seen,
 //! or the new place is. If the old place is read, the token goes to the worker's new thread, which
-//! looks around and sleeps again. While the host is a worker, it looks at the inbox after it was
-//! counted as asleep, as at the worker's own, and tokens of the worker's parker end its wait. (It
-//! does not lend its place to threads in `block_on`, who would take the tokens.)
+//! looks around and sleeps again. When the host becomes a worker again, it writes that place, and
+//! makes a full fence before it next looks at the inbox: the same, with the places exchanged. What
+//! came before that look needs no token, and one that the host's own parker has kept ends a later
+//! wait early. While the host is a worker, it looks at the inbox after it was counted as asleep, as
+//! at the worker's own, and tokens of the worker's parker end its wait. (It does not lend its place
+//! to threads in `block_on`, who would take the tokens.)
 
 use super::Shared;
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
-use crate::primitives::atomic::{AtomicU32, SeqCst, fence_after_rmw};
+use crate::primitives::atomic::{AtomicU32, SeqCst, fence, fence_after_rmw};
 use crate::primitives::parker::Parker;
 use crate::queue::{Fifo, Inbox};
 use crate::task::{HOSTS, MOST_HOSTS, OwnedTasks, Runnable};
@@ -49,7 +53,7 @@ pub(super) struct Host {
     /// The worker that the thread is, or `NO_PLACE`.
     place: AtomicU32,
     /// Where the thread sleeps if it is no worker.
-    parker: Parker,
+    parker: Arc<Parker>,
     /// For the host's thread only.
     own: Own,
 }
@@ -123,7 +127,7 @@ impl Local {
             index: HOSTS + free as u32,
             inbox: Inbox::new(),
             place: AtomicU32::new(worker),
-            parker: Parker::new(),
+            parker: Arc::new(Parker::new()),
             own: Own::default(),
         });
         if free == hosts.len() {
@@ -230,6 +234,19 @@ impl Local {
         // SeqCst: see the top of this file. The fence is part of the store for the look at the
         // inbox that follows, which is made after a fence as well.
         self.host.place.store(NO_PLACE, SeqCst);
+    }
+
+    /// The thread is that worker.
+    pub(super) fn take_place(&self, worker: u32) {
+        // SeqCst, and the fence behind it: see the top of this file. The fence comes before all
+        // looks at the inbox that this makes as the worker.
+        self.host.place.store(worker, SeqCst);
+        fence(SeqCst);
+    }
+
+    /// Where the thread sleeps while it is no worker.
+    pub(super) fn parker(&self) -> &Arc<Parker> {
+        &self.host.parker
     }
 
     /// Waits until something may be queued.

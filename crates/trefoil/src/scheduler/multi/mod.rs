@@ -17,7 +17,7 @@ pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;
 use super::affinity::Origin;
-use super::blocking::Body;
+use super::blocking::{Body, By};
 use super::{Common, Knobs, Scheduler};
 use crate::context;
 use crate::fork_join::Deques;
@@ -159,7 +159,7 @@ impl Shared {
                 shared.begins_as_searcher(&state);
             }
             let its = Arc::clone(&shared);
-            let body = Box::new(move |is_new| worker::run(its, state, is_new));
+            let body = Box::new(move |by: By<'_>| worker::run(its, state, by));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.give_up(index..started);
                 return Err(error);
@@ -367,7 +367,7 @@ impl Shared {
         self.common.blocking.run(&its, || {
             let state = take()?;
             let (blocked, is_reserved) = (state.blocked(), state.is_unstarted());
-            let run = Box::new(move |is_new| worker::run(shared, state, is_new));
+            let run = Box::new(move |by: By<'_>| worker::run(shared, state, by));
             Some(Body { worker, blocked, is_reserved, run })
         })
     }

@@ -36,6 +36,7 @@ use crate::primitives::atomic::{SeqCst, fence};
 use crate::queue::Fifo;
 use crate::reactor::Wakes;
 use crate::scheduler::affinity::Origin;
+use crate::scheduler::blocking::By;
 use crate::scheduler::stalls::{Stalls, Watched};
 use crate::scheduler::{Hook, WorkerCounters};
 use crate::task::{self, CompletedTask, HOSTS, Home, OwnedTasks, Ran, Runnable, settle};
@@ -237,29 +238,22 @@ impl std::fmt::Debug for WorkerState {
 unsafe impl Send for WorkerState {}
 
 /// What a thread does as the worker that has this state, until it has it no
-/// more. A thread that is new has its `on_thread_start` called.
-pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
+/// more. A thread that is new has its `on_thread_start` called. One that is in
+/// here already, as a host, takes the state and goes on where it is.
+pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, by: By<'_>) {
+    if let By::Host(worker) = by {
+        return worker.return_as_worker(state);
+    }
+    let is_new = matches!(by, By::New);
     // If a worker were lost, its queues would be lost with it, and the runtime's
     // end would wait for ever.
     let abort = AbortOnUnwind("in a worker, outside of any task");
     let worker = WorkerThread::new(shared, None);
-    state.forked.set(state.lacks_slot);
     let shared = Arc::clone(&worker.shared);
     let entered = context::mark_entered(Entered::Yes);
     let its_handle = context::enter_handle(handle(&shared));
-    shared.common.pin_worker(state.index);
-    let remote: &Remote = &shared.remotes[state.index as usize];
-    assert!(ptr::eq(remote, state.remote), "the state of another scheduler's worker");
-    remote.parker.adopt();
-    state.counters.note_thread();
-    let begins_late = state.unstarted.take();
-    if begins_late {
-        shared.origin.iter().for_each(Origin::settle);
-        worker.is_awake(&state);
-    }
-    let seeds = shared.common.seeds.as_ref();
-    let random = seeds.map(|seeds| context::seed_random(seeds.of_worker(state.index)));
-    worker.state.set(Box::into_raw(state));
+    let begins_late = worker.begin_as_worker(state);
+    let mut random = worker.seed();
     {
         // The deque belongs to the thread, which keeps it without the state.
         let deque = shared.deques.acquire();
@@ -276,10 +270,17 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, is_new: bool) {
                     worker.about_to_call(&shared.common.hooks.thread_start);
                     shared.common.hooks.thread_start();
                 }
-                worker.work();
-                worker.count_busy();
-                worker.abort_tasks();
-                worker.serve_as_host();
+                loop {
+                    worker.work();
+                    worker.count_busy();
+                    worker.abort_tasks();
+                    if !worker.serve_as_host() {
+                        break;
+                    }
+                    // The sequence of another worker, perhaps, in place of the first one.
+                    drop(random.take());
+                    random = worker.seed();
+                }
             });
         });
     }
@@ -333,6 +334,31 @@ impl WorkerThread {
         // (`WorkerThread` is not `Sync`), and does so only in `take_state`,
         // whose callers hold no reference to it.
         unsafe { self.state.get().as_ref() }
+    }
+
+    /// This thread is the worker that has the state, from here on. Returns whether it is the first
+    /// thread that is.
+    fn begin_as_worker(&self, state: Box<WorkerState>) -> bool {
+        let shared = &*self.shared;
+        state.forked.set(state.lacks_slot);
+        shared.common.pin_worker(state.index);
+        let remote: &Remote = &shared.remotes[state.index as usize];
+        assert!(ptr::eq(remote, state.remote), "the state of another scheduler's worker");
+        remote.parker.adopt();
+        state.counters.note_thread();
+        let begins_late = state.unstarted.take();
+        if begins_late {
+            shared.origin.iter().for_each(Origin::settle);
+            self.is_awake(&state);
+        }
+        self.state.set(Box::into_raw(state));
+        begins_late
+    }
+
+    /// The random numbers of this worker, in a runtime that has a seed.
+    fn seed(&self) -> Option<context::RandomGuard> {
+        let (seeds, state) = (self.shared.common.seeds.as_ref()?, self.state()?);
+        Some(context::seed_random(seeds.of_worker(state.index)))
     }
 
     fn take_state(&self) -> Option<Box<WorkerState>> {

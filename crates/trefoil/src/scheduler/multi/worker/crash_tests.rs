@@ -41,6 +41,6 @@ fn the_loop_unwinds() {
     let Scheduler::Multi(shared) = &runtime.handle().scheduler else { unreachable!() };
     let state = Box::new(WorkerState::new(1, ptr::null(), Arc::default(), false, true));
     let its = Arc::clone(shared);
-    let worker = std::thread::spawn(move || run(its, state, true));
+    let worker = std::thread::spawn(move || run(its, state, By::New));
     let _ = worker.join();
 }

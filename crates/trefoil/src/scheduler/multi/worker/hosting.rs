@@ -198,8 +198,10 @@ impl WorkerThread {
 
     /// The thread has left its worker's loop: serves what is bound to it until nothing is. At the
     /// runtime's end, this is soon, because all of it is aborted.
-    pub(super) fn serve_as_host(&self) {
-        let Some(host) = self.host.get() else { return };
+    ///
+    /// True if it is a worker again instead.
+    pub(super) fn serve_as_host(&self) -> bool {
+        let Some(host) = self.host.get() else { return false };
         host.leave_place();
         let is_beyond_limit = host.has_tasks() && self.state().is_none();
         if is_beyond_limit {
@@ -229,6 +231,11 @@ impl WorkerThread {
                 None if !is_aborted && self.shared.is_shut_down() => {}
                 // What was queued as on a worker were the last.
                 None if !host.has_tasks() => {}
+                None if is_beyond_limit && !is_aborted => {
+                    if self.rest_as_host(host) {
+                        return true;
+                    }
+                }
                 None => host.park(),
             }
         }
@@ -237,6 +244,34 @@ impl WorkerThread {
         }
         if is_beyond_limit {
             self.shared.common.blocking.end_hosting();
+        }
+        false
+    }
+
+    /// Waits until something may be queued. True if a worker has needed a thread first, and this is
+    /// that worker now.
+    fn rest_as_host(&self, host: &Local) -> bool {
+        let (pool, handle) = (&self.shared.common.blocking, handle(&self.shared));
+        let body = pool.host_rests(&handle, host.parker()).or_else(|| {
+            host.park();
+            pool.host_wakes(&handle, host.parker())
+        });
+        body.map(|body| (body.run)(By::Host(self))).is_some()
+    }
+
+    /// A host takes a worker's state, and goes on as that worker.
+    pub(super) fn return_as_worker(&self, state: Box<WorkerState>) {
+        debug_assert!(self.state().is_none() && self.offered.get().is_none());
+        let index = state.index;
+        let begins_late = self.begin_as_worker(state);
+        if let Some(host) = self.host.get() {
+            host.take_place(index);
+        }
+        // Each of the two was counted. Not the last: this is one.
+        self.shared.threads.fetch_sub(1, SeqCst);
+        self.wake_up();
+        if begins_late {
+            self.shared.begins_late();
         }
     }
 

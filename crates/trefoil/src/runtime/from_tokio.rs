@@ -143,6 +143,9 @@
 //! - `LocalEnterGuard`s may be dropped in any order, and the newest one counts. tokio's guards
 //!   restore the set that they found, whose own guard may have been dropped meanwhile.
 //!   `beside_tokio::what_is_different`
+//! - [`spawn_local`](crate::task::spawn_local) spawns into the set that was entered last, be it a
+//!   `LocalSet` or that of a `LocalRuntime`. With tokio, the current runtime comes before all sets
+//!   if it is a `LocalRuntime`. `beside_tokio::what_is_different`
 //! - A `block_on` inside of another one, by `block_in_place`, leaves the outer one its wake-ups.
 //!   With tokio, the outer one may wait forever.
 //!   `task::nested_block_on::the_wakeups_of_the_outer_waits_are_not_lost`

@@ -19,6 +19,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     }
     let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());
+    let _local = handle.common().enter_local();
     let seeds = handle.common().seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     match &handle.scheduler {

@@ -320,6 +320,9 @@
 //! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that
 //!   never has to wait leaves others their turn. With tokio, it keeps its worker.
 //!   `net::yields_and_others::waiting_for_what_is_ready_spends_the_budget`
+//! - `readable` and `poll_read_ready` of a connection that was just accepted wait for what can be
+//!   read. With tokio, they return at once, and the first read may be in vain.
+//!   `net::tcp::an_accepted_connection_is_tried_before_any_event`
 //! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
 //!   it is a panic in builds with debug assertions, and else a socket that blocks its worker, as
 //!   it is with both on Windows, which does not tell.

@@ -191,10 +191,6 @@
 //! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
 //!   bound; tokio's is never coarser than a quarter. `metrics::the_coarsest_scale_keeps_the_bound`
 //!
-//! - A worker that falls asleep before its runtime is 2 ms old may wake once by itself, to start
-//!   the thread that looks after workers, and `worker_park_unpark_count` counts that. With tokio,
-//!   it sleeps until there is work. `metrics::a_young_runtime_wakes_a_worker_once`
-//!
 //! **Budget**
 //!
 //! - Channels and locks of tokio's work here, but spend no budget. A task that receives from such

@@ -82,10 +82,7 @@ impl BlockOn {
     /// Waits for a token of the parker, and fires the timers.
     pub(crate) fn park(&self, parker: &Parker) {
         let Some(timers) = self.made_timers() else { return parker.park() };
-        match timers.until_next() {
-            None => parker.park(),
-            Some(timeout) => parker.park_timeout(timeout),
-        }
+        parker.park_at_most(timers.until_next());
         // The number needs no limit, because this thread serves nothing else.
         timers.fire(usize::MAX);
     }

@@ -156,12 +156,17 @@ impl Common {
     }
 
     /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
-    /// it, if any, are added to `wakes`, for the caller to wake when it counts as awake.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>, wakes: &mut Wakes) {
-        match (&self.reactor, timeout) {
-            (Some(reactor), _) => reactor.park(parker, timeout, wakes),
-            (None, None) => parker.park(),
-            (None, Some(timeout)) => parker.park_timeout(timeout),
+    /// it, if any, are added to `wakes`, for the caller to wake when it counts as awake. Returns
+    /// whether the parker got a token.
+    pub(crate) fn park(
+        &self,
+        parker: &Parker,
+        timeout: Option<Duration>,
+        wakes: &mut Wakes,
+    ) -> bool {
+        match &self.reactor {
+            Some(reactor) => reactor.park(parker, timeout, wakes),
+            None => parker.park_at_most(timeout),
         }
     }
 

@@ -92,7 +92,7 @@
 //!
 //! Servers and clients of these were run in this way, on both schedulers: actix-web 4.18, quinn
 //! 0.11, reqwest 0.12, sqlx 0.8 (SQLite), tarpc 0.36, tokio-rustls 0.26, tokio-tungstenite 0.27 and
-//! warp 0.4. All tests of tokio-util 0.7, tokio-stream 0.1 and tokio-test 0.4 pass.
+//! warp 0.4. All tests of tokio-util 0.7, tokio-stream 0.1, tokio-test 0.4 and tower 0.5 pass.
 //!
 //! # The same
 //!

@@ -52,7 +52,7 @@ macro_rules! answers {
     ($name:ident, $runtime:ident) => {
         mod $name {
             use super::*;
-            use $runtime::runtime::{Builder, Handle, Runtime};
+            use $runtime::runtime::{Builder, Handle, LocalRuntime, Runtime};
             use $runtime::task::{self, LocalSet};
 
             fn current() -> Runtime {
@@ -118,6 +118,21 @@ macro_rules! answers {
                     !panics(|| drop(task::spawn_local(async {})))
                 };
                 thread::spawn(ask).join().unwrap()
+            }
+
+            /// Whether a task that a `LocalSet` inside of a `LocalRuntime` has spawned goes with
+            /// the set.
+            pub(super) fn a_task_goes_with_the_inner_set() -> bool {
+                let runtime = LocalRuntime::new().unwrap();
+                runtime.block_on(async {
+                    let set = LocalSet::new();
+                    let spawn = |_: &mut Context<'_>| {
+                        Poll::Ready(task::spawn_local(task::yield_now()))
+                    };
+                    let join = set.run_until(poll_fn(spawn)).await;
+                    drop(set);
+                    join.await.is_err()
+                })
             }
 
             pub(super) fn thread_name() -> String {
@@ -363,6 +378,12 @@ macro_rules! answers {
                 let dropped = text_within(|| drop(current()));
                 let words = "Cannot drop a runtime in a context where blocking is not allowed";
                 assert!(dropped.starts_with(words), "{dropped}");
+                let elsewhere = LocalRuntime::new().unwrap().block_on(async {
+                    let spawn = || text(|| drop(task::spawn_local(async {})));
+                    task::spawn_blocking(spawn).await.unwrap()
+                });
+                let words = "Local tasks can only be spawned on a LocalRuntime";
+                assert!(elsewhere.starts_with(words), "{elsewhere}");
                 // Theirs has their name and version between the first two words.
                 let runtime = Builder::new_current_thread().build().unwrap();
                 let sleep = async { $runtime::time::sleep(Duration::ZERO).await };
@@ -386,6 +407,16 @@ macro_rules! answers {
                 let join = task::spawn_local(pending::<()>());
                 assert!(current().block_on(join).unwrap_err().is_cancelled());
                 drop(guard);
+                // A handle to a local runtime takes local tasks on its thread.
+                let runtime = LocalRuntime::new().unwrap();
+                let handle = runtime.handle().clone();
+                let spawn = |_: &mut Context<'_>| Poll::Ready(task::spawn_local(async { 1 }));
+                let spawned = handle.block_on(poll_fn(spawn));
+                let context = handle.enter();
+                let entered = task::spawn_local(async { 2 });
+                drop(context);
+                let both = async { (spawned.await.unwrap(), entered.await.unwrap()) };
+                assert_eq!(runtime.block_on(both), (1, 2));
                 // An abort does not take an output away that is stored already.
                 let runtime = current();
                 let join = runtime.spawn(async { 1 });
@@ -446,6 +477,9 @@ fn what_is_different() {
 
     assert!(theirs::is_in_a_set_after_two_were_left_in_the_wrong_order());
     assert!(!ours::is_in_a_set_after_two_were_left_in_the_wrong_order());
+
+    assert!(!theirs::a_task_goes_with_the_inner_set());
+    assert!(ours::a_task_goes_with_the_inner_set());
 
     let names = (theirs::thread_name(), ours::thread_name());
     assert_eq!(names, ("tokio-rt-worker".into(), "trefoil-worker".into()));

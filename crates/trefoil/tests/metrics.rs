@@ -348,9 +348,10 @@ fn a_worker_that_sleeps_is_not_busy() {
     }
 }
 
-/// Whether a worker falls asleep so early depends on the system, so that many runtimes are asked.
+/// A worker that sleeps starts the thread that looks after workers, and sleeps on. Whether it falls
+/// asleep so early depends on the system, so that many runtimes are asked.
 #[test]
-fn a_young_runtime_wakes_a_worker_once() {
+fn a_young_runtime_wakes_no_worker() {
     let wakes_alone = || {
         let runtime = measured(Some(2));
         let metrics = runtime.metrics();
@@ -361,7 +362,7 @@ fn a_young_runtime_wakes_a_worker_once() {
         std::thread::sleep(Duration::from_millis(5));
         counts().iter().any(|&count| count > 1)
     };
-    assert!((0..1000).any(|_| wakes_alone()));
+    assert_eq!((0..200).filter(|_| wakes_alone()).count(), 0);
 }
 
 fn sum_of(metrics: &RuntimeMetrics, count: impl Fn(usize) -> u64) -> u64 {

@@ -62,15 +62,14 @@ impl Parker {
         }
     }
 
-    /// Waits for a token, for at most the given time.
-    pub(crate) fn park_timeout(&self, timeout: Duration) {
+    /// Waits for a token, for at most the given time. Returns whether it has taken one.
+    pub(crate) fn park_timeout(&self, timeout: Duration) -> bool {
         if timeout.is_zero() {
             // Acquire: pairs with `unpark`.
-            self.word.swap(EMPTY, AcqRel);
-            return;
+            return self.word.swap(EMPTY, AcqRel) == NOTIFIED;
         }
         if !self.prepare() {
-            return;
+            return true;
         }
         let deadline = Instant::now().checked_add(timeout);
         let mut left = timeout;
@@ -89,7 +88,18 @@ impl Parker {
             }
         }
         // Acquire: pairs with `unpark`, whose token this may still take.
-        self.word.swap(EMPTY, AcqRel);
+        self.word.swap(EMPTY, AcqRel) == NOTIFIED
+    }
+
+    /// As [`park_timeout`](Self::park_timeout), or without an end.
+    pub(crate) fn park_at_most(&self, timeout: Option<Duration>) -> bool {
+        match timeout {
+            None => {
+                self.park();
+                true
+            }
+            Some(timeout) => self.park_timeout(timeout),
+        }
     }
 
     /// Announces a wait elsewhere, until [`end_poll`](Self::end_poll). If there is a token, takes
@@ -101,11 +111,11 @@ impl Parker {
     }
 
     /// The wait elsewhere has ended, by the interrupt or by itself. Takes the token, if there is
-    /// one.
+    /// one, and returns whether there was.
     #[cfg(feature = "net")]
-    pub(crate) fn end_poll(&self) {
+    pub(crate) fn end_poll(&self) -> bool {
         // Acquire: pairs with `unpark`.
-        self.word.swap(EMPTY, AcqRel);
+        self.word.swap(EMPTY, AcqRel) == NOTIFIED
     }
 
     fn prepare(&self) -> bool {

@@ -32,7 +32,12 @@ impl Reactor {
         match *self {}
     }
 
-    pub(crate) fn park(&self, _parker: &Parker, _timeout: Option<Duration>, _wakes: &mut Wakes) {
+    pub(crate) fn park(
+        &self,
+        _parker: &Parker,
+        _timeout: Option<Duration>,
+        _wakes: &mut Wakes,
+    ) -> bool {
         match *self {}
     }
 

@@ -162,18 +162,22 @@ impl Reactor {
     /// there are sources and no other thread is there, and in the parker otherwise.
     ///
     /// The wakers of what has become ready are added to `wakes`, for the caller to wake when it
-    /// counts as awake. There are none if it has slept in its parker.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>, wakes: &mut Wakes) {
+    /// counts as awake. There are none if it has slept in its parker. Returns whether the parker
+    /// got a token.
+    pub(crate) fn park(
+        &self,
+        parker: &Parker,
+        timeout: Option<Duration>,
+        wakes: &mut Wakes,
+    ) -> bool {
         if self.has_sources()
             && let Some(system) = self.made()
-            && sleep_with(&system.lease, parker, |core| self.turn(core, timeout, wakes))
+            && let Some(is_told) =
+                sleep_with(&system.lease, parker, |core| self.turn(core, timeout, wakes))
         {
-            return;
+            return is_told;
         }
-        match timeout {
-            None => parker.park(),
-            Some(timeout) => parker.park_timeout(timeout),
-        }
+        parker.park_at_most(timeout)
     }
 
     /// Takes what events there are, without waiting, unless another thread is at it. The wakers are

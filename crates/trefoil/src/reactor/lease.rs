@@ -43,20 +43,24 @@ impl<T> Lease<T> {
     }
 }
 
-/// Has the thread of `parker` sleep in `poll` if nobody has the lease. False if somebody does: then
-/// this thread has not slept.
+/// Has the thread of `parker` sleep in `poll` if nobody has the lease. Returns whether the parker
+/// got a token. `None` if somebody has the lease: then this thread has not slept.
 ///
 /// `poll` ends when the parker's interrupt asks for it. A token that is there, or comes, has no
 /// sleep begin, or ends it.
-pub(super) fn sleep_with<T>(lease: &Lease<T>, parker: &Parker, poll: impl FnOnce(&mut T)) -> bool {
-    let Some(mut leased) = lease.take() else { return false };
+pub(super) fn sleep_with<T>(
+    lease: &Lease<T>,
+    parker: &Parker,
+    poll: impl FnOnce(&mut T),
+) -> Option<bool> {
+    let mut leased = lease.take()?;
     // The announcement comes after the lease was taken. So the interruption that it brings about
     // finds this thread in the poll, or nobody for whom it was meant.
-    if parker.begin_poll() {
-        leased.with(poll);
-        parker.end_poll();
+    if !parker.begin_poll() {
+        return Some(true);
     }
-    true
+    leased.with(poll);
+    Some(parker.end_poll())
 }
 
 /// The lease, while this thread has it.

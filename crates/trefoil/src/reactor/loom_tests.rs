@@ -264,7 +264,9 @@ impl Pool {
                     parker.unpark();
                 }
                 parker.park();
-            } else if !(self.sources.load(SeqCst) > 0 && sleep_with(&self.lease, parker, poll)) {
+            } else if self.sources.load(SeqCst) == 0
+                || sleep_with(&self.lease, parker, poll).is_none()
+            {
                 parker.park();
             }
             if self.idle.wake(worker) == Awake::Searching && self.idle.stop_searching() {

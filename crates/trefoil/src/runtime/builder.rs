@@ -589,6 +589,7 @@ impl Builder {
             forced_yields: Default::default(),
             affinity,
             histograms,
+            local: Default::default(),
             is_measured: histograms.any(),
             seeds: self.rng_seed.as_ref().map(Seeds::new),
             is_observed: histograms.any() || task_hooks.is_some() || stalls.is_some(),

@@ -92,7 +92,7 @@
 //!
 //! Servers and clients of these were run in this way, on both schedulers: actix-web 4.18, quinn
 //! 0.11, reqwest 0.12, sqlx 0.8 (SQLite), tarpc 0.36, tokio-rustls 0.26, tokio-tungstenite 0.27 and
-//! warp 0.4. All tests of tokio-util 0.7, tokio-stream 0.1 and tokio-test 0.4 pass.
+//! warp 0.4. All tests of tokio-util 0.7, tokio-stream 0.1, tokio-test 0.4 and tower 0.5 pass.
 //!
 //! # The same
 //!
@@ -143,6 +143,9 @@
 //! - `LocalEnterGuard`s may be dropped in any order, and the newest one counts. tokio's guards
 //!   restore the set that they found, whose own guard may have been dropped meanwhile.
 //!   `beside_tokio::what_is_different`
+//! - [`spawn_local`](crate::task::spawn_local) spawns into the set that was entered last, be it a
+//!   `LocalSet` or that of a `LocalRuntime`. With tokio, the current runtime comes before all sets
+//!   if it is a `LocalRuntime`. `beside_tokio::what_is_different`
 //! - A `block_on` inside of another one, by `block_in_place`, leaves the outer one its wake-ups.
 //!   With tokio, the outer one may wait forever.
 //!   `task::nested_block_on::the_wakeups_of_the_outer_waits_are_not_lost`
@@ -187,10 +190,6 @@
 //!   `counters::a_poll_that_has_to_yield_counts_once`
 //! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
 //!   bound; tokio's is never coarser than a quarter. `metrics::the_coarsest_scale_keeps_the_bound`
-//!
-//! - A worker that falls asleep before its runtime is 2 ms old may wake once by itself, to start
-//!   the thread that looks after workers, and `worker_park_unpark_count` counts that. With tokio,
-//!   it sleeps until there is work. `metrics::a_young_runtime_wakes_a_worker_once`
 //!
 //! **Budget**
 //!
@@ -317,6 +316,9 @@
 //! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that
 //!   never has to wait leaves others their turn. With tokio, it keeps its worker.
 //!   `net::yields_and_others::waiting_for_what_is_ready_spends_the_budget`
+//! - `readable` and `poll_read_ready` of a connection that was just accepted wait for what can be
+//!   read. With tokio, they return at once, and the first read may be in vain.
+//!   `net::tcp::an_accepted_connection_is_tried_before_any_event`
 //! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
 //!   it is a panic in builds with debug assertions, and else a socket that blocks its worker, as
 //!   it is with both on Windows, which does not tell.

@@ -46,7 +46,10 @@ impl LocalRuntime {
 
     pub(super) fn from_runtime(runtime: Runtime) -> Self {
         let set = LocalSet::new();
-        set.observe_as(runtime.handle().common());
+        let common = runtime.handle().common();
+        set.observe_as(common);
+        let is_new = common.local.set(set.of_runtime()).is_ok();
+        debug_assert!(is_new);
         Self { set: Some(set), runtime }
     }
 
@@ -55,7 +58,8 @@ impl LocalRuntime {
     }
 
     /// A handle to this runtime, which can be sent to other threads. What is spawned through the
-    /// handle has to be `Send`.
+    /// handle has to be `Send`. On the runtime's own thread, its `enter` and `block_on` take
+    /// [`spawn_local`](crate::task::spawn_local) as well.
     pub fn handle(&self) -> &Handle {
         self.runtime.handle()
     }
@@ -108,7 +112,7 @@ impl LocalRuntime {
     /// [`Handle::enter`].
     /// [`spawn_local`](crate::task::spawn_local) then spawns into this runtime.
     pub fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.handle().enter_with(Some(self.set().enter()))
+        self.runtime.enter()
     }
 
     /// Drops the local tasks, shuts the runtime down and waits for its threads, for `duration` at

@@ -19,6 +19,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     }
     let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());
+    let _local = handle.common().enter_local();
     let seeds = handle.common().seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     match &handle.scheduler {
@@ -81,10 +82,7 @@ impl BlockOn {
     /// Waits for a token of the parker, and fires the timers.
     pub(crate) fn park(&self, parker: &Parker) {
         let Some(timers) = self.made_timers() else { return parker.park() };
-        match timers.until_next() {
-            None => parker.park(),
-            Some(timeout) => parker.park_timeout(timeout),
-        }
+        parker.park_at_most(timers.until_next());
         // The number needs no limit, because this thread serves nothing else.
         timers.fire(usize::MAX);
     }

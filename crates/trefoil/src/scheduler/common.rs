@@ -8,11 +8,11 @@ use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::primitives::parker::Parker;
 use crate::reactor::{Reactor, Wakes};
-use crate::task::{Notes, Origin, TaskHooks, discard};
+use crate::task::{LocalEnterGuard, Notes, Origin, RuntimeSet, TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The parts that both schedulers have.
@@ -42,6 +42,8 @@ pub(crate) struct Common {
     pub(crate) is_measured: bool,
     /// The functions that are called for tasks, if there are any.
     pub(crate) task_hooks: Option<Arc<TaskHooks>>,
+    /// The set of local tasks, of a `LocalRuntime`.
+    pub(crate) local: OnceLock<RuntimeSet>,
     /// What its random numbers start with, if the user has said it.
     pub(crate) seeds: Option<Seeds>,
     /// Who looks for polls that do not end, if anybody does.
@@ -123,6 +125,11 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
+    /// Makes the set of a `LocalRuntime` the current one, if this is its thread.
+    pub(crate) fn enter_local(&self) -> Option<LocalEnterGuard> {
+        self.local.get()?.enter()
+    }
+
     /// The notes of a new task, if it has any.
     #[inline(always)]
     pub(crate) fn notes(&self, origin: Origin<'_>) -> Option<Notes> {
@@ -149,12 +156,17 @@ impl Common {
     }
 
     /// Waits for a token of the parker, or for events if nobody else does. The wakers that come of
-    /// it, if any, are added to `wakes`, for the caller to wake when it counts as awake.
-    pub(crate) fn park(&self, parker: &Parker, timeout: Option<Duration>, wakes: &mut Wakes) {
-        match (&self.reactor, timeout) {
-            (Some(reactor), _) => reactor.park(parker, timeout, wakes),
-            (None, None) => parker.park(),
-            (None, Some(timeout)) => parker.park_timeout(timeout),
+    /// it, if any, are added to `wakes`, for the caller to wake when it counts as awake. Returns
+    /// whether the parker got a token.
+    pub(crate) fn park(
+        &self,
+        parker: &Parker,
+        timeout: Option<Duration>,
+        wakes: &mut Wakes,
+    ) -> bool {
+        match &self.reactor {
+            Some(reactor) => reactor.park(parker, timeout, wakes),
+            None => parker.park_at_most(timeout),
         }
     }
 

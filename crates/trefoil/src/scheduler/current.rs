@@ -486,7 +486,9 @@ impl Driver {
                 shared.common.park(&shared.parker, Some(timeout), wakes);
             }
             // The clock is paused and must not jump, so no timer becomes due by itself.
-            Some(_) | None => shared.common.park(&shared.parker, None, wakes),
+            Some(_) | None => {
+                shared.common.park(&shared.parker, None, wakes);
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct Handle {
 #[must_use = "the context is left again when the guard is dropped"]
 pub struct EnterGuard<'a> {
     _guard: context::HandleGuard,
-    /// Present in the guards of a `LocalRuntime`.
+    /// Present in the guards of a `LocalRuntime` on its own thread.
     _local: Option<LocalEnterGuard>,
     _handle: std::marker::PhantomData<&'a Handle>,
     /// A guard belongs to its thread.
@@ -144,13 +144,9 @@ impl Handle {
     /// The drop of a guard panics if the thread has a newer guard, except during another panic. The
     /// dropped guard has no effect any more in either case.
     pub fn enter(&self) -> EnterGuard<'_> {
-        self.enter_with(None)
-    }
-
-    pub(crate) fn enter_with(&self, local: Option<LocalEnterGuard>) -> EnterGuard<'_> {
         EnterGuard {
             _guard: context::enter_handle_strictly(self.clone()),
-            _local: local,
+            _local: self.common().enter_local(),
             _handle: std::marker::PhantomData,
             _thread: std::marker::PhantomData,
         }
@@ -377,6 +373,11 @@ impl Handle {
     }
 
     /// Whether tasks record since when they have been waiting.
+    /// Whether it is of a `LocalRuntime`.
+    pub(crate) fn is_local(&self) -> bool {
+        self.common().local.get().is_some()
+    }
+
     pub(crate) fn is_measured(&self) -> bool {
         self.common().is_measured
     }

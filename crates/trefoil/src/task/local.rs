@@ -3,7 +3,7 @@
 use super::{CompletedTask, Home, JoinHandle, NO_HOME, Notes, Origin, OwnedTasks, Ran, Runnable};
 use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
-use crate::primitives::Mutex;
+use crate::primitives::{Mutex, thread};
 use crate::queue::{Fifo, Inbox};
 use crate::runtime::UnhandledPanic;
 use crate::scheduler::{Common, Handle, Id as SetId};
@@ -64,10 +64,17 @@ struct Own {
     last_key: Cell<u64>,
 }
 
+/// The set of a `LocalRuntime`, for the handles to that, which any thread may have.
+pub(crate) struct RuntimeSet {
+    set: Arc<LocalShared>,
+    /// That of the set.
+    thread: thread::ThreadId,
+}
+
 // SAFETY: `own` is accessed through `LocalSet`, which is not `Send`, or through the thread's
 // context, which only refers to sets of that thread: the guards that refer to them are not `Send`
-// either. The last owner may be a waker on another thread, which then finds `own` empty: a dropped
-// set takes no more tasks.
+// either, and `RuntimeSet` makes them on that thread alone. The last owner may be a waker or a
+// handle on another thread, which then finds `own` empty: a dropped set takes no more tasks.
 unsafe impl Send for LocalShared {}
 // SAFETY: only the set's thread accesses `own`, for the reasons given for `Send`. The other fields
 // are `Sync`.
@@ -77,7 +84,7 @@ unsafe impl Sync for LocalShared {}
 /// it is left, the task is cancelled at once.
 ///
 /// # Panics
-/// Outside of a [`LocalSet`].
+/// Outside of a [`LocalSet`] and of a [`LocalRuntime`](crate::runtime::LocalRuntime).
 #[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -90,7 +97,7 @@ where
 /// As [`spawn_local`], for a task that comes from there.
 ///
 /// # Panics
-/// Outside of a [`LocalSet`].
+/// As that one.
 #[track_caller]
 pub(super) fn spawn_local_from<F>(future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
 where
@@ -106,6 +113,10 @@ where
     });
     match spawned {
         Some(join) => join,
+        None if context::with(|context| context.handle().is_some_and(Handle::is_local)) => panic!(
+            "Local tasks can only be spawned on a LocalRuntime from the thread the runtime was \
+             created on: elsewhere, `spawn` takes futures that are `Send`"
+        ),
         None => panic!(
             "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
         ),
@@ -153,6 +164,11 @@ impl LocalSet {
     pub(crate) fn observe_as(&self, runtime: &Common) {
         self.shared.own.is_measured.set(runtime.is_measured);
         self.shared.own.hooks.replace(runtime.task_hooks.clone());
+    }
+
+    /// This set, for the handles to the runtime whose it is.
+    pub(crate) fn of_runtime(&self) -> RuntimeSet {
+        RuntimeSet { set: Arc::clone(&self.shared), thread: thread::own_id() }
     }
 
     /// What happens when a task of the set panics: nothing, by default, beside that its handle says
@@ -252,6 +268,14 @@ impl Future for LocalSet {
 impl Drop for LocalSet {
     fn drop(&mut self) {
         self.shared.cancel_tasks();
+    }
+}
+
+impl RuntimeSet {
+    /// As [`LocalSet::enter`], if this is the set's thread.
+    pub(crate) fn enter(&self) -> Option<LocalEnterGuard> {
+        (thread::own_id() == self.thread)
+            .then(|| LocalEnterGuard { _guard: context::enter_local(Arc::clone(&self.set)) })
     }
 }
 

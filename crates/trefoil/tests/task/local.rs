@@ -2,7 +2,7 @@
 
 use crate::support::{current_and_multi, current_thread};
 use std::cell::{Cell, RefCell};
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -347,6 +347,45 @@ fn the_context_of_a_local_runtime_takes_local_tasks() {
         })
     };
     assert_eq!(runtime.block_on(task).unwrap(), 3);
+}
+
+#[test]
+fn a_handle_to_a_local_runtime_takes_local_tasks_on_its_thread() {
+    let runtime = LocalRuntime::new().unwrap();
+    let handle = runtime.handle().clone();
+    let spawn = |value: i32| {
+        let value = Rc::new(value);
+        task::spawn_local(async move { *value })
+    };
+    let entered = {
+        let _context = handle.enter();
+        spawn(1)
+    };
+    let blocked = handle.block_on(poll_fn(|_| Poll::Ready(spawn(2))));
+    let both = async { (entered.await.unwrap(), blocked.await.unwrap()) };
+    assert_eq!(runtime.block_on(both), (1, 2));
+
+    // They are over with the runtime, although there is a handle.
+    drop(runtime);
+    let late = handle.block_on(poll_fn(|_| Poll::Ready(spawn(3))));
+    let other = LocalRuntime::new().unwrap();
+    assert!(other.block_on(late).unwrap_err().is_cancelled());
+
+    // On other threads, it takes none, its own blocking ones included.
+    let is_refused = || {
+        let payload = std::panic::catch_unwind(|| drop(task::spawn_local(async {}))).unwrap_err();
+        let text = payload.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("only be spawned on a LocalRuntime from the thread"), "{text}");
+    };
+    let blocking = other.spawn_blocking(is_refused);
+    other.block_on(blocking).unwrap();
+    let handle = other.handle().clone();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _context = handle.enter();
+            is_refused();
+        });
+    });
 }
 
 /// The clone of the waker that a set is polled with is foreign code. Here it wakes a task of the

@@ -31,7 +31,7 @@
 //! The monitor calls foreign wakers, as the workers do. A waker that blocks delays the monitor.
 //!
 //! With two workers, the monitor starts when the runtime is a period old: then by the first worker
-//! that wakes, that has slept until then, or that looks at its timers, which it does every few
+//! that wakes, that sleeps (and sleeps on), or that looks at its timers, which it does every few
 //! polls. So a runtime that is over sooner has no thread more than its workers. With three or more,
 //! of which most have no thread yet, it has one from the beginning (`unstarted.rs`). With one, no
 //! other could serve what waits; the monitor then exists only if that worker blocks in place, or if
@@ -190,6 +190,13 @@ impl Monitor {
             // Between the count of workers that are awake and the look at the monitor.
             fence(SeqCst);
             self.ensure(shared);
+        }
+    }
+
+    /// For a worker whose sleep may have come to the end of `limit_sleep`, and that sleeps on.
+    pub(super) fn start_if_due(&self, shared: &Arc<Shared>) {
+        if self.is_missing(shared) && self.starts_in().is_none() {
+            self.wake_or_start(shared);
         }
     }
 

@@ -25,7 +25,7 @@ impl WorkerThread {
             let timeout =
                 self.own_timers(state).until_next().map_or(PERIOD, |next| next.min(PERIOD));
             let mut wakes = self.wakes.take();
-            self.sleep(state, Some(timeout), &mut wakes);
+            self.sleep(state, || self.park_for(state, Some(timeout), &mut wakes));
             self.wake_all(state, wakes);
             self.fire_timers(state);
             return !shared.is_shut_down();
@@ -42,12 +42,10 @@ impl WorkerThread {
         if asleep == Asleep::LookAgain {
             shared.look_again(state.index);
         }
-        let for_monitor = shared.monitor.limit_sleep(shared);
         let for_stacks = self.limit_sleep_for_stacks();
-        let timers = self.own_timers(state).until_next();
-        let timeout = earlier(earlier(timers, for_monitor), for_stacks);
+        let timeout = earlier(self.own_timers(state).until_next(), for_stacks);
         let mut wakes = self.wakes.take();
-        self.sleep(state, timeout, &mut wakes);
+        self.sleep(state, || self.park_with_monitor(state, timeout, &mut wakes));
         state.searching.set(shared.idle.wake(state.index) == Awake::Searching);
         if !shared.is_shut_down() {
             shared.monitor.worker_woke(&self.shared);
@@ -105,13 +103,42 @@ impl WorkerThread {
         }
     }
 
-    fn sleep(&self, state: &WorkerState, timeout: Option<Duration>, wakes: &mut Wakes) {
-        let Remote { counters, parker, .. } = self.remote(state);
+    /// Parks, and starts the monitor meanwhile, if there is none when it is time: the other worker
+    /// may be in a long poll then.
+    ///
+    /// Whoever wakes this worker gives a token. If the time was over first, there was none, and
+    /// events had no wakers for it. Then nobody has woken it, and it parks again, still asleep for
+    /// all others: a token that comes in between ends that at once.
+    fn park_with_monitor(&self, state: &WorkerState, timeout: Option<Duration>, wakes: &mut Wakes) {
+        let shared = &self.shared;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut left = timeout;
+        while let Some(for_monitor) = shared.monitor.limit_sleep(shared) {
+            let is_told = self.park_for(state, earlier(left, Some(for_monitor)), wakes);
+            if is_told || !wakes.is_empty() || shared.is_shut_down() {
+                return;
+            }
+            left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            shared.monitor.start_if_due(shared);
+        }
+        self.park_for(state, left, wakes);
+    }
+
+    /// Whether it was told to wake.
+    fn park_for(&self, state: &WorkerState, timeout: Option<Duration>, wakes: &mut Wakes) -> bool {
+        self.shared.common.park(&self.remote(state).parker, timeout, wakes)
+    }
+
+    fn sleep<R>(&self, state: &WorkerState, park: impl FnOnce() -> R) {
+        let counters = &self.remote(state).counters;
         counters.count_noop(&state.polls_before);
         counters.parks.add(1);
         let before = Instant::now();
         counters.busy_ns.add((before - state.awake_since.get()).as_nanos() as u64);
-        self.shared.common.park(parker, timeout, wakes);
+        park();
         let after = Instant::now();
         state.awake_since.set(after);
         state.turns.slept(after - before);

@@ -372,12 +372,12 @@ impl Handle {
         }
     }
 
-    /// Whether tasks record since when they have been waiting.
     /// Whether it is of a `LocalRuntime`.
     pub(crate) fn is_local(&self) -> bool {
         self.common().local.get().is_some()
     }
 
+    /// Whether tasks record since when they have been waiting.
     pub(crate) fn is_measured(&self) -> bool {
         self.common().is_measured
     }

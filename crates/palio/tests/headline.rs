@@ -95,7 +95,11 @@ fn work_that_nobody_counted_is_doubtful() {
     assert!(!text.contains("second"), "{text}");
     let args = ["report", "latest", "--headline", "own", "--format", "json"];
     let json = project.palio(&args).run().exits(0).json();
-    assert_eq!(json["headlines"][0]["doubtful"].as_array().unwrap().len(), 2);
+    let doubtful = json["headlines"][0]["doubtful"].as_array().unwrap().iter();
+    // On a busy machine, the clock outside raises doubts of its own.
+    let uncounted =
+        |remark: &&serde_json::Value| remark["text"].as_str().unwrap().contains("did not count");
+    assert_eq!(doubtful.filter(uncounted).count(), 2);
     let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0).stdout;
     let picture = picture.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_has(&picture, &["nobody counted their work or their forks: first in 2 races, second"]);

@@ -1,7 +1,12 @@
 //! The system cannot start threads, because their stacks would be larger than any memory.
 
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use trefoil::runtime::Builder;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+use trefoil::runtime::{Builder, Handle};
 use trefoil::task;
 
 const TOO_MUCH: usize = 1 << 50;
@@ -37,4 +42,56 @@ fn a_closure_that_no_thread_can_run_is_a_panic_for_its_spawner() {
         5
     });
     assert_eq!(runtime.block_on(task).unwrap(), 5);
+}
+
+/// Stopped time waits for a closure, which then finds no thread.
+#[test]
+fn stopped_time_goes_on_after_a_closure_was_refused() {
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || {
+        let parks = Arc::new(AtomicUsize::new(0));
+        let its_parks = Arc::clone(&parks);
+        let driver = Arc::new(Mutex::<Option<Handle>>::default());
+        let its_driver = Arc::clone(&driver);
+        let is_refused = Arc::new(AtomicBool::new(false));
+        let runtime = Builder::new_current_thread()
+            .thread_stack_size(TOO_MUCH)
+            .enable_all()
+            .start_paused(true)
+            .on_thread_park(move || {
+                parks.fetch_add(1, SeqCst);
+            })
+            // It is called when the closure is queued, and before the system is asked for a thread.
+            .thread_name_fn(move || {
+                // The next rest of the driving thread begins while the closure is queued, so that
+                // it sleeps until it is woken.
+                let before = its_parks.load(SeqCst);
+                while its_parks.load(SeqCst) == before {
+                    thread::yield_now();
+                }
+                let driver = its_driver.lock().take().expect("there is one closure");
+                while !driver.dump().to_string().contains("parked true") {
+                    thread::yield_now();
+                }
+                "none".into()
+            })
+            .build()
+            .unwrap();
+        let handle = runtime.handle().clone();
+        driver.lock().replace(handle.clone());
+        let refused = Arc::clone(&is_refused);
+        let other = thread::spawn(move || {
+            catch_unwind(|| handle.spawn_blocking(|| ())).unwrap_err();
+            refused.store(true, SeqCst);
+        });
+        runtime.block_on(async {
+            // It is always time for the next one.
+            while !is_refused.load(SeqCst) {
+                trefoil::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        other.join().unwrap();
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(60)).expect("time stands still");
 }

@@ -289,8 +289,12 @@ impl Pool {
             queue.push_back(other);
         });
         state.outstanding -= cancelled.len();
+        let is_idle = state.outstanding == 0;
         drop(state);
         cancelled.drain(|task| task.cancel(&Nowhere));
+        if is_idle {
+            allow_time_to_jump(handle);
+        }
         // If it is not there any more, a thread has taken it, which is a worker now.
         if has_own { Err(Refused::NoThread(error)) } else { Ok(()) }
     }

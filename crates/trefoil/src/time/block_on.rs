@@ -34,6 +34,16 @@ impl BlockOnTimers {
         }
     }
 
+    /// Time was stopped: has all tasks polled that wait for these timers, which then register where
+    /// time jumps to them. A queue that comes later, and a timer that comes later to one of these,
+    /// are refused, for whoever comes after the locks sees that time is stopped.
+    #[cfg(feature = "test-util")]
+    pub(super) fn release(&self) {
+        let open = self.queues.lock().open.clone();
+        // To release a queue wakes tasks, which is foreign code.
+        open.iter().for_each(|queue| queue.release());
+    }
+
     /// The runtime is over: has all tasks polled that wait for these timers, which then panic.
     pub(crate) fn close(&self) {
         let mut queues = self.queues.lock();

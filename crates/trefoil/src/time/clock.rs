@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "test-util")]
 use crate::primitives::Mutex;
 #[cfg(feature = "test-util")]
+use crate::scheduler::{Handle, Scheduler};
+#[cfg(feature = "test-util")]
 use std::sync::Arc;
 #[cfg(feature = "test-util")]
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -164,10 +166,13 @@ impl Clock {
     }
 }
 
+/// The clock was stopped, started or set. The thread that drives may sleep for as long as its
+/// timers asked for before.
 #[cfg(feature = "test-util")]
-#[track_caller]
-fn current() -> Clock {
-    crate::scheduler::Handle::current().clock()
+fn have_timers_looked_at(handle: &Handle) {
+    if let Scheduler::Current(shared) = &handle.scheduler {
+        shared.unpark();
+    }
 }
 
 /// Stops the clock of the current runtime, which must be a current-thread runtime.
@@ -176,12 +181,21 @@ fn current() -> Clock {
 /// jumps: whenever all tasks wait, it jumps to the deadline of the next timer. It does not jump
 /// while there are blocking tasks.
 ///
+/// Timers of other threads that are in `block_on`, and that do not drive the runtime, are fired by
+/// the thread that drives it from then on. That holds after [`resume`] as well, for those that wait
+/// already.
+///
 /// # Panics
 /// If the clock is stopped already, in a multi-thread runtime, or outside of a runtime.
 #[cfg(feature = "test-util")]
 #[track_caller]
 pub fn pause() {
-    current().pause();
+    let handle = Handle::current();
+    handle.clock().pause();
+    // Other threads in `block_on` have timers that the driving thread does not know, and to which
+    // time would not jump.
+    handle.common().block_on_timers.release();
+    have_timers_looked_at(&handle);
 }
 
 /// Starts the clock of the current runtime again.
@@ -191,7 +205,9 @@ pub fn pause() {
 #[cfg(feature = "test-util")]
 #[track_caller]
 pub fn resume() {
-    current().resume();
+    let handle = Handle::current();
+    handle.clock().resume();
+    have_timers_looked_at(&handle);
 }
 
 /// Advances the stopped clock by `duration`, and yields, so that timers that are due then can fire.
@@ -201,6 +217,10 @@ pub fn resume() {
 /// If the clock runs, or outside of a current-thread runtime.
 #[cfg(feature = "test-util")]
 pub async fn advance(duration: Duration) {
-    assert!(current().try_jump(duration), "time is not frozen");
+    {
+        let handle = Handle::current();
+        assert!(handle.clock().try_jump(duration), "time is not frozen");
+        have_timers_looked_at(&handle);
+    }
     crate::task::yield_now().await;
 }

@@ -97,6 +97,8 @@ pub(super) enum Refused {
     Due,
     /// The queue's runtime is over.
     Closed,
+    /// The queue is private, and time is stopped: it would not jump to this timer.
+    Stopped,
 }
 
 impl TimerQueue {
@@ -226,14 +228,14 @@ impl TimerQueue {
     ) -> Result<NonNull<Entry>, Refused> {
         let when = self.tick_after(deadline);
         let mut inner = self.inner.lock();
-        inner.admit(when)?;
+        self.admit(&inner, when)?;
         let entry = match inner.spare.pop() {
             Some(entry) => entry,
             None => {
                 drop(inner);
                 let entry = Entry::new(self);
                 inner = self.inner.lock();
-                if let Err(refused) = inner.admit(when) {
+                if let Err(refused) = self.admit(&inner, when) {
                     drop(inner);
                     // SAFETY: it was just made, and nobody else knows it.
                     unsafe { Entry::free(entry) };
@@ -255,6 +257,22 @@ impl TimerQueue {
         unsafe { inner.wheel.insert(entry, when) };
         self.inserted(inner, when, is_owner);
         Ok(entry)
+    }
+
+    /// Whether a timer for `when` can be put on the wheel.
+    #[inline]
+    fn admit(&self, inner: &Inner, when: u64) -> Result<(), Refused> {
+        if inner.is_closed {
+            Err(Refused::Closed)
+        } else if self.is_private && self.is_virtual() {
+            // Under the lock, which `release` takes after time was stopped: it either finds the
+            // timer, or has had the lock before, and then this sees that time is stopped.
+            Err(Refused::Stopped)
+        } else if when <= inner.wheel.now() {
+            Err(Refused::Due)
+        } else {
+            Ok(())
+        }
     }
 
     /// A timer for `when` was put on the wheel.
@@ -575,18 +593,6 @@ unsafe fn take_waker(entry: NonNull<Entry>, state: State) -> Waker {
 }
 
 impl Inner {
-    /// Whether a timer for `when` can be put on the wheel.
-    #[inline]
-    fn admit(&self, when: u64) -> Result<(), Refused> {
-        if self.is_closed {
-            Err(Refused::Closed)
-        } else if when <= self.wheel.now() {
-            Err(Refused::Due)
-        } else {
-            Ok(())
-        }
-    }
-
     /// # Safety
     /// 1. The entry is on no wheel, has no waker, and is in nobody else's hands.
     /// 2. The caller keeps the queue alive.

@@ -173,7 +173,7 @@ impl Sleep {
         match armed {
             Ok(entry) => self.phase = Phase::Armed(entry),
             Err(Refused::Due) => self.phase = Phase::Elapsed,
-            Err(Refused::Closed) => {}
+            Err(Refused::Closed | Refused::Stopped) => {}
         }
         armed.map(drop)
     }
@@ -194,7 +194,8 @@ impl Sleep {
                 }
                 Phase::New { .. } => match self.arm(cx.waker()) {
                     Ok(()) => return Poll::Pending,
-                    Err(Refused::Due) => {}
+                    // Time was stopped after `timers_of` had looked: it looks again.
+                    Err(Refused::Due | Refused::Stopped) => {}
                     Err(Refused::Closed) => {
                         panic!(
                             "A Trefoil context was found, but it is being shutdown. A timer cannot \

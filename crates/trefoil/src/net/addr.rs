@@ -1,6 +1,6 @@
 //! What names socket addresses.
 
-use crate::task;
+use crate::task::{self, coop};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -38,13 +38,15 @@ pub(super) mod sealed {
 
 use sealed::{Name, Sealed};
 
-/// The addresses that go by a name.
+/// The addresses that go by a name. It spends budget, since most names are addresses already, and
+/// what is done with them is often done at once.
 ///
 /// # Errors
 /// Those of the lookup.
 pub(super) async fn resolve(
     name: Name,
 ) -> io::Result<impl Iterator<Item = SocketAddr> + Send + 'static> {
+    coop::consume_budget().await;
     let (one, many) = match name {
         Name::One(addr) => (Some(addr), Vec::new()),
         Name::Many(addrs) => (None, addrs),

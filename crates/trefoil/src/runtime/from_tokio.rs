@@ -316,6 +316,8 @@
 //! - `readable`, `writable` and `ready` spend budget, so a loop of `readable` and `try_read` that
 //!   never has to wait leaves others their turn. With tokio, it keeps its worker.
 //!   `net::yields_and_others::waiting_for_what_is_ready_spends_the_budget`
+//! - `lookup_host`, `bind` and `connect` of an address that needs no lookup spend budget, too.
+//!   `net::yields_and_others::addresses_that_need_no_lookup_spend_the_budget`
 //! - `readable` and `poll_read_ready` of a connection that was just accepted wait for what can be
 //!   read. With tokio, they return at once, and the first read may be in vain.
 //!   `net::tcp::an_accepted_connection_is_tried_before_any_event`
@@ -352,6 +354,8 @@
 //!
 //! - A `read_line` or `read_to_string` that is dropped leaves the string as it was. With tokio, the
 //!   string may be empty afterwards. `beside_tokio::a_dropped_read_leaves_the_string_as_it_was`
+//! - `flush` and `shutdown` of any writer spend budget. With tokio, those of sockets and of pipes
+//!   in memory spend none. `io::budget::to_flush_and_to_shut_down_spends_the_budget`
 //! - Every method notices a reader that exchanges the buffer it was given, and panics; with tokio,
 //!   some do. `io::hostile::a_reader_that_exchanges_the_buffer_is_noticed_by_every_caller`
 //!

@@ -2,9 +2,11 @@
 //! worker.
 //!
 //! Each poll of a task starts with a budget, and each operation of this crate that makes progress
-//! spends one unit of it. Once the budget is spent, operations return `Pending` and have the task
-//! polled again later, so that other tasks get their turn. The scheme, and the size of the budget,
-//! are tokio's (see "Reducing tail latencies with automatic cooperative task yielding", 2020).
+//! spends one unit of it, unless it could never have waited (the page
+//! [`progress`](crate::progress) says which these are). Once the budget is spent, operations return
+//! `Pending` and have the task polled again later, so that other tasks get their turn. The scheme,
+//! and the size of the budget, are tokio's (see "Reducing tail latencies with automatic cooperative
+//! task yielding", 2020).
 
 use crate::context;
 use pin_project_lite::pin_project;

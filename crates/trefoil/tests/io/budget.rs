@@ -1,6 +1,8 @@
 //! What is always ready lets other tasks run, and what waits costs nothing.
 
 use crate::support;
+use crate::support::by_hand::turns_of_others;
+use futures::{FutureExt, poll};
 use std::cell::Cell;
 use std::future::Future;
 use std::io;
@@ -15,6 +17,7 @@ use trefoil::io::{
     repeat, sink,
 };
 use trefoil::runtime::LocalRuntime;
+use trefoil::task::coop;
 
 /// Repeats an operation that never waits, until another task has run. Without a budget, none does.
 fn lets_others_run<F: Future<Output = ()>>(what: &str, mut operation: impl FnMut() -> F) {
@@ -45,6 +48,65 @@ fn single_operations_that_are_always_ready_spend_the_budget() {
         let mut pipe = SimplexStream::new_unsplit(1);
         pipe.write_all(b"x").await.unwrap();
         assert_eq!(pipe.read_u8().await.unwrap(), b'x');
+    });
+}
+
+/// Most writers have nothing to do for these, and their own polls spend nothing.
+#[test]
+fn to_flush_and_to_shut_down_spends_the_budget() {
+    fn turns(mut writer: impl AsyncWrite + Unpin + Send + 'static) -> usize {
+        turns_of_others(async move {
+            for _ in 0..500 {
+                writer.flush().await.unwrap();
+                writer.shutdown().await.unwrap();
+            }
+        })
+    }
+    assert_eq!(turns(duplex(8).0), 7);
+    assert_eq!(turns(Vec::new()), 7);
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    assert_eq!(turns(trefoil::fs::File::from_std(file)), 7);
+}
+
+/// A flush that waits gives back what it has not spent, and not what its writer has.
+#[test]
+fn a_flush_that_waits_spends_what_its_writer_does() {
+    /// Spends all that there is, and waits.
+    struct Spends;
+
+    impl AsyncWrite for Spends {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(buf.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            while let Poll::Ready(unit) = coop::poll_proceed(cx) {
+                unit.made_progress();
+            }
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.poll_flush(cx)
+        }
+    }
+
+    support::current_thread().block_on(async {
+        let (mut one, mut other) = (Spends, Spends);
+        let (mut flush, mut shutdown) = (one.flush().boxed(), other.shutdown().boxed());
+        for _ in 0..3 {
+            assert!(poll!(&mut flush).is_pending());
+            assert!(!coop::has_budget_remaining());
+            trefoil::task::yield_now().await;
+            assert!(coop::has_budget_remaining());
+            assert!(poll!(&mut shutdown).is_pending());
+            assert!(!coop::has_budget_remaining());
+            trefoil::task::yield_now().await;
+        }
     });
 }
 

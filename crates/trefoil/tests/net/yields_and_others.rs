@@ -1,11 +1,13 @@
 //! A task that yields until something has happened leaves their turn to events and to `block_on`.
 #![cfg(all(feature = "net", unix))]
 
+use crate::support::by_hand::turns_of_others;
 use crate::support::{current_thread, multi};
 use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use trefoil::net::UnixStream;
+use trefoil::net::{TcpListener, UdpSocket, UnixStream, lookup_host};
 use trefoil::task::{consume_budget, yield_now};
 
 /// A socket that has nothing to read, and its other end.
@@ -87,4 +89,39 @@ fn waiting_for_what_is_ready_spends_the_budget() {
             () = yield_now() => {}
         }
     });
+}
+
+/// An address that needs no lookup is there at once, and so is what is made of it.
+#[test]
+fn addresses_that_need_no_lookup_spend_the_budget() {
+    const HERE: &str = "127.0.0.1:0";
+    let lookups = turns_of_others(async {
+        for _ in 0..1000 {
+            assert!(lookup_host(HERE).await.is_ok());
+        }
+    });
+    let many = turns_of_others(async {
+        let addrs: [SocketAddr; 2] = [HERE.parse().unwrap(); 2];
+        for _ in 0..1000 {
+            assert!(lookup_host(&addrs[..]).await.is_ok());
+        }
+    });
+    let listeners = turns_of_others(async {
+        for _ in 0..1000 {
+            TcpListener::bind(HERE).await.unwrap();
+        }
+    });
+    let sockets = turns_of_others(async {
+        for _ in 0..1000 {
+            UdpSocket::bind(HERE).await.unwrap();
+        }
+    });
+    let connects = turns_of_others(async {
+        let socket = UdpSocket::bind(HERE).await.unwrap();
+        let addr = socket.local_addr().unwrap();
+        for _ in 1..1000 {
+            socket.connect(addr).await.unwrap();
+        }
+    });
+    assert_eq!((lookups, many, listeners, sockets, connects), (7, 7, 7, 7, 7));
 }

@@ -1,6 +1,7 @@
 //! Bounded channels: who gets room, and when.
 
 use crate::polls::{Wakes, panic_of, poll_once, poll_with};
+use crate::support::by_hand::turns_of_others;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -225,4 +226,15 @@ fn the_room_of_messages_that_the_receiver_has_dropped_is_there_again() {
     assert_eq!(sender.capacity(), 3);
     drop(permit);
     assert_eq!(sender.capacity(), 4);
+}
+
+#[test]
+fn asking_for_more_room_than_there_is_spends_budget() {
+    let turns = turns_of_others(async {
+        let (sender, _receiver) = mpsc::channel::<u8>(1);
+        for _ in 0..1000 {
+            assert!(sender.reserve_many(2).await.is_err());
+        }
+    });
+    assert_eq!(turns, 7);
 }

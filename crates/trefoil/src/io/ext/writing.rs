@@ -2,6 +2,7 @@
 
 use crate::io::AsyncWrite;
 use crate::io::async_write::poll_write_on;
+use crate::task::coop;
 use bytes::Buf;
 use pin_project_lite::pin_project;
 use std::future::Future;
@@ -207,7 +208,7 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for Flush<'_, W> {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut **self.project().writer).poll_flush(cx)
+        spending(cx, |cx| Pin::new(&mut **self.project().writer).poll_flush(cx))
     }
 }
 
@@ -232,6 +233,17 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for Shutdown<'_, W> {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut **self.project().writer).poll_shutdown(cx)
+        spending(cx, |cx| Pin::new(&mut **self.project().writer).poll_shutdown(cx))
     }
+}
+
+/// Spends a unit of the budget for what most writers have nothing to do for, and spend none.
+fn spending<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> Poll<R>) -> Poll<R> {
+    // Only a look whether there is any. A unit that is kept would, if the writer waits, give back
+    // what that has spent, too.
+    drop(ready!(coop::poll_proceed(cx)));
+    let result = ready!(poll(cx));
+    // The writer may have spent the last one.
+    let _ = coop::spend();
+    Poll::Ready(result)
 }

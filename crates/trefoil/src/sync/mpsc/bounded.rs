@@ -7,6 +7,7 @@ use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::receiver;
 use crate::scheduler::block_on;
 use crate::sync::permits::{Acquiring, Closed, Permits, TryError};
+use crate::task::coop;
 use crate::time;
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -357,6 +358,7 @@ impl<T> Sender<T> {
 
     async fn acquire(&self, n: usize) -> Result<(), SendError<()>> {
         if n > self.max_capacity() {
+            coop::consume_budget().await;
             return Err(SendError(()));
         }
         // Made before the wait, and so dropped after it.

@@ -100,6 +100,13 @@ impl UnixDatagram {
 
     /// Sends a datagram to a path.
     ///
+    /// While the receiver has no room, a socket that is not connected to it has no event to wait
+    /// for: for the system, it can be written to. On Linux, each attempt that fails even brings the
+    /// event that lets the next one be made, so that a task which waits here keeps a thread busy,
+    /// although it leaves others their turn. To wait at rest, [`connect`](Self::connect) the socket
+    /// and [`send`](Self::send); or make attempts by [`try_send_to`](Self::try_send_to), as often
+    /// as is good for the program.
+    ///
     /// # Errors
     /// Those of the system.
     ///
@@ -111,7 +118,8 @@ impl UnixDatagram {
         self.io.registration().async_io(Interest::WRITABLE, send).await
     }
 
-    /// Polls for [`send_to`](Self::send_to). The last caller that would send is woken.
+    /// Polls for [`send_to`](Self::send_to), which says what a wait for room costs. The last caller
+    /// that would send is woken.
     ///
     /// # Errors
     /// As [`send_to`](Self::send_to).

@@ -38,7 +38,9 @@ use std::task::{Context, Poll, ready};
 /// A descriptor whose events wake tasks.
 ///
 /// It must not block, and must be open for as long as this lives. If it is closed earlier, nobody
-/// is woken for it any more.
+/// is woken for it any more. Worse, the system soon gives its number to something else. If that is
+/// registered with the same runtime, the drop of this, or [`into_inner`](AsyncFd::into_inner), ends
+/// that registration instead, and whoever waits for the other one then waits for ever.
 ///
 /// Readiness is kept until it is cleared: by [`try_io`](AsyncFdReadyGuard::try_io), if the call
 /// says that it would block, or by
@@ -127,8 +129,10 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// As [`new`](Self::new).
     ///
     /// # Safety
-    /// The descriptor is open, and the same, until this is dropped. (Nothing in this crate relies
-    /// on that. It is a promise so that programs can be compiled with either crate.)
+    /// The descriptor is open, and the same, until this is dropped. (No memory of this crate is at
+    /// risk otherwise, and [`try_new`](Self::try_new), which does the same, asks for no promise.
+    /// [`AsyncFd`] says what does go wrong. It is a promise so that programs can be compiled with
+    /// either crate.)
     #[track_caller]
     pub unsafe fn register(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
         Self::try_new(inner)
@@ -226,6 +230,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     fn leave(&mut self) -> Option<T> {
         let inner = self.inner.take()?;
         // It fails if the descriptor was closed by somebody else: then there is nothing to forget.
+        // If its number has been given again since, the system forgets whatever has that now. To
+        // tell the two apart would take a table of numbers, locked during each registration.
         let _ = self.registration.deregister(&mut SourceFd(&inner.as_raw_fd()));
         Some(inner)
     }

@@ -73,7 +73,9 @@ impl<S: mio::event::Source> Drop for Source<S> {
     fn drop(&mut self) {
         if let Some(mut inner) = self.inner.take() {
             // It fails if the descriptor was closed by somebody else: then there is nothing to
-            // forget, or what is left does no harm (`slot.rs`).
+            // forget, or what is left does no harm (`README.md`). If its number has been given
+            // again since, the system forgets what has that now, and the drop of `inner` closes it:
+            // whoever closes a descriptor that is not theirs breaks both.
             let _ = self.registration.deregister(&mut inner);
         }
     }

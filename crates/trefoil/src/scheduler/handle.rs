@@ -409,14 +409,24 @@ impl Handle {
         }
     }
 
+    /// # Panics
+    /// If there is no such worker.
+    #[track_caller]
     pub(crate) fn counters(&self, worker: usize) -> &WorkerCounters {
+        self.check_worker(worker);
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.counters(worker),
-            Scheduler::Current(shared) => {
-                assert_eq!(worker, 0, "a single-threaded runtime has one worker");
-                shared.counters()
-            }
+            Scheduler::Current(shared) => shared.counters(),
         }
+    }
+
+    #[track_caller]
+    fn check_worker(&self, worker: usize) {
+        let workers = self.workers();
+        assert!(
+            worker < workers,
+            "there is no worker {worker}: they are numbered from 0, and there are {workers}"
+        );
     }
 
     pub(crate) fn global_queue_depth(&self) -> usize {
@@ -426,7 +436,11 @@ impl Handle {
         }
     }
 
+    /// # Panics
+    /// If there is no such worker.
+    #[track_caller]
     pub(crate) fn local_queue_depth(&self, worker: usize) -> usize {
+        self.check_worker(worker);
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.local_queue_depth(worker),
             Scheduler::Current(shared) => shared.queue_depth(),

@@ -457,7 +457,7 @@ impl Driver {
             shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
-            self.park(shared, &mut wakes);
+            self.park(shared, main, &mut wakes);
             self.awake_since.set(Instant::now());
             shared.counters.unparks.add(1);
         }
@@ -470,15 +470,17 @@ impl Driver {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared, wakes: &mut Wakes) {
+    fn park(&self, shared: &Shared, main: &MainWaker, wakes: &mut Wakes) {
         self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
-                // Tasks that other threads have sent, and events, come before the next timer.
+                // Tasks that other threads have sent, events, and the future in `block_on` come
+                // before the next timer. What a closure of the pool has woken before it ended is
+                // seen here: `is_busy` has taken the lock under which the closure stopped counting.
                 shared.common.park(&shared.parker, Some(Duration::ZERO), wakes);
-                if shared.inbox.is_empty() && wakes.is_empty() {
+                if shared.inbox.is_empty() && wakes.is_empty() && !main.is_woken() {
                     shared.common.clock.jump(timeout);
                 }
             }

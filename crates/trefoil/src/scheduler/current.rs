@@ -59,7 +59,8 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
-    /// Polls of tasks and of the future in `block_on` since events were last looked for.
+    /// Polls of tasks, local ones included, and of the future in `block_on` since events were last
+    /// looked for.
     polls_since_look: Cell<u32>,
     /// The thread that drives, or was the last to: the parker is that thread's.
     thread: Cell<Option<ThreadId>>,
@@ -319,6 +320,17 @@ impl Driver {
         &self.timers
     }
 
+    /// Counts polls of local tasks, which are made within one poll of the scheduler's own.
+    pub(crate) fn count_local_polls(&self, polls: u32) {
+        self.count_polls(polls);
+        self.counters.polls.add(u64::from(polls));
+    }
+
+    /// Has the next look at events come as much sooner.
+    fn count_polls(&self, polls: u32) {
+        self.polls_since_look.set(self.polls_since_look.get().saturating_add(polls));
+    }
+
     pub(crate) fn defer(&self, waker: &Waker) {
         // The clone is foreign code, so nothing may be borrowed meanwhile.
         let waker = waker.clone();
@@ -339,7 +351,7 @@ impl Driver {
                     );
                 }
                 if main.take() {
-                    self.polls_since_look.set(self.polls_since_look.get() + 1);
+                    self.count_polls(1);
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
                         return output;
@@ -394,7 +406,7 @@ impl Driver {
         };
         shared.counters.polls.add(u64::from(polls));
         shared.counters.woken.add(woken);
-        self.polls_since_look.set(self.polls_since_look.get() + polls);
+        self.count_polls(polls);
         any_left
     }
 

@@ -444,9 +444,12 @@ impl LocalShared {
             }
         }
         self.own.is_polling.set(was_polling);
-        context::with(|context| {
-            if let Some(counters) = context.counters() {
-                counters.polls.add(polls);
+        context::with(|context| match context.current() {
+            Some(driver) => driver.count_local_polls(polls),
+            None => {
+                if let Some(counters) = context.counters() {
+                    counters.polls.add(u64::from(polls));
+                }
             }
         });
         self.end_after_panic();

@@ -2,10 +2,11 @@
 
 mod end;
 mod main_waker;
+mod waiting;
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::{Common, Counter, Knobs, block_on};
+use super::{Common, Counter, Knobs};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::parker::Parker;
@@ -18,11 +19,12 @@ use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use main_waker::MainWaker;
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use waiting::{Waited, Waiting};
 
 /// The state that the driving thread and all others share.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ struct DriverSlot {
     /// It is here while nobody drives.
     driver: Option<Box<Driver>>,
     /// Threads in `block_on` that wait, and would drive if the driver were free.
-    waiting: Vec<Waker>,
+    waiting: Waiting,
 }
 
 /// The scheduler's own state, which belongs to the driving thread.
@@ -106,7 +108,7 @@ impl Shared {
                 timers,
                 slot: Mutex::new(DriverSlot {
                     driver: Some(Box::new(driver)),
-                    waiting: Vec::new(),
+                    waiting: Waiting::default(),
                 }),
                 counters,
             }
@@ -202,9 +204,7 @@ impl Shared {
     fn return_driver(&self, driver: Box<Driver>) {
         let mut slot = self.slot.lock();
         slot.driver = Some(driver);
-        // All of them, because each may be waiting for something else. The wakers are those of
-        // `block_on::wait`, which are no foreign code.
-        slot.waiting.drain(..).for_each(Waker::wake);
+        slot.waiting.wake_all();
     }
 
     pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -269,22 +269,9 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
-        // This is ready with the output, or with nothing if the driver is free.
-        let waited = block_on::wait(poll_fn(|cx| {
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                return Poll::Ready(Some(output));
-            }
-            let mut slot = shared.slot.lock();
-            if slot.driver.is_some() {
-                return Poll::Ready(None);
-            }
-            if !slot.waiting.iter().any(|other| other.will_wake(cx.waker())) {
-                slot.waiting.push(cx.waker().clone());
-            }
-            Poll::Pending
-        }));
-        if let Some(output) = waited {
-            return output;
+        match waiting::wait(shared, future.as_mut()) {
+            Waited::Output(output) => return output,
+            Waited::DriverIsFree => {}
         }
     }
 }

@@ -254,7 +254,8 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// `future`.
 ///
 /// # Panics
-/// From within asynchronous code, and with the future's own panics.
+/// From within asynchronous code, with the future's own panics, and if the panic of a task has
+/// ended the runtime.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
     shared.common.check_process();
@@ -272,13 +273,21 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
         match waiting::wait(shared, future.as_mut()) {
             Waited::Output(output) => return output,
             Waited::DriverIsFree => {}
+            Waited::RuntimeEnded => panic_after_end(),
         }
     }
 }
 
+/// The panic of `block_on` in a runtime that the panic of a task has ended.
+#[cold]
+#[track_caller]
+fn panic_after_end() -> ! {
+    panic!("a spawned task panicked and the runtime is configured to shut down on unhandled panic");
+}
+
 /// Gives the driver back, also after a panic.
 struct Driving<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     driver: Option<Box<Driver>>,
 }
 
@@ -291,6 +300,11 @@ impl Driving<'_> {
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
+            if self.shared.common.has_ended() {
+                // The panic of a local task comes out of the poll of the future, and so past the
+                // place where `drive` does this.
+                driver.cancel_tasks(self.shared);
+            }
             driver.count_busy();
             self.shared.return_driver(driver);
         }
@@ -332,10 +346,7 @@ impl Driver {
             loop {
                 if shared.common.has_ended() {
                     self.cancel_tasks(shared);
-                    panic!(
-                        "a spawned task panicked and the runtime is configured to shut down on \
-                         unhandled panic"
-                    );
+                    panic_after_end();
                 }
                 if main.take() {
                     self.count_polls(1);

@@ -1,12 +1,13 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
+use super::hooks::End;
 use super::{CompletedTask, Home, JoinHandle, NO_HOME, Notes, Origin, OwnedTasks, Ran, Runnable};
 use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::{Mutex, thread};
 use crate::queue::{Fifo, Inbox};
 use crate::runtime::UnhandledPanic;
-use crate::scheduler::{Common, Handle, Id as SetId};
+use crate::scheduler::{Handle, Id as SetId};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -57,9 +58,12 @@ struct Own {
     /// The set was dropped. Guards may still refer to it.
     is_gone: Cell<bool>,
     /// The runtime of the set keeps histograms.
-    is_measured: Cell<bool>,
+    is_measured: bool,
     /// The functions that are called for tasks, if there are any.
     hooks: RefCell<Option<Arc<TaskHooks>>>,
+    /// Whether the panic of a task has ended the set, whatever hooks it had when the task was
+    /// spawned.
+    end: End,
     /// The last key that was given to a listener.
     last_key: Cell<u64>,
 }
@@ -140,6 +144,17 @@ pub struct LocalEnterGuard {
 impl LocalSet {
     /// An empty set.
     pub fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// The set of a runtime: all its tasks are looked at as those of the runtime are, wherever they
+    /// are spawned. A panic that ends one of them ends both.
+    pub(crate) fn for_runtime(runtime: &Handle) -> Self {
+        Self::with(Some(runtime))
+    }
+
+    fn with(runtime: Option<&Handle>) -> Self {
+        let hooks = runtime.and_then(|runtime| runtime.common().task_hooks.clone());
         Self {
             shared: Arc::new(LocalShared {
                 id: SetId::next(),
@@ -150,8 +165,9 @@ impl LocalSet {
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
-                    is_measured: Cell::new(false),
-                    hooks: RefCell::default(),
+                    is_measured: runtime.is_some_and(Handle::is_measured),
+                    end: hooks.as_ref().map(|hooks| hooks.end.clone()).unwrap_or_default(),
+                    hooks: RefCell::new(hooks),
                     last_key: Cell::new(AWAITS_SET),
                 },
             }),
@@ -159,11 +175,12 @@ impl LocalSet {
         }
     }
 
-    /// Has all tasks that are spawned from now on looked at as those of that runtime are, wherever
-    /// they are spawned.
-    pub(crate) fn observe_as(&self, runtime: &Common) {
-        self.shared.own.is_measured.set(runtime.is_measured);
-        self.shared.own.hooks.replace(runtime.task_hooks.clone());
+    /// Drops all tasks, and cancels further ones, as the panic of a task does that ends the set.
+    pub(crate) fn end(&self) {
+        // Otherwise the end has begun, and this may be called by a destructor in it.
+        if !self.shared.own.is_gone.get() {
+            self.shared.cancel_tasks();
+        }
     }
 
     /// This set, for the handles to the runtime whose it is.
@@ -175,10 +192,12 @@ impl LocalSet {
     /// so.
     ///
     /// With [`UnhandledPanic::ShutdownRuntime`], the set drops all its tasks, whoever polls it
-    /// panics, and further tasks are cancelled. It holds for tasks that are spawned from now on.
+    /// panics, and further tasks are cancelled. What is said here holds for the panics of tasks
+    /// that are spawned from now on; for those of earlier tasks, what was said before.
     pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
         let ends = behavior == UnhandledPanic::ShutdownRuntime;
-        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics()));
+        let end = &self.shared.own.end;
+        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics(end.clone())));
         self.shared.own.hooks.replace(hooks);
         self
     }
@@ -329,8 +348,7 @@ impl LocalShared {
     /// # Panics
     /// If a task has panicked whose panic ends the set.
     fn end_after_panic(self: &Arc<Self>) {
-        let has_ended = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.has_ended());
-        if has_ended {
+        if self.own.end.has_begun() {
             // Inside of one of the set's own tasks, the others are cancelled by whoever polls that
             // one, which this panic reaches by way of it.
             if !self.own.is_polling.get() {
@@ -349,7 +367,7 @@ impl LocalShared {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let is_measured = self.own.is_measured.get()
+        let is_measured = self.own.is_measured
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
         // A hook, which is called for the new task, may use the set.
         let hooks = self.own.hooks.borrow().clone();
@@ -423,8 +441,6 @@ impl LocalShared {
         let was_polling = self.own.is_polling.replace(true);
         let mut any_left = true;
         let mut polls = 0;
-        // After a panic, no other task is polled.
-        let ends = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.ends_with_panic);
         for _ in 0..PER_POLL {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
@@ -436,7 +452,8 @@ impl LocalShared {
             };
             polls += 1;
             match task.run(&**self) {
-                Ran::Off if ends => break,
+                // After such a panic, no other task is polled.
+                Ran::Off if self.own.end.has_begun() => break,
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
                     self.own.queue.borrow_mut().push_back(task);

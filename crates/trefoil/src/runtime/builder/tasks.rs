@@ -77,9 +77,12 @@ impl Builder {
     /// What happens when a task panics: nothing, by default, beside that its handle says so.
     ///
     /// With [`UnhandledPanic::ShutdownRuntime`], all tasks of the runtime are dropped after the
-    /// poll that has panicked, whether the task's handle exists or not. All calls of
-    /// [`block_on`](crate::runtime::Runtime::block_on) panic, those that wait and later ones, and
-    /// further tasks are cancelled. This is meant for tests, in which a panic should not go unseen.
+    /// poll that has panicked, whether the task's handle exists or not. In a
+    /// [`LocalRuntime`](crate::runtime::LocalRuntime), these are its local tasks and the others,
+    /// and the panic of either ends both. All calls of
+    /// [`block_on`](crate::runtime::Runtime::block_on) panic, those that wait and later ones,
+    /// without another poll of their futures, and further tasks are cancelled. This is meant for
+    /// tests, in which a panic should not go unseen.
     ///
     /// # Panics
     /// If a multi-thread runtime is to shut down: only a single thread can do so at once.

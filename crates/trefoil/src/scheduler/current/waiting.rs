@@ -26,6 +26,8 @@ pub(super) enum Waited<T> {
     Output(T),
     /// The caller may drive, if nobody is faster.
     DriverIsFree,
+    /// A task has panicked whose panic ends the runtime.
+    RuntimeEnded,
 }
 
 /// A thread that waits: its place among the others, which is empty until it rests.
@@ -69,8 +71,18 @@ impl Drop for Place<'_> {
 pub(super) fn wait<F: Future>(shared: &Shared, mut future: Pin<&mut F>) -> Waited<F::Output> {
     let mut place = Place { shared, key: None };
     block_on::wait(poll_fn(|cx| {
+        if shared.common.has_ended() {
+            return Poll::Ready(Waited::RuntimeEnded);
+        }
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Poll::Ready(Waited::Output(output));
+            // If the future has seen that a task was cancelled because of the end, then it is seen
+            // here that there is one: the task that panicked came before.
+            let has_ended = shared.common.has_ended();
+            return Poll::Ready(if has_ended {
+                Waited::RuntimeEnded
+            } else {
+                Waited::Output(output)
+            });
         }
         if place.rest(cx.waker()) { Poll::Pending } else { Poll::Ready(Waited::DriverIsFree) }
     }))

@@ -1,4 +1,4 @@
-use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
+use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking, current};
 use crate::context;
 #[cfg(feature = "net")]
 use crate::reactor::Reactor;
@@ -7,7 +7,7 @@ use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A handle to a runtime, for any thread.
 ///
@@ -201,12 +201,14 @@ impl Handle {
                 let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
                 let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
                 let notes = shared.common().notes(origin);
+                let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, this, id, pinned, notes, depot);
                 shared.spawn(task);
                 join
             }
             Scheduler::Current(shared) => {
                 let notes = shared.common().notes(origin);
+                let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, Arc::as_ptr(shared), id, NO_HOME, notes, None);
                 shared.spawn(task);
                 join
@@ -369,6 +371,14 @@ impl Handle {
                 shared.have_reactor_attended();
             }
             Scheduler::Current(shared) => shared.unpark_from_afar(),
+        }
+    }
+
+    /// The scheduler, for its own parts. Of a multi-thread runtime there is none.
+    pub(crate) fn downgrade(&self) -> Weak<current::Shared> {
+        match &self.scheduler {
+            Scheduler::Multi(_) => Weak::new(),
+            Scheduler::Current(shared) => Arc::downgrade(shared),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::context;
 use crate::primitives::{Mutex, thread};
 use crate::queue::{Fifo, Inbox};
 use crate::runtime::UnhandledPanic;
-use crate::scheduler::{Handle, Id as SetId};
+use crate::scheduler::{Handle, Id as SetId, Scheduler, current};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,7 +15,7 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 /// How many tasks are polled before other tasks of the thread get their turn.
@@ -57,7 +57,10 @@ struct Own {
     is_polling: Cell<bool>,
     /// The set was dropped. Guards may still refer to it.
     is_gone: Cell<bool>,
-    /// The runtime of the set keeps histograms.
+    /// That of the `LocalRuntime` whose set this is, if it is one's: the hooks are the runtime's,
+    /// and are called in its context. The runtime keeps the set, and so the set does not keep it.
+    runtime: Weak<current::Shared>,
+    /// The runtime keeps histograms.
     is_measured: bool,
     /// The functions that are called for tasks, if there are any.
     hooks: RefCell<Option<Arc<TaskHooks>>>,
@@ -165,6 +168,7 @@ impl LocalSet {
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
+                    runtime: runtime.map_or_else(Weak::new, Handle::downgrade),
                     is_measured: runtime.is_some_and(Handle::is_measured),
                     end: hooks.as_ref().map(|hooks| hooks.end.clone()).unwrap_or_default(),
                     hooks: RefCell::new(hooks),
@@ -373,6 +377,10 @@ impl LocalShared {
         let hooks = self.own.hooks.borrow().clone();
         let is_observed = is_measured || hooks.is_some();
         let notes = is_observed.then(|| Notes::new(origin, is_measured, hooks.as_ref()));
+        let _context = notes.as_ref().and_then(|notes| {
+            let scheduler = Scheduler::Current(self.own.runtime.upgrade()?);
+            notes.enter_for_hooks(&Handle { scheduler })
+        });
         let (task, join) = allocate(future, this, Id::next(), NO_HOME, notes, None);
         if self.own.is_gone.get() {
             task.cancel(self);

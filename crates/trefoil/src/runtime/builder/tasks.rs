@@ -12,8 +12,8 @@ impl Builder {
     /// pool and tasks of other [`LocalSet`](crate::task::LocalSet)s do not. This holds for all
     /// hooks of tasks. Without any, a task costs nothing more.
     ///
-    /// A hook runs in the context of the runtime that calls it. If it spawns, it is called for that
-    /// task as well. If it panics, the panic is caught.
+    /// A hook runs in the context of the runtime that calls it, whoever spawns the task. If it
+    /// spawns, it is called for that task as well. If it panics, the panic is caught.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -71,8 +71,8 @@ pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
 pub(crate) use closures::{in_helper, is_in_taken_closure};
 pub(crate) use handles::{
-    HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_strictly,
-    runtime_with_time,
+    HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_if_outside,
+    enter_handle_strictly, runtime_with_time,
 };
 pub(crate) use locals::{
     LocalGuard, enter_local, is_in_local, is_polling_local, local_drops, with_local, without_local,

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use trefoil::runtime::{
-    Builder, Handle, HistogramConfiguration, LocalRuntime, LogHistogram, Runtime, UnhandledPanic,
+    Builder, Handle, HistogramConfiguration, LocalRuntime, LogHistogram, Runtime, RuntimeMetrics,
+    UnhandledPanic,
 };
 use trefoil::sync::oneshot;
 use trefoil::task::{self, JoinSet, LocalSet};
@@ -42,6 +43,37 @@ type Case = (&'static str, Box<dyn FnOnce()>);
 
 fn case<R>(name: &'static str, f: impl FnOnce() -> R + 'static) -> Case {
     (name, Box::new(move || drop(f())))
+}
+
+/// What asks about a worker that is not there.
+fn cases_of_workers(metrics: &RuntimeMetrics) -> Vec<Case> {
+    type Ask = fn(&RuntimeMetrics);
+    let all: [(&'static str, Ask); 15] = [
+        ("worker_local_queue_depth", |metrics| _ = metrics.worker_local_queue_depth(2)),
+        ("worker_local_schedule_count", |metrics| _ = metrics.worker_local_schedule_count(2)),
+        ("worker_thread_id", |metrics| _ = metrics.worker_thread_id(2)),
+        ("worker_noop_count", |metrics| _ = metrics.worker_noop_count(2)),
+        ("worker_mean_poll_time", |metrics| _ = metrics.worker_mean_poll_time(2)),
+        ("worker_poll_count", |metrics| _ = metrics.worker_poll_count(2)),
+        ("worker_park_count", |metrics| _ = metrics.worker_park_count(2)),
+        ("worker_park_unpark_count", |metrics| _ = metrics.worker_park_unpark_count(2)),
+        ("worker_total_busy_duration", |metrics| _ = metrics.worker_total_busy_duration(2)),
+        ("worker_steal_count", |metrics| _ = metrics.worker_steal_count(2)),
+        ("worker_steal_operations", |metrics| _ = metrics.worker_steal_operations(2)),
+        ("worker_overflow_count", |metrics| _ = metrics.worker_overflow_count(2)),
+        ("worker_wake_count", |metrics| _ = metrics.worker_wake_count(2)),
+        ("poll_time_histogram_bucket_count", |metrics| {
+            metrics.poll_time_histogram_bucket_count(2, 0);
+        }),
+        ("schedule_latency_histogram_bucket_count", |metrics| {
+            metrics.schedule_latency_histogram_bucket_count(2, 0);
+        }),
+    ];
+    let of = |(name, ask): (&'static str, Ask)| {
+        let metrics = metrics.clone();
+        case(name, move || ask(&metrics))
+    };
+    all.map(of).into()
 }
 
 fn cases() -> Vec<Case> {
@@ -138,7 +170,9 @@ fn panics_name_the_line_of_the_caller() {
         its.lock().push(info.location().map(ToString::to_string).unwrap_or_default());
     }));
     let mut wrong = Vec::new();
-    for (name, f) in cases() {
+    let two_workers = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let of_workers = [two_workers, measuring()].map(|runtime| cases_of_workers(&runtime.metrics()));
+    for (name, f) in cases().into_iter().chain(of_workers.into_iter().flatten()) {
         seen.lock().clear();
         let has_panicked = catch_unwind(AssertUnwindSafe(f)).is_err();
         let first = seen.lock().first().cloned().unwrap_or_default();

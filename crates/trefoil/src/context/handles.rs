@@ -83,10 +83,15 @@ impl Drop for HandleGuard {
     }
 }
 
-/// Runs `f` in the given runtime and in no set of local tasks, whatever guards there are.
-pub(crate) fn beside_guards<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
+/// As [`enter_handle`], unless the runtime is the innermost one already.
+pub(crate) fn enter_handle_if_outside(handle: &Handle) -> Option<HandleGuard> {
     let is_inside =
         with(|context| context.handle().is_some_and(|newest| newest.id() == handle.id()));
-    let _handle = (!is_inside).then(|| enter_handle(handle.clone()));
+    (!is_inside).then(|| enter_handle(handle.clone()))
+}
+
+/// Runs `f` in the given runtime and in no set of local tasks, whatever guards there are.
+pub(crate) fn beside_guards<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
+    let _handle = enter_handle_if_outside(handle);
     if with(|context| context.local().is_null()) { f() } else { without_local(f) }
 }

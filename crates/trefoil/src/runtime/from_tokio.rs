@@ -170,7 +170,8 @@
 //! - [`TaskMeta`](super::TaskMeta) has the task's name; with tokio, only `tracing` has it.
 //!   `task::hooks::hooks_see_names`
 //! - After a panic has ended a runtime ([`UnhandledPanic`](super::UnhandledPanic)), the future of
-//!   another `block_on` is not polled once more. `task::unhandled_panic::a_panic_ends_the_runtime`
+//!   another `block_on` is not polled once more.
+//!   `task::unhandled_panic::a_call_that_waits_for_a_task_panics_without_another_poll`
 //! - If a future panics and its destructor panics in turn, the task has panicked. With tokio, the
 //!   process aborts. `task::abort_and_panic::a_future_that_panics_is_dropped_in_its_panic`
 //!

@@ -45,10 +45,8 @@ impl LocalRuntime {
     }
 
     pub(super) fn from_runtime(runtime: Runtime) -> Self {
-        let set = LocalSet::new();
-        let common = runtime.handle().common();
-        set.observe_as(common);
-        let is_new = common.local.set(set.of_runtime()).is_ok();
+        let set = LocalSet::for_runtime(runtime.handle());
+        let is_new = runtime.handle().common().local.set(set.of_runtime()).is_ok();
         debug_assert!(is_new);
         Self { set: Some(set), runtime }
     }
@@ -100,6 +98,7 @@ impl LocalRuntime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _set = self.set().enter();
+        let _ends = EndsTogether(self);
         self.set().block_on(&self.runtime, future)
     }
 
@@ -136,6 +135,21 @@ impl LocalRuntime {
     fn drop_set(&mut self) {
         let _runtime = self.runtime.enter();
         self.set = None;
+    }
+}
+
+/// The panic of a task that ends the runtime ends its set as well. (The other way round, the driver
+/// sees to it when it is given back.)
+struct EndsTogether<'a>(&'a LocalRuntime);
+
+impl Drop for EndsTogether<'_> {
+    fn drop(&mut self) {
+        let runtime = self.0.runtime.handle();
+        if runtime.common().has_ended() {
+            // Destructors may use the runtime.
+            let _runtime = runtime.enter();
+            self.0.set().end();
+        }
     }
 }
 

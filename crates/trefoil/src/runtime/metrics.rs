@@ -32,6 +32,7 @@ impl RuntimeMetrics {
         Self { handle }
     }
 
+    #[track_caller]
     fn worker(&self, worker: usize) -> &WorkerCounters {
         self.handle.counters(worker)
     }
@@ -89,6 +90,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
         self.handle.local_queue_depth(worker)
     }
@@ -104,6 +106,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_local_schedule_count(&self, worker: usize) -> u64 {
         let counters = self.worker(worker);
         counters.tasks.spawned.get() + counters.woken.get()
@@ -126,6 +129,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
         *self.worker(worker).thread.lock()
     }
@@ -135,6 +139,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_noop_count(&self, worker: usize) -> u64 {
         self.worker(worker).noops.get()
     }
@@ -147,6 +152,7 @@ impl RuntimeMetrics {
     /// If there is no such worker.
     ///
     /// [enable]: super::Builder::enable_metrics_poll_time_histogram
+    #[track_caller]
     pub fn worker_mean_poll_time(&self, worker: usize) -> Duration {
         let times = self.worker(worker).times.as_deref();
         times.map_or(Duration::ZERO, TaskTimes::mean_poll_time)
@@ -157,6 +163,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_poll_count(&self, worker: usize) -> u64 {
         self.worker(worker).polls.get()
     }
@@ -165,6 +172,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.worker(worker).parks.get()
     }
@@ -173,6 +181,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
         let counters = self.worker(worker);
         counters.parks.get() + counters.unparks.get()
@@ -183,6 +192,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
         Duration::from_nanos(self.worker(worker).busy_ns.get())
     }
@@ -191,6 +201,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_steal_count(&self, worker: usize) -> u64 {
         self.worker(worker).stolen.get()
     }
@@ -199,6 +210,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_steal_operations(&self, worker: usize) -> u64 {
         self.worker(worker).steals.get()
     }
@@ -207,6 +219,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_overflow_count(&self, worker: usize) -> u64 {
         self.worker(worker).overflows.get()
     }
@@ -215,6 +228,7 @@ impl RuntimeMetrics {
     ///
     /// # Panics
     /// If there is no such worker.
+    #[track_caller]
     pub fn worker_wake_count(&self, worker: usize) -> u64 {
         self.worker(worker).wakes.get()
     }

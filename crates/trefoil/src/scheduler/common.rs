@@ -142,7 +142,7 @@ impl Common {
     /// Whether a task has panicked whose panic ends the scheduler.
     #[inline]
     pub(crate) fn has_ended(&self) -> bool {
-        self.task_hooks.as_ref().is_some_and(|hooks| hooks.has_ended())
+        self.task_hooks.as_ref().is_some_and(|hooks| hooks.end.has_begun())
     }
 
     /// The number of tasks that were ever spawned or woken on threads without a worker state.

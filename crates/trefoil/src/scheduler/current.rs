@@ -2,10 +2,11 @@
 
 mod end;
 mod main_waker;
+mod waiting;
 
 use super::WorkerCounters;
 use super::multi::Nowhere;
-use super::{Common, Counter, Knobs, block_on};
+use super::{Common, Counter, Knobs};
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::parker::Parker;
@@ -18,11 +19,12 @@ use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use main_waker::MainWaker;
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use waiting::{Waited, Waiting};
 
 /// The state that the driving thread and all others share.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ struct DriverSlot {
     /// It is here while nobody drives.
     driver: Option<Box<Driver>>,
     /// Threads in `block_on` that wait, and would drive if the driver were free.
-    waiting: Vec<Waker>,
+    waiting: Waiting,
 }
 
 /// The scheduler's own state, which belongs to the driving thread.
@@ -59,7 +61,8 @@ pub(crate) struct Driver {
     tasks: OwnedTasks,
     deferred: RefCell<Vec<Waker>>,
     tick: Cell<u32>,
-    /// Polls of tasks and of the future in `block_on` since events were last looked for.
+    /// Polls of tasks, local ones included, and of the future in `block_on` since events were last
+    /// looked for.
     polls_since_look: Cell<u32>,
     /// The thread that drives, or was the last to: the parker is that thread's.
     thread: Cell<Option<ThreadId>>,
@@ -105,7 +108,7 @@ impl Shared {
                 timers,
                 slot: Mutex::new(DriverSlot {
                     driver: Some(Box::new(driver)),
-                    waiting: Vec::new(),
+                    waiting: Waiting::default(),
                 }),
                 counters,
             }
@@ -201,9 +204,7 @@ impl Shared {
     fn return_driver(&self, driver: Box<Driver>) {
         let mut slot = self.slot.lock();
         slot.driver = Some(driver);
-        // All of them, because each may be waiting for something else. The wakers are those of
-        // `block_on::wait`, which are no foreign code.
-        slot.waiting.drain(..).for_each(Waker::wake);
+        slot.waiting.wake_all();
     }
 
     pub(crate) fn dump(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -253,7 +254,8 @@ unsafe fn deliver_from_afar(this: *const Shared, task: Runnable) -> Result<(), R
 /// `future`.
 ///
 /// # Panics
-/// From within asynchronous code, and with the future's own panics.
+/// From within asynchronous code, with the future's own panics, and if the panic of a task has
+/// ended the runtime.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future: F) -> F::Output {
     shared.common.check_process();
@@ -268,29 +270,24 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, shared: &Arc<Shared>, future:
             let driving = Driving { shared, driver: Some(driver) };
             return driving.driver().drive(shared, future);
         }
-        // This is ready with the output, or with nothing if the driver is free.
-        let waited = block_on::wait(poll_fn(|cx| {
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                return Poll::Ready(Some(output));
-            }
-            let mut slot = shared.slot.lock();
-            if slot.driver.is_some() {
-                return Poll::Ready(None);
-            }
-            if !slot.waiting.iter().any(|other| other.will_wake(cx.waker())) {
-                slot.waiting.push(cx.waker().clone());
-            }
-            Poll::Pending
-        }));
-        if let Some(output) = waited {
-            return output;
+        match waiting::wait(shared, future.as_mut()) {
+            Waited::Output(output) => return output,
+            Waited::DriverIsFree => {}
+            Waited::RuntimeEnded => panic_after_end(),
         }
     }
 }
 
+/// The panic of `block_on` in a runtime that the panic of a task has ended.
+#[cold]
+#[track_caller]
+fn panic_after_end() -> ! {
+    panic!("a spawned task panicked and the runtime is configured to shut down on unhandled panic");
+}
+
 /// Gives the driver back, also after a panic.
 struct Driving<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     driver: Option<Box<Driver>>,
 }
 
@@ -303,6 +300,11 @@ impl Driving<'_> {
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
+            if self.shared.common.has_ended() {
+                // The panic of a local task comes out of the poll of the future, and so past the
+                // place where `drive` does this.
+                driver.cancel_tasks(self.shared);
+            }
             driver.count_busy();
             self.shared.return_driver(driver);
         }
@@ -319,6 +321,17 @@ impl Driver {
         &self.timers
     }
 
+    /// Counts polls of local tasks, which are made within one poll of the scheduler's own.
+    pub(crate) fn count_local_polls(&self, polls: u32) {
+        self.count_polls(polls);
+        self.counters.polls.add(u64::from(polls));
+    }
+
+    /// Has the next look at events come as much sooner.
+    fn count_polls(&self, polls: u32) {
+        self.polls_since_look.set(self.polls_since_look.get().saturating_add(polls));
+    }
+
     pub(crate) fn defer(&self, waker: &Waker) {
         // The clone is foreign code, so nothing may be borrowed meanwhile.
         let waker = waker.clone();
@@ -333,13 +346,10 @@ impl Driver {
             loop {
                 if shared.common.has_ended() {
                     self.cancel_tasks(shared);
-                    panic!(
-                        "a spawned task panicked and the runtime is configured to shut down on \
-                         unhandled panic"
-                    );
+                    panic_after_end();
                 }
                 if main.take() {
-                    self.polls_since_look.set(self.polls_since_look.get() + 1);
+                    self.count_polls(1);
                     let polled = coop::with_budget(Budget::FULL, || future.as_mut().poll(&mut cx));
                     if let Poll::Ready(output) = polled {
                         return output;
@@ -394,7 +404,7 @@ impl Driver {
         };
         shared.counters.polls.add(u64::from(polls));
         shared.counters.woken.add(woken);
-        self.polls_since_look.set(self.polls_since_look.get() + polls);
+        self.count_polls(polls);
         any_left
     }
 
@@ -457,7 +467,7 @@ impl Driver {
             shared.counters.count_noop(&self.polls_before);
             shared.counters.parks.add(1);
             self.count_busy();
-            self.park(shared, &mut wakes);
+            self.park(shared, main, &mut wakes);
             self.awake_since.set(Instant::now());
             shared.counters.unparks.add(1);
         }
@@ -470,15 +480,17 @@ impl Driver {
         self.counters.busy_ns.add(self.awake_since.get().elapsed().as_nanos() as u64);
     }
 
-    fn park(&self, shared: &Shared, wakes: &mut Wakes) {
+    fn park(&self, shared: &Shared, main: &MainWaker, wakes: &mut Wakes) {
         self.polls_since_look.set(0);
         let next = self.timers().until_next();
         let can_jump = shared.common.clock.is_paused() && !shared.common.blocking.is_busy();
         match next {
             Some(timeout) if can_jump => {
-                // Tasks that other threads have sent, and events, come before the next timer.
+                // Tasks that other threads have sent, events, and the future in `block_on` come
+                // before the next timer. What a closure of the pool has woken before it ended is
+                // seen here: `is_busy` has taken the lock under which the closure stopped counting.
                 shared.common.park(&shared.parker, Some(Duration::ZERO), wakes);
-                if shared.inbox.is_empty() && wakes.is_empty() {
+                if shared.inbox.is_empty() && wakes.is_empty() && !main.is_woken() {
                     shared.common.clock.jump(timeout);
                 }
             }

@@ -1,4 +1,4 @@
-use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking};
+use super::{Common, Id as RuntimeId, Scheduler, WorkerCounters, blocking, current};
 use crate::context;
 #[cfg(feature = "net")]
 use crate::reactor::Reactor;
@@ -7,7 +7,7 @@ use crate::time::{Clock, TimerQueue};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A handle to a runtime, for any thread.
 ///
@@ -201,12 +201,14 @@ impl Handle {
                 let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
                 let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
                 let notes = shared.common().notes(origin);
+                let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, this, id, pinned, notes, depot);
                 shared.spawn(task);
                 join
             }
             Scheduler::Current(shared) => {
                 let notes = shared.common().notes(origin);
+                let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, Arc::as_ptr(shared), id, NO_HOME, notes, None);
                 shared.spawn(task);
                 join
@@ -372,6 +374,14 @@ impl Handle {
         }
     }
 
+    /// The scheduler, for its own parts. Of a multi-thread runtime there is none.
+    pub(crate) fn downgrade(&self) -> Weak<current::Shared> {
+        match &self.scheduler {
+            Scheduler::Multi(_) => Weak::new(),
+            Scheduler::Current(shared) => Arc::downgrade(shared),
+        }
+    }
+
     /// Whether it is of a `LocalRuntime`.
     pub(crate) fn is_local(&self) -> bool {
         self.common().local.get().is_some()
@@ -409,14 +419,24 @@ impl Handle {
         }
     }
 
+    /// # Panics
+    /// If there is no such worker.
+    #[track_caller]
     pub(crate) fn counters(&self, worker: usize) -> &WorkerCounters {
+        self.check_worker(worker);
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.counters(worker),
-            Scheduler::Current(shared) => {
-                assert_eq!(worker, 0, "a single-threaded runtime has one worker");
-                shared.counters()
-            }
+            Scheduler::Current(shared) => shared.counters(),
         }
+    }
+
+    #[track_caller]
+    fn check_worker(&self, worker: usize) {
+        let workers = self.workers();
+        assert!(
+            worker < workers,
+            "there is no worker {worker}: they are numbered from 0, and there are {workers}"
+        );
     }
 
     pub(crate) fn global_queue_depth(&self) -> usize {
@@ -426,7 +446,11 @@ impl Handle {
         }
     }
 
+    /// # Panics
+    /// If there is no such worker.
+    #[track_caller]
     pub(crate) fn local_queue_depth(&self, worker: usize) -> usize {
+        self.check_worker(worker);
         match &self.scheduler {
             Scheduler::Multi(shared) => shared.local_queue_depth(worker),
             Scheduler::Current(shared) => shared.queue_depth(),

@@ -43,14 +43,33 @@ pub(crate) struct TaskHooks {
     pub(crate) after_poll: TaskHook,
     /// A task that panics ends its scheduler.
     pub(crate) ends_with_panic: bool,
-    /// That has happened. Its scheduler has one thread, which alone reads and writes this.
-    has_panicked: AtomicBool,
+    pub(crate) end: End,
+}
+
+/// Whether a task has panicked whose panic ends its scheduler. All clones are about the same one.
+///
+/// The thread that polls the scheduler's tasks writes this, and looks at it when the poll is over.
+/// What other threads wait for comes later: the cancellation of a task, or the right to poll. They
+/// synchronize with either, and so see this as well.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct End(Arc<AtomicBool>);
+
+impl End {
+    fn begin(&self) {
+        // Relaxed: see the type.
+        self.0.store(true, Relaxed);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        // Relaxed: see the type.
+        self.0.load(Relaxed)
+    }
 }
 
 impl TaskHooks {
     /// Those of a scheduler that ends when a task panics.
-    pub(crate) fn for_panics() -> Self {
-        Self { ends_with_panic: true, ..Self::default() }
+    pub(crate) fn for_panics(end: End) -> Self {
+        Self { ends_with_panic: true, end, ..Self::default() }
     }
 
     /// The same hooks for another scheduler. None if there is nothing to call.
@@ -64,22 +83,15 @@ impl TaskHooks {
                 before_poll: self.before_poll.clone(),
                 after_poll: self.after_poll.clone(),
                 ends_with_panic: self.ends_with_panic,
-                has_panicked: AtomicBool::new(false),
+                end: End::default(),
             })
         })
     }
 
     pub(super) fn task_panicked(&self) {
         if self.ends_with_panic {
-            // Relaxed: the thread that polls is the one that reads it.
-            self.has_panicked.store(true, Relaxed);
+            self.end.begin();
         }
-    }
-
-    /// Whether a task has panicked, and its scheduler is to end.
-    pub(crate) fn has_ended(&self) -> bool {
-        // Relaxed: as in `task_panicked`.
-        self.has_panicked.load(Relaxed)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tasks that stay on one thread, and so need not be `Send`.
 
+use super::hooks::End;
 use super::{CompletedTask, Home, JoinHandle, NO_HOME, Notes, Origin, OwnedTasks, Ran, Runnable};
 use super::{Schedule, TaskHooks, allocate, cancel_all, wake_guarded};
 use crate::context;
 use crate::primitives::{Mutex, thread};
 use crate::queue::{Fifo, Inbox};
 use crate::runtime::UnhandledPanic;
-use crate::scheduler::{Common, Handle, Id as SetId};
+use crate::scheduler::{Handle, Id as SetId, Scheduler, current};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,7 +15,7 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 /// How many tasks are polled before other tasks of the thread get their turn.
@@ -56,10 +57,16 @@ struct Own {
     is_polling: Cell<bool>,
     /// The set was dropped. Guards may still refer to it.
     is_gone: Cell<bool>,
-    /// The runtime of the set keeps histograms.
-    is_measured: Cell<bool>,
+    /// That of the `LocalRuntime` whose set this is, if it is one's: the hooks are the runtime's,
+    /// and are called in its context. The runtime keeps the set, and so the set does not keep it.
+    runtime: Weak<current::Shared>,
+    /// The runtime keeps histograms.
+    is_measured: bool,
     /// The functions that are called for tasks, if there are any.
     hooks: RefCell<Option<Arc<TaskHooks>>>,
+    /// Whether the panic of a task has ended the set, whatever hooks it had when the task was
+    /// spawned.
+    end: End,
     /// The last key that was given to a listener.
     last_key: Cell<u64>,
 }
@@ -140,6 +147,17 @@ pub struct LocalEnterGuard {
 impl LocalSet {
     /// An empty set.
     pub fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// The set of a runtime: all its tasks are looked at as those of the runtime are, wherever they
+    /// are spawned. A panic that ends one of them ends both.
+    pub(crate) fn for_runtime(runtime: &Handle) -> Self {
+        Self::with(Some(runtime))
+    }
+
+    fn with(runtime: Option<&Handle>) -> Self {
+        let hooks = runtime.and_then(|runtime| runtime.common().task_hooks.clone());
         Self {
             shared: Arc::new(LocalShared {
                 id: SetId::next(),
@@ -150,8 +168,10 @@ impl LocalSet {
                     tasks: OwnedTasks::default(),
                     is_polling: Cell::new(false),
                     is_gone: Cell::new(false),
-                    is_measured: Cell::new(false),
-                    hooks: RefCell::default(),
+                    runtime: runtime.map_or_else(Weak::new, Handle::downgrade),
+                    is_measured: runtime.is_some_and(Handle::is_measured),
+                    end: hooks.as_ref().map(|hooks| hooks.end.clone()).unwrap_or_default(),
+                    hooks: RefCell::new(hooks),
                     last_key: Cell::new(AWAITS_SET),
                 },
             }),
@@ -159,11 +179,12 @@ impl LocalSet {
         }
     }
 
-    /// Has all tasks that are spawned from now on looked at as those of that runtime are, wherever
-    /// they are spawned.
-    pub(crate) fn observe_as(&self, runtime: &Common) {
-        self.shared.own.is_measured.set(runtime.is_measured);
-        self.shared.own.hooks.replace(runtime.task_hooks.clone());
+    /// Drops all tasks, and cancels further ones, as the panic of a task does that ends the set.
+    pub(crate) fn end(&self) {
+        // Otherwise the end has begun, and this may be called by a destructor in it.
+        if !self.shared.own.is_gone.get() {
+            self.shared.cancel_tasks();
+        }
     }
 
     /// This set, for the handles to the runtime whose it is.
@@ -175,10 +196,12 @@ impl LocalSet {
     /// so.
     ///
     /// With [`UnhandledPanic::ShutdownRuntime`], the set drops all its tasks, whoever polls it
-    /// panics, and further tasks are cancelled. It holds for tasks that are spawned from now on.
+    /// panics, and further tasks are cancelled. What is said here holds for the panics of tasks
+    /// that are spawned from now on; for those of earlier tasks, what was said before.
     pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
         let ends = behavior == UnhandledPanic::ShutdownRuntime;
-        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics()));
+        let end = &self.shared.own.end;
+        let hooks = ends.then(|| Arc::new(TaskHooks::for_panics(end.clone())));
         self.shared.own.hooks.replace(hooks);
         self
     }
@@ -329,8 +352,7 @@ impl LocalShared {
     /// # Panics
     /// If a task has panicked whose panic ends the set.
     fn end_after_panic(self: &Arc<Self>) {
-        let has_ended = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.has_ended());
-        if has_ended {
+        if self.own.end.has_begun() {
             // Inside of one of the set's own tasks, the others are cancelled by whoever polls that
             // one, which this panic reaches by way of it.
             if !self.own.is_polling.get() {
@@ -349,12 +371,16 @@ impl LocalShared {
         F: Future + 'static,
         F::Output: 'static,
     {
-        let is_measured = self.own.is_measured.get()
+        let is_measured = self.own.is_measured
             || context::with(|context| context.handle().is_some_and(Handle::is_measured));
         // A hook, which is called for the new task, may use the set.
         let hooks = self.own.hooks.borrow().clone();
         let is_observed = is_measured || hooks.is_some();
         let notes = is_observed.then(|| Notes::new(origin, is_measured, hooks.as_ref()));
+        let _context = notes.as_ref().and_then(|notes| {
+            let scheduler = Scheduler::Current(self.own.runtime.upgrade()?);
+            notes.enter_for_hooks(&Handle { scheduler })
+        });
         let (task, join) = allocate(future, this, Id::next(), NO_HOME, notes, None);
         if self.own.is_gone.get() {
             task.cancel(self);
@@ -423,8 +449,6 @@ impl LocalShared {
         let was_polling = self.own.is_polling.replace(true);
         let mut any_left = true;
         let mut polls = 0;
-        // After a panic, no other task is polled.
-        let ends = self.own.hooks.borrow().as_ref().is_some_and(|hooks| hooks.ends_with_panic);
         for _ in 0..PER_POLL {
             if !self.inbox.is_empty() {
                 self.own.queue.borrow_mut().append(&mut self.inbox.take());
@@ -436,7 +460,8 @@ impl LocalShared {
             };
             polls += 1;
             match task.run(&**self) {
-                Ran::Off if ends => break,
+                // After such a panic, no other task is polled.
+                Ran::Off if self.own.end.has_begun() => break,
                 Ran::Off => {}
                 Ran::Woken(task) | Ran::Yielded(task) => {
                     self.own.queue.borrow_mut().push_back(task);
@@ -444,9 +469,12 @@ impl LocalShared {
             }
         }
         self.own.is_polling.set(was_polling);
-        context::with(|context| {
-            if let Some(counters) = context.counters() {
-                counters.polls.add(polls);
+        context::with(|context| match context.current() {
+            Some(driver) => driver.count_local_polls(polls),
+            None => {
+                if let Some(counters) = context.counters() {
+                    counters.polls.add(u64::from(polls));
+                }
             }
         });
         self.end_after_panic();

@@ -7,6 +7,7 @@ use super::header::{Header, Trailer, Vtable, header};
 use super::hooks::{TaskHooks, TaskMeta, call};
 use crate::context;
 use crate::primitives::UnsafeCell;
+use crate::scheduler::Handle;
 use crate::scheduler::stalls::Subject;
 use std::mem::offset_of;
 use std::panic::Location;
@@ -61,6 +62,13 @@ impl Notes {
 
     pub(crate) fn watched(self, is_watched: bool) -> Self {
         Self { is_watched, ..self }
+    }
+
+    /// Enters the task's runtime until the guard is dropped, if there are hooks: for the time in
+    /// which the task is made and maybe refused, on a thread that may be in any runtime or in none.
+    #[cold]
+    pub(crate) fn enter_for_hooks(&self, runtime: &Handle) -> Option<context::HandleGuard> {
+        if self.hooks.is_some() { context::enter_handle_if_outside(runtime) } else { None }
     }
 }
 

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Instant;
-use trefoil::runtime::{Builder, Handle, Runtime};
+use trefoil::net::UdpSocket;
+use trefoil::runtime::{Builder, Handle, LocalRuntime, Runtime};
 use trefoil::spawn;
-use trefoil::task::yield_now;
+use trefoil::task::{spawn_local, yield_now};
 use trefoil::time::{Duration, sleep_until};
 
 /// The loads whose queue has an end. The spawner's queue grows for ever.
@@ -222,4 +223,47 @@ fn the_future_of_block_on() {
             assert!(seen <= 61, "{seen} polls of tasks between two of the future");
         }
     });
+}
+
+/// "Events are looked at as often", and polls of local tasks count.
+#[test]
+fn events_beside_local_tasks() {
+    const YIELDERS: u64 = 10;
+    let mut worst = Worst::default();
+    let runtime = LocalRuntime::new().unwrap();
+    runtime.block_on(async {
+        let polls = Polls::default();
+        let is_over = OnDrop(Event::default());
+        for _ in 0..YIELDERS {
+            let (polls, is_over) = (polls.clone(), is_over.0.clone());
+            drop(spawn_local(async move {
+                while !is_over.has_happened() {
+                    polls.0.fetch_add(1, SeqCst);
+                    yield_now().await;
+                }
+            }));
+        }
+        let victim = spawn_local(async move {
+            let mut seen = Vec::new();
+            for _ in 0..50 {
+                let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+                let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+                other.connect(socket.local_addr().unwrap()).unwrap();
+                let mut readable = Box::pin(socket.readable());
+                let polled = readable.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(polled.is_pending());
+                // The event is there when this returns.
+                other.send(b"x").unwrap();
+                let before = polls.now();
+                readable.await.unwrap();
+                seen.push(polls.now() - before);
+            }
+            seen
+        });
+        for seen in victim.await.unwrap() {
+            // A look comes after the 61 polls of the set, and then the yielders go first.
+            worst.add(seen, 61 + YIELDERS, "local tasks");
+        }
+    });
+    worst.report("current thread, events beside local tasks");
 }

@@ -1,6 +1,6 @@
 //! Hooks that are called for tasks, and the names of tasks.
 
-use crate::support::Hasty;
+use crate::support::{Hasty, current_thread};
 use parking_lot::Mutex;
 use std::future::pending;
 use std::panic::Location;
@@ -275,4 +275,47 @@ fn a_builder_says_why_it_spawns_no_closure() {
     let mut set = JoinSet::new();
     assert!(set.build_task().spawn_blocking_on(|| (), &handle).is_err());
     assert!(set.is_empty());
+}
+
+/// Whoever spawns: a thread in no runtime or in another one, and also if the task is refused.
+#[test]
+fn hooks_are_called_in_their_runtime() {
+    let other = current_thread();
+    for (mut builder, is_local) in [
+        (Builder::new_multi_thread(), false),
+        (Builder::new_current_thread(), false),
+        (Builder::new_current_thread(), true),
+    ] {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let hook = |event| {
+            let seen = Arc::clone(&seen);
+            move |_: &TaskMeta<'_>| {
+                seen.lock().push((event, Handle::try_current().ok().map(|handle| handle.id())));
+            }
+        };
+        builder.worker_threads(1).on_task_spawn(hook(Spawn)).on_task_terminate(hook(End));
+        let handle = if is_local {
+            let local = builder.build_local(Default::default()).unwrap();
+            drop(local.spawn_local(async {}));
+            let _other = other.enter();
+            drop(local.spawn_local(async {}));
+            let task = local.spawn_local(async {});
+            local.block_on(task).unwrap();
+            local.handle().clone()
+        } else {
+            let runtime = builder.build().unwrap();
+            runtime.block_on(runtime.spawn(async {})).unwrap();
+            let handle = runtime.handle().clone();
+            other.block_on(async { drop(handle.spawn(async {})) });
+            handle
+        };
+        // Its runtime has ended.
+        drop(handle.spawn(async {}));
+        other.block_on(async { drop(handle.spawn(async {})) });
+        let seen = std::mem::take(&mut *seen.lock());
+        let of = |event| seen.iter().filter(|(other, _)| *other == event).count();
+        assert_eq!(of(Spawn), if is_local { 5 } else { 4 });
+        assert_eq!(of(End), of(Spawn));
+        assert!(seen.iter().all(|&(_, runtime)| runtime == Some(handle.id())), "{seen:?}");
+    }
 }

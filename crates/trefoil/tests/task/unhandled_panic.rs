@@ -4,12 +4,14 @@ use crate::polls::panic_of;
 use crate::support::current_thread;
 use futures::executor;
 use std::cell::Cell;
-use std::future::pending;
+use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use trefoil::runtime::{Builder, Runtime, UnhandledPanic};
+use trefoil::runtime::{Builder, LocalRuntime, Runtime, UnhandledPanic};
 use trefoil::sync::oneshot;
 use trefoil::task::{self, LocalSet};
 
@@ -74,6 +76,64 @@ fn all_threads_in_block_on_panic() {
     for thread in threads {
         assert!(thread.join().is_err());
     }
+}
+
+/// Runs a future on a thread beside the one that drives, until a task panics. The future gets a
+/// task that never ends by itself, and what it calls in its first poll.
+fn beside_the_driver<F: Future>(
+    waits: impl FnOnce(task::JoinHandle<()>, Box<dyn Fn()>) -> F + Send + 'static,
+) -> thread::Result<()> {
+    let runtime = Arc::new(ends());
+    let (tell, is_up) = mpsc::channel();
+    let (drives, tells) = (Arc::clone(&runtime), tell.clone());
+    let driver = thread::spawn(move || {
+        drives.block_on(async {
+            tells.send(()).unwrap();
+            pending::<()>().await;
+        });
+    });
+    is_up.recv().unwrap();
+    let task = runtime.spawn(pending());
+    let its = Arc::clone(&runtime);
+    let waiter = thread::spawn(move || {
+        its.block_on(waits(task, Box::new(move || tell.send(()).unwrap())));
+    });
+    is_up.recv().unwrap();
+    runtime.spawn(async { panic!("on purpose") });
+    assert!(driver.join().is_err());
+    waiter.join()
+}
+
+/// The end cancels the task that the future waits for, and so wakes it.
+#[test]
+fn a_call_that_waits_for_a_task_panics_without_another_poll() {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let its = Arc::clone(&polls);
+    let ended = beside_the_driver(move |mut task, begins| {
+        poll_fn(move |cx| {
+            let polled = Pin::new(&mut task).poll(cx);
+            its.fetch_add(1, SeqCst);
+            begins();
+            polled
+        })
+    });
+    let message = ended.unwrap_err();
+    let message = message.downcast_ref::<&str>().copied().unwrap_or_default();
+    assert!(message.contains("configured to shut down on unhandled panic"), "{message}");
+    assert_eq!(polls.load(SeqCst), 1);
+}
+
+/// The future's first poll lasts until the end has come, and sees that its task was cancelled.
+#[test]
+fn a_call_that_sees_the_end_in_its_poll_panics() {
+    let ended = beside_the_driver(|task, begins| async move {
+        begins();
+        while !task.is_finished() {
+            thread::yield_now();
+        }
+        assert!(task.await.unwrap_err().is_cancelled());
+    });
+    assert!(ended.is_err());
 }
 
 #[test]
@@ -186,6 +246,98 @@ fn a_panic_ends_a_local_runtime() {
     assert!(panics(|| local.block_on(async { unreachable!() })));
     let local = ends();
     assert!(panics(|| local.block_on(async { trefoil::spawn(async { panic!("1") }).await })));
+}
+
+/// It has two kinds of tasks, and the panic of either ends both.
+#[test]
+fn a_panic_ends_all_tasks_of_a_local_runtime() {
+    for is_local in [false, true] {
+        let mut builder = Builder::new_current_thread();
+        builder.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+        let local = builder.build_local(Default::default()).unwrap();
+        let (sender, dropped) = mpsc::channel::<()>();
+        let its = sender.clone();
+        local.handle().spawn(async move {
+            let _sender = sender;
+            pending::<()>().await;
+        });
+        local.spawn_local(async move {
+            let _sender = its;
+            pending::<()>().await;
+        });
+        local.block_on(async { task::yield_now().await });
+        let panics_in = async { panic!("on purpose") };
+        if is_local {
+            local.spawn_local(panics_in);
+        } else {
+            local.handle().spawn(panics_in);
+        }
+        assert!(panics(|| local.block_on(pending::<()>())));
+        // Both are gone, and further ones are refused.
+        assert_eq!(dropped.try_recv(), Err(mpsc::TryRecvError::Disconnected), "{is_local}");
+        assert!(local.handle().spawn(async {}).is_finished(), "{is_local}");
+        assert!(local.spawn_local(async {}).is_finished(), "{is_local}");
+        assert!(panics(|| local.block_on(async { unreachable!() })));
+        assert_eq!(local.metrics().num_alive_tasks(), 0);
+    }
+}
+
+/// A task that is dropped in the end may come to the runtime again.
+#[test]
+fn a_destructor_may_enter_a_local_runtime_that_ends() {
+    struct Enters(Rc<LocalRuntime>, Rc<Cell<u32>>);
+    impl Drop for Enters {
+        fn drop(&mut self) {
+            assert!(panics(|| self.0.block_on(async { unreachable!() })));
+            self.0.spawn_local(async { unreachable!() });
+            self.1.set(self.1.get() + 1);
+        }
+    }
+    for is_local in [false, true] {
+        let mut builder = Builder::new_current_thread();
+        builder.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+        let local = Rc::new(builder.build_local(Default::default()).unwrap());
+        let dropped = Rc::new(Cell::new(0));
+        for _ in 0..2 {
+            let enters = Enters(Rc::clone(&local), Rc::clone(&dropped));
+            local.spawn_local(async move {
+                let _enters = enters;
+                pending::<()>().await;
+            });
+        }
+        local.block_on(async { task::yield_now().await });
+        let panics_in = async { panic!("on purpose") };
+        if is_local {
+            local.spawn_local(panics_in);
+        } else {
+            local.handle().spawn(panics_in);
+        }
+        assert!(panics(|| local.block_on(pending::<()>())));
+        assert_eq!(dropped.get(), 2);
+    }
+}
+
+/// It holds for the tasks that were spawned since, whatever is said later.
+#[test]
+fn a_set_remembers_what_it_was_told() {
+    let runtime = current_thread();
+    let run = |set: &LocalSet| set.block_on(&runtime, async { task::yield_now().await });
+    for later in [UnhandledPanic::ShutdownRuntime, UnhandledPanic::Ignore] {
+        let mut set = LocalSet::new();
+        set.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+        set.spawn_local(async { panic!("on purpose") });
+        let behind = set.spawn_local(async {});
+        set.unhandled_panic(later);
+        assert!(panics(|| run(&set)), "{later:?}");
+        assert!(runtime.block_on(behind).unwrap_err().is_cancelled());
+
+        let mut set = LocalSet::new();
+        set.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+        set.unhandled_panic(UnhandledPanic::Ignore);
+        set.spawn_local(async { panic!("on purpose") });
+        set.unhandled_panic(later);
+        run(&set);
+    }
 }
 
 #[trefoil::test(unhandled_panic = "shutdown_runtime")]

@@ -3,6 +3,7 @@
 
 mod after_shutdown;
 mod of_block_on;
+mod paused;
 mod sleep;
 
 #[path = "../support/mod.rs"]

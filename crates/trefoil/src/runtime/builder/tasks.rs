@@ -12,8 +12,8 @@ impl Builder {
     /// pool and tasks of other [`LocalSet`](crate::task::LocalSet)s do not. This holds for all
     /// hooks of tasks. Without any, a task costs nothing more.
     ///
-    /// A hook runs in the context of the runtime that calls it. If it spawns, it is called for that
-    /// task as well. If it panics, the panic is caught.
+    /// A hook runs in the context of the runtime that calls it, whoever spawns the task. If it
+    /// spawns, it is called for that task as well. If it panics, the panic is caught.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -77,9 +77,12 @@ impl Builder {
     /// What happens when a task panics: nothing, by default, beside that its handle says so.
     ///
     /// With [`UnhandledPanic::ShutdownRuntime`], all tasks of the runtime are dropped after the
-    /// poll that has panicked, whether the task's handle exists or not. All calls of
-    /// [`block_on`](crate::runtime::Runtime::block_on) panic, those that wait and later ones, and
-    /// further tasks are cancelled. This is meant for tests, in which a panic should not go unseen.
+    /// poll that has panicked, whether the task's handle exists or not. In a
+    /// [`LocalRuntime`](crate::runtime::LocalRuntime), these are its local tasks and the others,
+    /// and the panic of either ends both. All calls of
+    /// [`block_on`](crate::runtime::Runtime::block_on) panic, those that wait and later ones,
+    /// without another poll of their futures, and further tasks are cancelled. This is meant for
+    /// tests, in which a panic should not go unseen.
     ///
     /// # Panics
     /// If a multi-thread runtime is to shut down: only a single thread can do so at once.

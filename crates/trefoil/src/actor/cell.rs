@@ -6,7 +6,7 @@ use super::registry::Registration;
 use super::{ExitReason, MonitorRef, Pid};
 use crate::primitives::{Mutex, MutexGuard};
 use crate::sync::SetOnce;
-use crate::task::{AbortHandle, JoinHandle, unconstrained, wake_guarded};
+use crate::task::{AbortHandle, JoinError, JoinHandle, unconstrained, wake_guarded};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,7 @@ pub(super) struct Core {
 #[derive(Default)]
 pub(super) struct State {
     fate: Fate,
-    traps_exits: bool,
+    exits: Exits,
     abort: Option<AbortHandle>,
     /// Two actors are linked if each has the other here.
     links: BTreeMap<Pid, Arc<dyn Peer>>,
@@ -67,13 +67,31 @@ pub(super) struct State {
     pub(super) names: Vec<Registration>,
 }
 
+/// What exit signals do to an actor.
+#[derive(Clone, Copy, Default)]
+enum Exits {
+    #[default]
+    End,
+    Trapped,
+    /// They were trapped until the actor's context was dropped. They end it, unless its function
+    /// is about to return: the context may have been one of the last things that it drops.
+    EndUnlessItReturns,
+}
+
 #[derive(Default)]
 enum Fate {
     #[default]
     Lives,
-    /// It will end for this reason, whatever its function does until its task is cancelled.
-    Doomed(ExitReason),
+    Doomed(Doom),
     Ended,
+}
+
+/// An end that was decided.
+struct Doom {
+    reason: ExitReason,
+    /// The task may still end by itself before it is cancelled, and then this is not the reason.
+    /// Otherwise it is, whatever the function does until then.
+    is_overtaken: bool,
 }
 
 impl State {
@@ -104,7 +122,16 @@ impl Core {
     }
 
     pub(super) fn trap_exits(&self, traps: bool) {
-        self.lock().traps_exits = traps;
+        self.lock().exits = if traps { Exits::Trapped } else { Exits::End };
+    }
+
+    /// The actor's context is gone: what is trapped would be received by nobody, and the actor
+    /// would live on.
+    pub(super) fn trap_no_more(&self) {
+        let mut state = self.lock();
+        if let Exits::Trapped = state.exits {
+            state.exits = Exits::EndUnlessItReturns;
+        }
     }
 }
 
@@ -148,7 +175,8 @@ impl<M: Send + 'static> Cell<M> {
             (ended, task.take())
         };
         let peer: Arc<dyn Peer> = Arc::clone(self) as _;
-        exit(&peer, ExitReason::of(ended.0));
+        let is_cancelled = ended.0.as_ref().is_err_and(JoinError::is_cancelled);
+        end(&peer, ExitReason::of(ended.0), !is_cancelled);
     }
 }
 
@@ -201,13 +229,19 @@ fn lock_both<'a>(a: &'a Core, b: &'a Core) -> (MutexGuard<'a, State>, MutexGuard
 pub(super) fn doom(peer: &Arc<dyn Peer>, reason: ExitReason) -> bool {
     let state = peer.core().lock();
     let is_there = !state.has_ended();
-    doom_locked(state, reason);
+    doom_locked(state, Doom { reason, is_overtaken: false });
     is_there
 }
 
-fn doom_locked(mut state: MutexGuard<'_, State>, reason: ExitReason) {
-    let Fate::Lives = state.fate else { return };
-    state.fate = Fate::Doomed(reason);
+fn doom_locked(mut state: MutexGuard<'_, State>, doom: Doom) {
+    match &mut state.fate {
+        Fate::Lives => state.fate = Fate::Doomed(doom),
+        Fate::Doomed(first) => {
+            first.is_overtaken &= doom.is_overtaken;
+            return;
+        }
+        Fate::Ended => return,
+    }
     let abort = state.abort.clone();
     drop(state);
     // Without the lock: an abort wakes a worker. Without a handle, the actor is being spawned, and
@@ -235,14 +269,15 @@ fn receive_exit(
     from: Option<Pid>,
     reason: ExitReason,
 ) {
-    if state.traps_exits {
+    let is_overtaken = matches!(state.exits, Exits::EndUnlessItReturns);
+    if let Exits::Trapped = state.exits {
         let waker = to.deliver(Signal::Exit { from, reason });
         drop(state);
         waker.into_iter().for_each(wake_guarded);
     } else if reason.is_normal() {
         drop(state);
     } else {
-        doom_locked(state, reason);
+        doom_locked(state, Doom { reason, is_overtaken });
     }
 }
 
@@ -339,14 +374,27 @@ fn tell_down(
     waker.into_iter().for_each(wake_guarded);
 }
 
-/// The end of an actor: of its names, its mailbox, its links and its monitors, in this order.
+/// The end of an actor that ends by itself.
 pub(super) fn exit(own: &Arc<dyn Peer>, reason: ExitReason) {
+    end(own, reason, true);
+}
+
+/// The end of an actor: of its names, its mailbox, its links and its monitors, in this order. The
+/// reason is this one, unless another one was decided.
+fn end(own: &Arc<dyn Peer>, reason: ExitReason, is_by_itself: bool) {
     let pid = own.core().pid;
+    // The reason that it is not, whose destructor is foreign code.
+    let mut _other = None;
     let (reason, left) = {
         let mut state = own.core().lock();
         let reason = match std::mem::replace(&mut state.fate, Fate::Ended) {
             Fate::Lives => reason,
-            Fate::Doomed(first) => first,
+            Fate::Doomed(Doom { reason: first, is_overtaken }) => {
+                let is_first = !(is_overtaken && is_by_itself);
+                let (its, other) = if is_first { (first, reason) } else { (reason, first) };
+                _other = Some(other);
+                its
+            }
             Fate::Ended => return,
         };
         let left = std::mem::take(&mut *state);

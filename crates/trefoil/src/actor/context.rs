@@ -15,7 +15,9 @@ use std::task::{Poll, ready};
 /// The actor's own side: what its function gets.
 ///
 /// An actor that drops its context, or gives it away to somebody who does, can receive nothing any
-/// more: whoever sends it a message gets it back, and it traps no exits. It runs on.
+/// more: whoever sends it a message gets it back, and it traps no exits. It runs on. If it trapped
+/// them until then, an exit signal ends it where it waits next; if it returns or panics before,
+/// that is its reason. So signals that come while its function drops what it has do not change it.
 pub struct Context<M: Send + 'static> {
     cell: Arc<Cell<M>>,
     /// What was taken out of the shared side of the mailbox, and not received yet.
@@ -310,8 +312,7 @@ impl<M: Send + 'static> Context<M> {
 
 impl<M: Send + 'static> Drop for Context<M> {
     fn drop(&mut self) {
-        // Trapped signals would be received by nobody, and the actor would live on.
-        self.cell.core().trap_exits(false);
+        self.cell.core().trap_no_more();
         self.cell.mailbox.close();
         mailbox::discard_all(std::mem::take(&mut self.seen));
     }

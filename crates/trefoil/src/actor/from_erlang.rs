@@ -30,6 +30,8 @@
 //!   `actor::links::a_failure_goes_along_links`
 //! - A normal end of a linked actor does nothing, unless exits are trapped.
 //!   `actor::links::a_normal_end_harms_nobody`
+//! - An actor that traps exits ends for the reason that its function returns, also if signals come
+//!   while it returns. `actor::links::an_actor_that_traps_exits_ends_for_its_own_reason`
 //! - A link to the dead is an exit signal at once, with the reason [`NoActor`][no-actor]
 //!   (`noproc`). `actor::links::a_link_to_the_dead_is_a_signal_at_once`
 //! - A link to oneself does nothing. `actor::links::a_link_to_oneself_does_nothing`

@@ -80,7 +80,8 @@
 //!
 //! The first of these decides an actor's reason: its function returns or panics; somebody aborts
 //! it; an exit signal comes that it does not trap. An actor whose end is decided while it runs goes
-//! on to its next wait.
+//! on to its next wait. An exit signal decides nothing on the last way of an actor that has trapped
+//! exits, from the drop of its [`Context`] to its return.
 //!
 //! # Supervisors
 //!

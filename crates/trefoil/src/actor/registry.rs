@@ -2,6 +2,7 @@
 
 use super::cell::Peer;
 use super::error::{LookupError, RegisterError};
+use super::mailbox::discard_all;
 use super::pid::typed;
 use super::{Address, Pid};
 use crate::primitives::Mutex;
@@ -33,7 +34,8 @@ pub struct Registry {
     names: Arc<Names>,
 }
 
-type Names = Mutex<BTreeMap<String, Arc<dyn Peer>>>;
+#[derive(Default)]
+struct Names(Mutex<BTreeMap<String, Arc<dyn Peer>>>);
 
 /// That an actor has a name, for the actor's end.
 pub(super) struct Registration {
@@ -68,7 +70,7 @@ impl Registry {
         if state.has_ended() {
             return Err(RegisterError::NoActor);
         }
-        match self.names.lock().entry(name) {
+        match self.names.0.lock().entry(name) {
             Entry::Occupied(taken) => return Err(RegisterError::Taken(taken.get().core().pid())),
             Entry::Vacant(free) => {
                 let name = free.key().clone();
@@ -81,7 +83,7 @@ impl Registry {
 
     /// Takes a name away from whoever has it. False if nobody had it.
     pub fn unregister(&self, name: &str) -> bool {
-        let Some(peer) = self.names.lock().remove(name) else { return false };
+        let Some(peer) = self.names.0.lock().remove(name) else { return false };
         let names = Arc::downgrade(&self.names);
         let is_it = |its: &Registration| its.name == name && its.names.ptr_eq(&names);
         let mut state = peer.core().lock();
@@ -96,18 +98,18 @@ impl Registry {
     /// # Errors
     /// Nobody has the name, or whoever has it receives messages of another type.
     pub fn find<M: Send + 'static>(&self, name: &str) -> Result<Address<M>, LookupError> {
-        let peer = self.names.lock().get(name).cloned().ok_or(LookupError::NoActor)?;
+        let peer = self.names.0.lock().get(name).cloned().ok_or(LookupError::NoActor)?;
         typed(peer).ok_or(LookupError::OtherType)
     }
 
     /// The pid of the actor with this name.
     pub fn pid(&self, name: &str) -> Option<Pid> {
-        self.names.lock().get(name).map(|peer| peer.core().pid())
+        self.names.0.lock().get(name).map(|peer| peer.core().pid())
     }
 
     /// All names, in their order, with the pids of those who have them.
     pub fn names(&self) -> Vec<(String, Pid)> {
-        let names = self.names.lock();
+        let names = self.names.0.lock();
         names.iter().map(|(name, peer)| (name.clone(), peer.core().pid())).collect()
     }
 }
@@ -116,11 +118,28 @@ impl Registration {
     /// Takes the name away, if it is still this actor's.
     pub(super) fn remove(&self, pid: Pid) {
         let Some(names) = self.names.upgrade() else { return };
-        let removed = match names.lock().entry(self.name.clone()) {
+        let removed = match names.0.lock().entry(self.name.clone()) {
             Entry::Occupied(taken) if taken.get().core().pid() == pid => Some(taken.remove()),
             _ => None,
         };
         drop(removed);
+    }
+}
+
+/// The registry is gone, and its actors live on without its names.
+impl Drop for Names {
+    fn drop(&mut self) {
+        let this: *const Self = self;
+        // Whoever drops a registry has no lock of an actor, and that of the names is not taken any
+        // more: nobody can reach them.
+        let named: Vec<_> = std::mem::take(&mut *self.0.lock()).into_values().collect();
+        for peer in &named {
+            // Nothing foreign is dropped under the lock. For an actor with several names, the first
+            // look takes all of them.
+            peer.core().lock().names.retain(|its| !std::ptr::eq(its.names.as_ptr(), this));
+        }
+        // An actor that has ended may have had nobody else.
+        discard_all(named);
     }
 }
 

@@ -4,6 +4,8 @@
 
 use crate::support::actors::{assert_panic, each, idle, lent};
 use crate::support::{current_and_multi, current_thread};
+use std::future::pending;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use trefoil::actor::error::{Exited, LookupError, RegisterError};
 use trefoil::actor::{self, Context, Event, ExitReason, Registry};
@@ -56,6 +58,59 @@ fn a_normal_end_harms_nobody() {
         assert_eq!(from, Some(actor.pid()));
         actor.join().await;
         assert!(other.address().is_alive());
+    });
+}
+
+/// Calls a closure when it is dropped.
+struct Last<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Last<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Its context is dropped before other things that it has, whose destructors bring signals about.
+#[test]
+fn an_actor_that_traps_exits_ends_for_its_own_reason() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum End {
+        Returns,
+        Panics,
+        Waits,
+        IsAborted,
+    }
+    each(|| async {
+        for traps in [true, false] {
+            for end in [End::Returns, End::Panics, End::Waits, End::IsAborted] {
+                let actor = actor::spawn(async move |mut own: Context<()>| {
+                    own.trap_exit(traps);
+                    let pid = own.pid();
+                    let last = Last(move || {
+                        assert!(pid.exit(ExitReason::error("a peer has failed")).is_ok());
+                        if end == End::IsAborted {
+                            assert!(pid.abort().is_ok());
+                        }
+                    });
+                    drop(own);
+                    match end {
+                        End::Returns | End::IsAborted => {}
+                        // Without the message of a panic in the output of the test.
+                        End::Panics => resume_unwind(Box::new("its own")),
+                        End::Waits => {
+                            drop(last);
+                            pending().await
+                        }
+                    }
+                });
+                let reason = actor.join().await;
+                match end {
+                    End::Returns if traps => assert!(reason.is_normal(), "{reason}"),
+                    End::Panics if traps => assert_panic(&reason, "its own"),
+                    _ => assert_eq!(reason.to_string(), "a peer has failed", "{end:?} {traps}"),
+                }
+            }
+        }
     });
 }
 

@@ -5,13 +5,13 @@
 use crate::support::{self, current_and_multi, current_thread};
 use parking_lot::Mutex;
 use std::future::{Future, pending};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use trefoil::actor::supervisor::{
     Child, Handle, Restart, StartError, Starter, Strategy, Supervisor, TooManyRestarts,
 };
-use trefoil::actor::{self, Address, Context, Event, ExitReason, Registry};
+use trefoil::actor::{self, Address, Context, Event, ExitReason, Pid, Registry};
 use trefoil::sync::oneshot;
 use trefoil::task;
 
@@ -406,6 +406,30 @@ fn an_exit_signal_stops_a_supervisor() {
         let ExitReason::Error(error) = supervisor.join().await else { panic!("another reason") };
         assert_eq!(error.to_string(), "enough");
         assert_eq!(world.log(), "-c -b -a");
+    });
+}
+
+/// Its mailbox is gone when the recipes of its children are dropped.
+#[test]
+fn a_supervisor_ends_for_its_own_reason() {
+    struct Fails(Arc<OnceLock<Pid>>);
+    impl Drop for Fails {
+        fn drop(&mut self) {
+            let supervisor = self.0.get().expect("it has begun");
+            assert!(supervisor.exit(ExitReason::error("too late")).is_ok());
+        }
+    }
+    each(|| async {
+        let pid = Arc::new(OnceLock::new());
+        let fails = Fails(Arc::clone(&pid));
+        let child = Child::new("with a destructor", move |starter| {
+            let _ = &fails;
+            starter.spawn(async |mut own: Context<()>| assert!(own.receive().await.is_err()));
+            Ok(())
+        });
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start().await.unwrap();
+        pid.set(supervisor.pid()).unwrap();
+        assert!(matches!(supervisor.stop().await, ExitReason::Shutdown));
     });
 }
 

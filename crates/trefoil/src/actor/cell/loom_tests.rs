@@ -27,7 +27,7 @@ fn peer(cell: &Arc<Cell<u32>>) -> Peers {
 /// Whose end was decided, and for which reason.
 fn doom_of(cell: &Arc<Cell<u32>>) -> Option<String> {
     match &cell.core.lock().fate {
-        Fate::Doomed(reason) => Some(reason.to_string()),
+        Fate::Doomed(doom) => Some(doom.reason.to_string()),
         Fate::Lives | Fate::Ended => None,
     }
 }
@@ -209,6 +209,21 @@ fn loom_actor_a_signal_is_trapped_or_dooms() {
     });
 }
 
+/// A signal that comes while the actor's context is dropped is not the reason of its end.
+#[test]
+fn loom_actor_a_signal_after_the_traps_is_overtaken() {
+    loom::model(|| {
+        let (a, mut own) = actor(None);
+        own.trap_exit(true);
+        let to = peer(&a);
+        let sending = thread::spawn(move || send_exit(&to, None, ExitReason::Shutdown));
+        drop(own);
+        exit(&peer(&a), ExitReason::Normal);
+        sending.join().unwrap();
+        assert!(matches!(a.core.ended.get(), Some(ExitReason::Normal)));
+    });
+}
+
 /// A lost wake-up is a deadlock, which loom reports.
 #[test]
 fn loom_actor_a_receive_is_woken() {
@@ -283,6 +298,21 @@ fn loom_actor_a_name_does_not_outlive_its_actor() {
         let registered = registry.register("x", &address);
         ending.join().unwrap();
         assert_eq!(registry.pid("x"), None, "{registered:?}");
+    });
+}
+
+/// Whichever of them is gone first, nobody has anything of the other.
+#[test]
+fn loom_actor_a_registry_is_dropped_while_its_actor_ends() {
+    loom::model(|| {
+        let (registry, (a, _own)) = (Registry::new(), actor(None));
+        registry.register("x", &Address::new(Arc::clone(&a))).unwrap();
+        let ending = thread::spawn(ends(&a, ExitReason::Normal));
+        drop(registry);
+        assert!(a.core.lock().names.is_empty(), "a name is left");
+        ending.join().unwrap();
+        // The cell is ours alone, and its context's.
+        assert_eq!(Arc::strong_count(&a), 2);
     });
 }
 

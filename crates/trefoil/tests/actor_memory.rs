@@ -1,0 +1,73 @@
+//! What an actor keeps of others that are gone.
+
+#![cfg(not(loom))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use trefoil::actor::{self, Context, Registry};
+use trefoil::runtime::Builder;
+
+struct Counting;
+
+thread_local! {
+    /// How many bytes this thread has allocated and not freed.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: `System` does everything, and keeps the contract. The counter is a plain cell, which
+// allocating code may access at any time.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.set(LIVE.get().wrapping_add(layout.size()));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get().wrapping_sub(layout.size()));
+        // SAFETY: the caller's promise: it came from `alloc`, and so from `System`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// A runtime of one thread, so that its count is that of all.
+#[test]
+fn a_registry_that_is_dropped_leaves_nothing_with_its_actors() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let _guard = runtime.enter();
+    let [a, b] = [(); 2].map(|()| {
+        actor::spawn(async |mut own: Context<()>| assert_eq!(own.receive().await, Ok(())))
+    });
+    let lasting = Registry::new();
+    lasting.register("lasting", &a).unwrap();
+    let round = || {
+        let registry = Registry::new();
+        for name in ["one", "another", "a third"] {
+            registry.register(name, &a).unwrap();
+        }
+        registry.register("other", &b).unwrap();
+        // The last one counts.
+        let clone = registry.clone();
+        drop(registry);
+        assert_eq!(clone.names().len(), 4);
+    };
+    // The first one makes room in the actors for the names that they have at the same time.
+    round();
+    let before = LIVE.get();
+    for _ in 0..100 {
+        round();
+    }
+    assert_eq!(LIVE.get(), before);
+    // Others are not touched, and the end of the actor still finds them.
+    assert_eq!(lasting.pid("lasting"), Some(a.pid()));
+    let left = Registry::new();
+    left.register("left", &a).unwrap();
+    runtime.block_on(async {
+        a.send(()).await.unwrap();
+        assert!(a.join().await.is_normal());
+    });
+    assert_eq!((lasting.names(), left.names()), (Vec::new(), Vec::new()));
+}

@@ -4,6 +4,7 @@ use super::deque::Reclaimed;
 use super::job::{Outcome, StackJob, Where};
 use super::wait::{Waited, wait};
 use super::{Fork, install};
+use crate::task;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs two closures, potentially in parallel, and returns both results.
@@ -194,9 +195,11 @@ where
 
 /// Calls a closure for its effects only, during a panic.
 pub(super) fn discard<R>(closure: impl FnOnce() -> R) {
-    // The result is dropped inside of `catch_unwind`, because its destructor may panic, too. A
-    // payload whose destructor panics ends the process, as in any unwinding.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(closure()))));
+    // The result is dropped inside of `catch_unwind`, because its destructor may panic, too. So may
+    // that of the payload.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(closure()))) {
+        task::discard(payload);
+    }
 }
 
 /// Calls both closures, one after the other. The second is called even if the first panics.

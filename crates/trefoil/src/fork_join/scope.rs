@@ -14,6 +14,7 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::parker::Parker;
 use crate::scheduler::Handle;
+use crate::task::discard;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -116,7 +117,14 @@ where
     let payload = scope.state.finish();
     leave();
     match result {
-        Err(payload) => resume_unwind(payload),
+        Err(own) => {
+            // Before the panic: its destructor may panic in turn, which an unwinding does not
+            // survive.
+            if let Some(payload) = payload {
+                discard(payload);
+            }
+            resume_unwind(own)
+        }
         Ok(result) => match payload {
             // The panic drops the result.
             Some(payload) => resume_unwind(payload),
@@ -193,8 +201,8 @@ impl State {
         }
         // The drop runs foreign code, so it comes after the release of the lock, and its panic is
         // caught: the scope's thread must not leave before all jobs have ended.
-        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(late))) {
-            mem::forget(another);
+        if let Some(payload) = late {
+            discard(payload);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Panics in closures that fork: all closures run, and the first panic is rethrown.
 
 use crate::support::{everywhere, fib, multi};
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use trefoil::fork_join::{fork_all, fork_reduce, join, scope};
@@ -115,6 +115,65 @@ fn a_result_that_panics_when_it_is_dropped_beside_a_panic() {
         let caught = catch_unwind(AssertUnwindSafe(|| runtime.install(|| join(a, b).1)));
         assert_eq!(*caught.err().unwrap().downcast::<&str>().unwrap(), "a");
     }
+}
+
+/// A payload that panics when it is dropped. During an unwinding, this would end the process.
+struct Payload;
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("dropped"));
+    }
+}
+
+#[test]
+fn a_payload_that_panics_when_it_is_dropped_beside_a_panic() {
+    let of = |caught: std::thread::Result<()>| *caught.unwrap_err().downcast::<&str>().unwrap();
+    everywhere(|| {
+        let join = catch_unwind(|| {
+            join(|| panic_any("own"), || panic_any(Payload));
+        });
+        assert_eq!(of(join), "own");
+        let legs =
+            [0, 1, 2].map(|n| move || if n == 0 { panic_any("own") } else { panic_any(Payload) });
+        assert_eq!(
+            of(catch_unwind(|| {
+                fork_all(legs);
+            })),
+            "own"
+        );
+        let scope = catch_unwind(|| {
+            scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|_| panic_any(Payload));
+                }
+                panic_any("own")
+            })
+        });
+        assert_eq!(of(scope), "own");
+    });
+}
+
+/// The second leg is stolen.
+#[test]
+fn a_payload_of_a_thief_that_panics_when_it_is_dropped() {
+    let runtime = multi(2);
+    let barrier = Barrier::new(2);
+    let leg = || {
+        barrier.wait();
+    };
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let a = || {
+            leg();
+            panic_any("own")
+        };
+        let b = || {
+            leg();
+            panic_any(Payload)
+        };
+        runtime.install(|| join(a, b)).0
+    }));
+    assert_eq!(*caught.unwrap_err().downcast::<&str>().unwrap(), "own");
 }
 
 #[test]

@@ -30,6 +30,59 @@ fn here() -> ThreadId {
     thread::current().id()
 }
 
+/// Forks, and has the child make the calls. They return, on its one thread.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "it forks, which a process of its own does for it"]
+fn forks_in_a_fork_child() {
+    use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+    use std::time::{Duration, Instant};
+
+    // The parent has both kinds of workers.
+    assert!(places().iter().all(|&place| place != here()));
+    let runtime = multi(2);
+    assert_ne!(runtime.install(here), here());
+    // SAFETY: the other threads are asleep or about to be, but maybe one in the allocator, which
+    // the C libraries of Linux have in order in the child. So the child may do more than system
+    // calls.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let calls = || {
+            let is_here = || places().iter().all(|&place| place == here());
+            assert!(is_here(), "process-wide");
+            assert!(runtime.install(is_here), "installed");
+            assert_eq!(runtime.install_here(here), here());
+            // No place is taken: the call is a call.
+            assert!(runtime.install_here(|| Handle::try_current().is_err()));
+            let _guard = runtime.enter();
+            assert!(is_here(), "entered");
+        };
+        let ended = catch_unwind(AssertUnwindSafe(calls));
+        // SAFETY: this ends the process, without anything that is the parent's to run.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    let child = Pid::from_raw(pid).expect("a fork failed");
+    let give_up = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some((_, status)) = waitpid(Some(child), WaitOptions::NOHANG).unwrap() {
+            break status;
+        }
+        if Instant::now() > give_up {
+            kill_process(child, Signal::KILL).unwrap();
+            panic!("the child waits for threads that it does not have");
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.exit_status(), Some(0), "see above for what the child says");
+}
+
+/// As in a runtime that has shut down: of the parent's threads, only the one that forks is there.
+#[cfg(target_os = "linux")]
+#[test]
+fn forks_in_a_fork_of_the_process_run_on_their_caller() {
+    in_a_process("forks_in_a_fork_child", ("TREFOIL_WORKER_THREADS", "2"));
+}
+
 /// The threads on which the closures of all functions run.
 fn places() -> Vec<ThreadId> {
     let (a, b) = join(here, here);

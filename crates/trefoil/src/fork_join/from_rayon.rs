@@ -111,6 +111,8 @@
 //!   on the calling thread. rayon has no such pool.
 //! - If a runtime has shut down, closures that are forked or installed there run on the caller. A
 //!   pool of rayon's cannot be reached any more once it was dropped.
+//! - So they do in a fork of the process, for a runtime of the parent. With rayon, they wait for
+//!   ever, for threads that only the parent has.
 //! - A worker of one runtime that is in `install` of another runtime waits and does nothing else.
 //!   rayon's worker runs jobs of its own pool meanwhile. So two runtimes wait forever if all their
 //!   workers are in `install` of the other one.

@@ -66,7 +66,8 @@ where
     let is_at_home = context::with(|context| {
         context.worker().is_some_and(|worker| worker.is_of(Arc::as_ptr(shared)))
     });
-    if is_at_home {
+    // The workers of a runtime that is the parent's are not in this process.
+    if is_at_home || handle.common().is_in_a_fork() {
         return f();
     }
     let parker = Arc::new(Parker::new());
@@ -106,6 +107,9 @@ where
             && !context::is_in_local();
     if !is_free {
         return install(handle, f);
+    }
+    if handle.common().is_in_a_fork() {
+        return f();
     }
     match multi::work_here(shared, f) {
         Ok(Ok(result)) => result,

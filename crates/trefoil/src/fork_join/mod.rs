@@ -28,8 +28,9 @@
 //! and under [`Handle::enter`](crate::runtime::Handle::enter). The process-wide runtime is
 //! [`runtime::global`](crate::runtime::global()); the first fork starts it.
 //!
-//! Closures also run on the caller, in order, if the runtime has shut down, or if the process-wide
-//! runtime cannot be started.
+//! Closures also run on the caller, in order, if the runtime has shut down, if the process is a
+//! fork of the one that has made the runtime (whose threads are not in the fork), or if the
+//! process-wide runtime cannot be started.
 //!
 //! # Tasks meanwhile
 //!

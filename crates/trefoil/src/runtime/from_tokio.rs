@@ -156,7 +156,9 @@
 //!   panics. tokio's waits for ever. `task::shutdown::dropping_a_runtime_on_its_own_thread_panics`
 //! - In a fork of the process, `block_on` of a multi-thread runtime of the parent panics, and its
 //!   drop does not wait. With tokio, both may wait for ever, for threads that only the parent has.
-//!   `net_faults::a_fork_without_exec_has_no_workers`
+//!   Closures that are forked or installed run on their caller.
+//!   `net_faults::a_fork_without_exec_has_no_workers`,
+//!   `fork_outside::forks_in_a_fork_of_the_process_run_on_their_caller`
 //!
 //! **Hooks and panics**
 //!

@@ -254,8 +254,8 @@ impl Handle {
     /// closure has returned.
     ///
     /// The closure is called on the calling thread, and in that thread's context, if the thread is
-    /// a worker of this runtime, if the runtime is a current-thread one, or if the runtime has shut
-    /// down.
+    /// a worker of this runtime, if the runtime is a current-thread one, if the runtime has shut
+    /// down, or if this process is a fork of the one that has made it, and so has no workers of it.
     ///
     /// A worker of another runtime blocks like any other thread. If all workers of two runtimes are
     /// in `install` of the other runtime, all of them wait forever.
@@ -296,6 +296,7 @@ impl Handle {
     /// - if no worker sleeps,
     /// - on a worker of this or another runtime, inside of a [`LocalSet`](crate::task::LocalSet),
     ///   and on a thread that drives a current-thread runtime,
+    /// - in a fork of the process that has made the runtime,
     /// - if more than 64 threads are in this function or block in place at the same time.
     ///
     /// # Panics

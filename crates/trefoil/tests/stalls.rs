@@ -106,6 +106,26 @@ fn a_place_is_reported_once_and_each_stall_is_counted() {
 }
 
 #[test]
+fn each_place_that_installs_is_reported() {
+    let watched = Watched::new(2, BOUND);
+    let line = line!() + 1;
+    watched.runtime.install(stalls(&watched.runtime));
+    watched.runtime.handle().install(stalls(&watched.runtime));
+    assert_eq!(watched.count(), 2);
+    // Reports follow their counts, in this order. The last is of another place in any case.
+    let last = watched.spawn_stall();
+    let id = last.id();
+    watched.runtime.block_on(last).unwrap();
+    while watched.stalls.lock().last().is_none_or(|stall| stall.id() != id) {
+        std::thread::yield_now();
+    }
+    let stalls = watched.stalls.lock();
+    let places = stalls.iter().map(|stall| (stall.spawned_at().file(), stall.spawned_at().line()));
+    let lines = [line, line + 1, line + 4];
+    assert_eq!(places.collect::<Vec<_>>(), lines.map(|line| (file!(), line)));
+}
+
+#[test]
 fn a_poll_that_has_offered_its_place_is_no_stall() {
     // One of them waits beside one that stalls: if it was a stall itself, it was one before.
     for forks in [false, true] {

@@ -28,6 +28,7 @@ const MOST: usize = 16;
 /// assert_eq!(lengths, [3, 5, 4]);
 /// ```
 #[inline]
+#[track_caller]
 pub fn fork_all<F, R, const N: usize>(closures: [F; N]) -> [R; N]
 where
     F: FnOnce() -> R + Send,
@@ -94,6 +95,7 @@ impl<F: FnOnce() -> R, R> Legs<F, R> {
 /// assert_eq!(fork_reduce(1..5, |n| n * n, |a, b| a + b), Some(30));
 /// ```
 #[inline]
+#[track_caller]
 pub fn fork_reduce<R, M, C>(range: Range<usize>, map: M, reduce: C) -> Option<R>
 where
     R: Send,
@@ -105,6 +107,7 @@ where
 
 /// For a range that is not empty.
 #[inline]
+#[track_caller]
 fn reduced<R, M, C>(range: Range<usize>, map: &M, reduce: &C) -> R
 where
     R: Send,
@@ -218,6 +221,7 @@ where
 /// On a thread without a deque, for a range that is not empty.
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn elsewhere<R, M, C>(range: Range<usize>, map: &M, reduce: &C) -> R
 where
     R: Send,

@@ -34,6 +34,7 @@ pub(super) fn foreign_pool() -> Option<Handle> {
 
 /// Calls a closure that forks, from a thread without a deque: on a worker, or here. It may find
 /// itself without a deque all the same.
+#[track_caller]
 pub(super) fn elsewhere<F, R>(f: F) -> R
 where
     F: FnOnce() -> R + Send,
@@ -56,7 +57,9 @@ fn with_late_deque<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Runs a closure on a worker of `handle`, and waits for it.
+/// Runs a closure on a worker of `handle`, and waits for it. The caller is where the task comes
+/// from, for those who look at tasks.
+#[track_caller]
 pub(crate) fn install<F, R>(handle: &Handle, f: F) -> R
 where
     F: FnOnce() -> R + Send,
@@ -95,6 +98,7 @@ where
 }
 
 /// Runs a closure on the calling thread in the place of a sleeping worker, or else on a worker.
+#[track_caller]
 pub(crate) fn install_here<F, R>(handle: &Handle, f: F) -> R
 where
     F: FnOnce() -> R + Send,

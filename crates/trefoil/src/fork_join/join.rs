@@ -54,6 +54,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// # }
 /// ```
 #[inline]
+#[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -66,6 +67,7 @@ where
 
 /// As [`join`], but tells `b` whether it was stolen.
 #[inline(always)]
+#[track_caller]
 pub(super) fn join_where<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -221,6 +223,7 @@ pub(super) fn one_by_one<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce(Where) -
 /// On a thread without a deque.
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn join_elsewhere<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,

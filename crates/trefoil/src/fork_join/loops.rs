@@ -196,6 +196,7 @@ impl<T: Send> Divisible for ChunksMut<'_, T> {
 /// for_each(chunks_mut(&mut numbers, 10), |chunk| chunk.reverse());
 /// assert_eq!(numbers[..3], [10, 9, 8]);
 /// ```
+#[track_caller]
 pub fn for_each<D, F>(items: D, f: F)
 where
     D: Divisible,
@@ -205,6 +206,7 @@ where
     each(items, &f, splitter, Where::Here);
 }
 
+#[track_caller]
 fn each<D, F>(items: D, f: &F, mut splitter: Splitter, place: Where)
 where
     D: Divisible,
@@ -232,6 +234,7 @@ where
 /// let squares = map_reduce(0..1000u64, |n| n * n, |a, b| a + b);
 /// assert_eq!(squares, Some(332_833_500));
 /// ```
+#[track_caller]
 pub fn map_reduce<D, R, M, C>(items: D, map: M, reduce: C) -> Option<R>
 where
     D: Divisible,
@@ -243,6 +246,7 @@ where
     reduced(items, &map, &reduce, splitter, Where::Here)
 }
 
+#[track_caller]
 fn reduced<D, R, M, C>(
     items: D,
     map: &M,

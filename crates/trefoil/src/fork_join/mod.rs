@@ -32,6 +32,10 @@
 //! fork of the one that has made the runtime (whose threads are not in the fork), or if the
 //! process-wide runtime cannot be started.
 //!
+//! What other threads have the workers run is in tasks, which hooks of tasks and reports of stalls
+//! see: as spawned where the function is called. What a [`scope`](fn@scope) has other workers run
+//! is so, too.
+//!
 //! # Tasks meanwhile
 //!
 //! A task that forks for long does not keep other tasks from running. In a runtime with two workers

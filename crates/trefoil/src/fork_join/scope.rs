@@ -14,7 +14,7 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::parker::Parker;
 use crate::scheduler::Handle;
-use crate::task::discard;
+use crate::task::{Origin, discard};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -43,6 +43,9 @@ struct State {
     parker: Arc<Parker>,
     /// The runtime in which helpers are spawned, and how many of them there are at most.
     pool: Option<(Handle, usize)>,
+    /// Where helpers come from, for those who look at tasks: the call of the scope, since a helper
+    /// runs any of its jobs.
+    origin: Origin<'static>,
 }
 
 #[derive(Default)]
@@ -86,19 +89,21 @@ struct List {
 /// });
 /// assert_eq!(sum.into_inner(), 45);
 /// ```
+#[track_caller]
 pub fn scope<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
     // A runtime that has shut down calls the closure on this thread.
+    let origin = Origin::here(None);
     match foreign_pool() {
-        Some(handle) => install(&handle, || scope_here(f)),
-        None => scope_here(f),
+        Some(handle) => install(&handle, || scope_here(f, origin)),
+        None => scope_here(f, origin),
     }
 }
 
-fn scope_here<'scope, F, R>(f: F) -> R
+fn scope_here<'scope, F, R>(f: F, origin: Origin<'static>) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
@@ -110,7 +115,7 @@ where
         Some((handle.clone(), handle.workers() - 1))
     });
     let scope = Scope {
-        state: Arc::new(State { list: Mutex::default(), parker: Arc::new(parker), pool }),
+        state: Arc::new(State { list: Mutex::default(), parker: Arc::new(parker), pool, origin }),
         _scope: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
@@ -176,7 +181,7 @@ impl State {
             self.parker.unpark();
         }
         if let Some(handle) = helper {
-            drop(handle.spawn(Helper { state: Arc::clone(self) }));
+            drop(handle.spawn_with(Helper { state: Arc::clone(self) }, None, self.origin));
         }
     }
 

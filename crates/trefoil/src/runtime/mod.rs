@@ -151,6 +151,7 @@ impl Runtime {
     ///
     /// # Panics
     /// With the closure's own panic.
+    #[track_caller]
     pub fn install<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -164,6 +165,7 @@ impl Runtime {
     ///
     /// # Panics
     /// With the closure's own panic.
+    #[track_caller]
     pub fn install_here<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,

@@ -257,11 +257,14 @@ impl Handle {
     /// a worker of this runtime, if the runtime is a current-thread one, if the runtime has shut
     /// down, or if this process is a fork of the one that has made it, and so has no workers of it.
     ///
+    /// Hooks of tasks and reports of stalls see the closure as a task that is spawned here.
+    ///
     /// A worker of another runtime blocks like any other thread. If all workers of two runtimes are
     /// in `install` of the other runtime, all of them wait forever.
     ///
     /// # Panics
     /// With the closure's own panic.
+    #[track_caller]
     pub fn install<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -311,6 +314,7 @@ impl Handle {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn install_here<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,

@@ -6,6 +6,7 @@ use std::future::pending;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use trefoil::fork_join::{self, Divisible};
 use trefoil::runtime::{Builder, Handle, Runtime, TaskMeta};
 use trefoil::task::{self, Id, JoinSet, LocalSet};
 
@@ -137,6 +138,31 @@ fn hooks_know_where_a_task_was_spawned() {
         let expected: Vec<_> = lines.into_iter().map(|line| (file!(), line)).collect();
         assert_eq!(spawned, expected);
     }
+}
+
+/// Closures that another thread forks are in tasks of the runtime.
+#[test]
+fn hooks_know_where_closures_were_forked() {
+    let log = Log::default();
+    let mut builder = Builder::new_multi_thread();
+    log.all(&mut builder);
+    let runtime = builder.worker_threads(2).build().unwrap();
+    let _guard = runtime.enter();
+    let no = |(): (), (): ()| ();
+    let line = line!() + 1;
+    runtime.install(|| ());
+    runtime.handle().install(|| ());
+    fork_join::join(|| (), || ());
+    fork_join::fork_all([|| (); 2]);
+    fork_join::fork_reduce(0..40, |_| (), no);
+    fork_join::for_each((0..40u32).with_grain(1), |_| ());
+    fork_join::map_reduce((0..40u32).with_grain(1), |_| (), no);
+    // One for the scope, and one for the helper that it has another worker run.
+    fork_join::scope(|scope| scope.spawn(|_| ()));
+    let lines = [0, 1, 2, 3, 4, 5, 6, 8, 8].map(|n| (file!(), line + n));
+    let spawns = log.take().into_iter().filter(|noted| noted.event == Spawn);
+    let spawned: Vec<_> = spawns.map(|noted| (noted.at.file(), noted.at.line())).collect();
+    assert_eq!(spawned, lines);
 }
 
 #[test]

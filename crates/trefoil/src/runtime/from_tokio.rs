@@ -167,6 +167,8 @@
 //! - tokio calls `on_task_terminate` for closures of the blocking pool as well, and
 //!   `on_task_spawn` not. Here no hook is called for them.
 //!   `task::hooks::hooks_see_tasks_of_a_local_runtime_only`
+//! - Hooks of tasks run in the context of their runtime, wherever a task is spawned from. With
+//!   tokio, that of a spawn runs in the caller's. `task::hooks::hooks_are_called_in_their_runtime`
 //! - A hook that panics harms nobody: its panic is caught.
 //!   `task::hooks::hooks_may_do_what_tasks_may`
 //! - [`TaskMeta`](super::TaskMeta) has the task's name; with tokio, only `tracing` has it.

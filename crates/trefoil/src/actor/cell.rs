@@ -374,14 +374,9 @@ fn tell_down(
     waker.into_iter().for_each(wake_guarded);
 }
 
-/// The end of an actor that ends by itself.
-pub(super) fn exit(own: &Arc<dyn Peer>, reason: ExitReason) {
-    end(own, reason, true);
-}
-
 /// The end of an actor: of its names, its mailbox, its links and its monitors, in this order. The
 /// reason is this one, unless another one was decided.
-fn end(own: &Arc<dyn Peer>, reason: ExitReason, is_by_itself: bool) {
+pub(super) fn end(own: &Arc<dyn Peer>, reason: ExitReason, is_by_itself: bool) {
     let pid = own.core().pid;
     // The reason that it is not, whose destructor is foreign code.
     let mut _other = None;

@@ -200,7 +200,7 @@ impl Builder {
                     cell::unlink(&linked, cell.core().pid());
                 }
                 let peer: Arc<dyn Peer> = cell;
-                cell::exit(&peer, super::ExitReason::Aborted);
+                cell::end(&peer, super::ExitReason::Aborted, true);
                 Err(error)
             }
         }

@@ -14,6 +14,11 @@ use std::future::{pending, ready};
 
 type Peers = Arc<dyn Peer>;
 
+/// The end of an actor that ends by itself.
+fn exit(own: &Arc<dyn Peer>, reason: ExitReason) {
+    end(own, reason, true);
+}
+
 /// An actor without a task.
 fn actor(capacity: Option<usize>) -> (Arc<Cell<u32>>, Own<u32>) {
     let cell = pid::enroll(|pid| Cell::new(pid, None, capacity)).expect("there is room");

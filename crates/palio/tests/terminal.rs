@@ -25,6 +25,7 @@ fn on_terminal(project: &Project, columns: usize, args: &[&str]) -> Option<Strin
         .env("PALIO_ROOT", project.path(""))
         .env("PALIO_TARGET", project.path("target"))
         .env("PALIO_DB", project.database())
+        .env("XDG_RUNTIME_DIR", project.path("runtime"))
         .env("TERM", "xterm-256color")
         .env_remove("NO_COLOR")
         .env_remove("COLUMNS")

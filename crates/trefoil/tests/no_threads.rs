@@ -63,16 +63,16 @@ fn stopped_time_goes_on_after_a_closure_was_refused() {
             })
             // It is called when the closure is queued, and before the system is asked for a thread.
             .thread_name_fn(move || {
-                // The next rest of the driving thread begins while the closure is queued, so that
-                // it sleeps until it is woken.
-                let before = its_parks.load(SeqCst);
-                while its_parks.load(SeqCst) == before {
-                    thread::yield_now();
-                }
+                // While the closure is queued, the driving thread goes to sleep until it is woken,
+                // or has done so already; otherwise it rests for no time, again and again.
                 let driver = its_driver.lock().take().expect("there is one closure");
-                while !driver.dump().to_string().contains("parked true") {
-                    thread::yield_now();
-                }
+                let sleeps = || {
+                    let before = its_parks.load(SeqCst);
+                    thread::sleep(Duration::from_millis(1));
+                    its_parks.load(SeqCst) == before
+                        && driver.dump().to_string().contains("parked true")
+                };
+                while !sleeps() {}
                 "none".into()
             })
             .build()

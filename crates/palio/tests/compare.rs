@@ -101,6 +101,42 @@ fn an_anchor_with_other_knobs_is_another() {
     project.palio(&args).run().fails_with(&["the anchor x is not the same in both runs"]);
 }
 
+#[test]
+fn a_name_of_its_own_with_other_knobs_is_told() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = |dial: &str| {
+        let contenders = format!("anchor,x=other@dial={dial},third");
+        project.race().set("--contender", contenders).set("--reference", "third").run().exits(0);
+        project.runs()[0]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race("7");
+    let compare = |run: &str| {
+        let args = ["compare", &first, run, "--anchor", "anchor"];
+        project.palio(&args).run().exits(0).stdout
+    };
+    assert!(!compare(&race("7")).contains("x is"));
+    assert_has(&compare(&race("8")), &["x is other@dial=7 in A and other@dial=8 in B"]);
+}
+
+#[test]
+fn a_row_that_the_anchor_did_not_complete_is_told_beside_a_check_that_passes() {
+    let project = NAMES.into_iter().fold(Project::new(), |p, name| p.with(Fake::new(name)));
+    let race = || {
+        let race = project.race().set("--workload", "echo,tally").set("--blocks", "8");
+        let race = race.set("--reference", "third").run().exits(0);
+        race.json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = race();
+    let path = "contenders/rust/anchor/contender.toml";
+    let fault = "\"--fault\", \"wrong-in:tally\", \"--from\"";
+    project.write(path, &project.read(path).replace("\"--from\"", fault));
+    race();
+    let args = ["compare", &first, "latest", "--anchor", "anchor", "--fail-above", "50"];
+    let text = project.palio(&args).run().exits(0).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&text, &["Passed: of 2 cells", "Not judged: 2 cells, whose times there is nothing"]);
+}
+
 /// What is missing was never seen, and could not fail.
 #[test]
 fn nothing_is_judged_of_a_run_that_is_not_finished() {
@@ -117,8 +153,12 @@ fn nothing_is_judged_of_a_run_that_is_not_finished() {
     race.finish();
     let args = ["compare", &first, "latest", "--anchor", "anchor"];
     project.palio(&args).run().exits(0).prints(&["B is not finished"]);
-    let gate = [&args[..], &["--fail-above", "10"]].concat();
-    project.palio(&gate).run().fails_with(&["is not finished", "palio run --resume"]);
+    let within = ["compare", "anchor", "other", "--within", "latest"];
+    project.palio(&within).run().exits(0).prints(&["the run is not finished"]);
+    for args in [&args[..], &within] {
+        let gate = [args, &["--fail-above", "10"]].concat();
+        project.palio(&gate).run().fails_with(&["is not finished", "palio run --resume"]);
+    }
 }
 
 /// Nobody knows then how much of a difference is noise: a check that could not fail has not passed.

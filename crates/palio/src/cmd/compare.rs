@@ -41,7 +41,13 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     }
     let store = open_store(places)?;
     let comparison = match &options.within {
-        Some(run) => within::within(&store.load(&store.resolve(run)?)?, &options.a, &options.b)?,
+        Some(run) => {
+            let run = store.load(&store.resolve(run)?)?;
+            if options.fail_above.is_some() {
+                check_finished(&run)?;
+            }
+            within::within(&run, &options.a, &options.b)?
+        }
         None => {
             let a = store.load(&store.resolve(&options.a)?)?;
             let b = store.load(&store.resolve(&options.b)?)?;
@@ -55,13 +61,19 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
 }
 
 /// Refuses what could not fail: what is missing was never seen.
-fn check_whole(runs: [&RunRecord; 2]) -> Result<()> {
-    if let Some(run) = runs.iter().find(|run| run.header.finished_at.is_none()) {
-        let id = &run.header.id;
+fn check_finished(run: &RunRecord) -> Result<()> {
+    let id = &run.header.id;
+    if run.header.finished_at.is_none() {
         bail!(
             "--fail-above says nothing of the run {id}, which is not finished: `palio run --resume {id}`"
         );
     }
+    Ok(())
+}
+
+/// Of two runs besides that they are two.
+fn check_whole(runs: [&RunRecord; 2]) -> Result<()> {
+    runs.into_iter().try_for_each(check_finished)?;
     if runs[0].header.id == runs[1].header.id {
         bail!("--fail-above compares the run {} with itself: name another one", runs[0].header.id);
     }

@@ -3,8 +3,7 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::record::Outcome;
-use crate::record::RunRecord;
+use crate::record::{ContenderRecord, Outcome, RunRecord};
 use crate::report::model::{Entry, Interval, Race, Report};
 use crate::report::pair::blocks;
 use crate::report::{needed, summary, units};
@@ -97,6 +96,9 @@ pub struct Judgement {
     pub not_excluded: Vec<String>,
     /// How many changes were not judged because their noise floor is unknown.
     pub without_floor: usize,
+    /// How many completed in both and were not judged because the anchor did not race beside them
+    /// in both.
+    pub without_anchor: usize,
     /// How many changes were judged.
     pub judged: usize,
 }
@@ -136,6 +138,9 @@ impl Comparison {
         }
         let without_floor =
             self.changes.iter().filter(|change| change.note == UNKNOWN_FLOOR).count();
+        let is_ok = |change: &&Change| change.a_ns.is_some() && change.b_ns.is_some();
+        let without_anchor =
+            self.changes.iter().filter(is_ok).filter(|change| change.ratio.is_none()).count();
         let may_be_slower = |change: &&Change| {
             change.ratio.is_some_and(|ratio| ratio.hi.is_none_or(|hi| hi > limit))
                 && !change.regressed(limit)
@@ -148,6 +153,7 @@ impl Comparison {
             failing: failing.len(),
             not_excluded,
             without_floor,
+            without_anchor,
             judged,
         })
     }
@@ -267,6 +273,10 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
             others.push(contender.id.clone());
             continue;
         }
+        let known_as = raced_as(before).zip(raced_as(contender)).filter(|(was, is)| was != is);
+        warnings.extend(
+            known_as.map(|(was, is)| format!("{} is {was} in A and {is} in B", contender.id)),
+        );
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
         let built = [(&before.toolchain, &contender.toolchain), (&before.flags, &contender.flags)];
         for (was, is) in built.into_iter().filter(|(was, is)| was != is) {
@@ -311,10 +321,7 @@ fn changed(a: &RunRecord, b: &RunRecord, id: &str) -> Option<String> {
     let said = |run: &RunRecord| {
         let known = run.contender(id)?;
         let all = [&known.runtime, &known.version, &known.toolchain, &known.flags];
-        // Its knobs, if it has a name of its own: without one, they are in its id.
-        let raced_as = known.notes.as_deref().and_then(|notes| notes.split_once(RACED_AS));
-        let raced_as = raced_as.and_then(|(_, notes)| notes.split(". ").next());
-        let raced_as = raced_as.unwrap_or_default().to_owned();
+        let raced_as = raced_as(known).unwrap_or_default().to_owned();
         let track = known.track.to_string();
         let all = all.map(|text| text.clone().unwrap_or_default());
         Some([known.base.clone(), track, raced_as].into_iter().chain(all))
@@ -322,6 +329,15 @@ fn changed(a: &RunRecord, b: &RunRecord, id: &str) -> Option<String> {
     let (a, b) = said(a).zip(said(b))?;
     let (was, is) = a.zip(b).find(|(was, is)| was != is)?;
     Some(format!("the anchor {id} is not the same in both runs: {was} in A, {is} in B"))
+}
+
+/// What a contender with a name of its own was raced as, with the knobs that were turned: without
+/// such a name, these are in its id.
+fn raced_as(known: &ContenderRecord) -> Option<&str> {
+    let (_, notes) = known.notes.as_deref()?.split_once(RACED_AS)?;
+    let (_, known_as) = notes.split_once(": ")?;
+    let end = known_as.find(". ").unwrap_or_else(|| known_as.trim_end_matches('.').len());
+    Some(&known_as[..end])
 }
 
 /// What differs between two races of one name: what the catalogue says of their work, and by which

@@ -84,6 +84,14 @@ pub fn judgement(judgement: &Judgement, width: usize) -> String {
         );
         paper.prose(&mut out, "", &text);
     }
+    if judgement.without_anchor > 0 {
+        let text = format!(
+            "Not judged: {}, whose times there is nothing to divide by: the anchor did not complete the row beside them \
+             in both runs.",
+            units::plural(judgement.without_anchor, "cell")
+        );
+        paper.prose(&mut out, "", &text);
+    }
     out
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::comparison::{Change, Comparison};
-use super::model::{Entry, Interval, Race};
+use super::model::{Entry, Interval, Race, Report};
 use super::{needed, pair, summary};
 use crate::record::{Outcome, RunRecord};
 use crate::stats::{Statistic, Verdict};
@@ -37,16 +37,41 @@ pub fn within(run: &RunRecord, a: &str, b: &str) -> Result<Comparison> {
     if changes.is_empty() {
         bail!("{a} and {b} have no race of the run {} in common", run.header.id);
     }
-    let thinned = report.run.thinned.map(|thinned| thinned.text());
+    let warnings = warnings(&report, [a, b]);
     Ok(Comparison {
         a: a.to_owned(),
         b: b.to_owned(),
         anchor: None,
         within: Some(run.header.id.clone()),
-        warnings: thinned.into_iter().collect(),
+        warnings,
         changes,
         anchor_changed: None,
     })
+}
+
+/// What must be known before the comparison is believed.
+fn warnings(report: &Report, ids: [&str; 2]) -> Vec<String> {
+    let run = &report.run;
+    let unfinished = (run.finished_at.is_none())
+        .then(|| "the run is not finished: what is missing is not compared".to_owned());
+    let thinned = run.thinned.as_ref().map(|thinned| thinned.text());
+    let interrupted = run.interruptions.as_ref().map(|text| format!("the run was {text}"));
+    let mut warnings: Vec<String> =
+        [unfinished, thinned, interrupted].into_iter().flatten().collect();
+    for race in &report.races {
+        let found = ids.map(|id| race.entries.iter().find(|entry| entry.contender == id));
+        let [Some(before), Some(after)] = found else { continue };
+        let variants = before.variant.as_ref().zip(after.variant.as_ref());
+        warnings.extend(
+            variants.filter(|(was, is)| was != is).map(|(was, is)| {
+                format!("{}: A was fastest with {was}, B with {is}", race.label())
+            }),
+        );
+        // A time that should not be believed is no faster one.
+        let doubts = [before, after].into_iter().flat_map(Entry::doubts_text);
+        warnings.extend(doubts.map(|doubt| format!("{}: {doubt}", race.label())));
+    }
+    warnings
 }
 
 fn change(race: &Race, before: &Entry, after: &Entry) -> Change {

@@ -34,8 +34,40 @@ fn a_clock_that_runs_slow_is_shown_in_every_format() {
         let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
         assert!(text.replace('\n', " ").contains("accounted for"), "{format} is silent:\n{text}");
     }
+    let compared = project.palio(&["compare", "good", "bad", "--within", "latest"]).run().exits(0);
+    compared.prints(&["doubtful: bad accounted for"]);
     let picture = project.palio(&["report", "latest", "--format", "svg"]).run().exits(0).stdout;
     assert_has(&picture, &["Doubtful, as the report says why: ", "bad in 1 race"]);
+}
+
+#[test]
+fn a_lie_in_most_processes_is_not_outweighed_by_the_others() {
+    // It claims a tenth of its time in four blocks. In the fifth it takes long and claims all of
+    // it, so that nearly all time is accounted for. The ratio to others is that of the typical
+    // block, in which it is ten times too fast.
+    let project = Project::good_and(Fake::new("bad").fault("lie:10"));
+    let race = project.race().set("--reference", "good").set("--blocks", "5");
+    race.run().exits(0);
+    seen(&project, "wall_ns = samples * 2000000");
+    let connection = Connection::open(project.database()).unwrap();
+    for (table, change) in
+        [("span", "wall_ns = samples * 40000000"), ("sample", "elapsed_ns = 40000000")]
+    {
+        let of_the_fifth = "invocation IN (SELECT invocation.id FROM invocation \
+             JOIN cell ON cell = cell.id WHERE block = 4 AND contender = 'bad')";
+        let longer = format!("UPDATE {table} SET {change} WHERE {of_the_fifth}");
+        assert!(connection.execute(&longer, []).unwrap() > 0);
+    }
+    let report = project.report("latest");
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "ok");
+    assert!(bad["ratio_to_reference"]["point"].as_f64().unwrap() < 0.5, "{bad:#}");
+    let accounted = bad["accounted_percent"].as_f64().unwrap();
+    assert!(accounted > 80.0, "{accounted}");
+    assert_has(
+        bad["doubts"][0].as_str().unwrap(),
+        &["accounted for", "% of the time that its typical process took by Palio's clock"],
+    );
 }
 
 #[test]
@@ -226,6 +258,8 @@ fn a_long_start_is_shown() {
     // As of one that starts itself again until it likes where its memory is.
     let project = Project::good_and(Fake::new("bad"));
     project.race().set("--reference", "good").run().exits(0);
+    // As on a quiet machine, where nothing else is to be doubted.
+    seen(&project, "wall_ns = samples * 2000000, line_ns = min(line_ns, 2000000)");
     let connection = Connection::open(project.database()).unwrap();
     let longer = "UPDATE invocation SET wall_us = wall_us + 20000000 \
                   WHERE cell IN (SELECT id FROM cell WHERE contender = 'bad')";

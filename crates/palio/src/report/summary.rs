@@ -330,8 +330,8 @@ impl<'a> MeasuredRace<'a> {
                 .filter_map(|i| i.throttled)
                 .reduce(Throttled::with),
             cpu_percent: cpu.map(|sums| 100.0 * (sums.user_us + sums.sys_us) / sums.elapsed_us),
-            accounted_percent: accounted.map(|a| a.time_percent),
-            accounted_cpu_percent: accounted.and_then(|a| a.cpu_percent),
+            accounted_percent: accounted.map(|a| a.all.time_percent),
+            accounted_cpu_percent: accounted.and_then(|a| a.all.cpu_percent),
             certified: (self.race.work.is_some() && measured.is_ok()).then(|| {
                 cell.measured().all(|(_, sample)| sample.work.is_some())
                     && cell.dropped().all(|dropped| dropped.uncounted == 0)

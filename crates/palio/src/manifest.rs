@@ -452,7 +452,9 @@ pub struct Faulty {
 impl Found {
     fn without_twin(&self, contenders: Vec<Contender>) -> Result<Vec<Contender>> {
         for contender in &contenders {
-            if let Some(twin) = self.contenders.iter().find(|other| other.id == contender.id) {
+            // As those of races: names that a reader takes for one, and a file system may, too.
+            let is_twin = |other: &&Contender| other.id.eq_ignore_ascii_case(&contender.id);
+            if let Some(twin) = self.contenders.iter().find(is_twin) {
                 bail!(
                     "two contenders call themselves {:?}: {} and {}; give one of them another `id`",
                     contender.id,

@@ -178,6 +178,32 @@ fn a_contender_whose_file_cannot_be_read_is_compared_with_nothing() {
 }
 
 #[test]
+fn rows_whose_file_cannot_be_read_are_compared_with_nothing() {
+    let (project, run) = raced();
+    let [tally, echo] = ["workloads/tally.toml", "workloads/echo.toml"];
+    let break_it = |file: &str| {
+        project.write(file, &format!("{}\nthis is no TOML", project.read(file)));
+    };
+    // The other file says nothing of its rows.
+    break_it(tally);
+    assert!(!warnings(&project, &run).contains("could not be read"));
+    let edits = one("/races/0/unit", "yodel");
+    let import = |edits: &Edits| import(&project, &bundle(&forge(&run, edits)));
+    import(&edits).fails_with(&["races[0].unit: yodel, and echo is what"]);
+    break_it(echo);
+    assert_has(
+        &warnings(&project, &run),
+        &["where a part of the catalogue could not be read, and the rest had no such workloads"],
+    );
+    let said = ["workloads/echo.toml is malformed", "compared with nothing that this file says"];
+    import(&edits).exits(0).complains(&said);
+    std::fs::remove_file(project.path("empty.db")).unwrap();
+    // What is raced here is another matter, and contenders are still compared.
+    import(&one("/contenders/0/kind", "baseline")).fails_with(&["contenders[0].kind: baseline"]);
+    project.race().run().fails_with(&[said[0]]);
+}
+
+#[test]
 fn a_variant_that_the_catalogue_has_not_may_be_one_elsewhere() {
     let (project, run) = raced();
     let edits = one("/races/0/cells/1/variant", json!({"reader": "first"}));

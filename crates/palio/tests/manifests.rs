@@ -34,7 +34,22 @@ fn a_contender_of_the_users_does_not_take_the_place_of_one_of_the_projects() {
     let project = project();
     project.write("mine/rust/good/contender.toml", &project.read(GOOD));
     let list = project.palio(&["list", "contenders", "--contenders-dir", "mine"]).run().exits(0);
-    list.complains(&["left out", "two contenders call themselves \"good\"", "mine/rust/good"]);
+    let said = ["left out", "two contenders call themselves \"good\"", "mine/rust/good"];
+    list.complains(&said);
+    // Nor does it hide that one from what is held against it.
+    project.race().run().exits(0);
+    project.palio(&["export", "latest", "run.json"]).run().exits(0);
+    let import = project.palio(&["import", "run.json", "--db", "other.db"]);
+    let imported = import.set("--contenders-dir", "mine").run().exits(0).complains(&said);
+    assert!(!imported.stderr.contains("compared with nothing"), "{}", imported.stderr);
+}
+
+#[test]
+fn names_that_differ_in_their_case_alone_are_one() {
+    let project = project();
+    project.write("mine/rust/Good/contender.toml", &project.read(GOOD).replace("good", "Good"));
+    let list = project.palio(&["list", "contenders", "--contenders-dir", "mine"]).run().exits(0);
+    list.complains(&["left out", "two contenders call themselves \"Good\"", "mine/rust/Good"]);
 }
 
 #[test]

@@ -266,6 +266,31 @@ fn another_state_of_a_working_copy_is_not_mixed_in() {
     }
 }
 
+/// A race may wait for others for hours before it builds a working copy, which then is another one.
+#[test]
+fn a_working_copy_that_changes_before_it_is_built_does_not_race() {
+    let slow = Fake::new("slow").fault("meet");
+    let project = Project::new().with(Fake::new("goer")).with(slow);
+    scripted(&project, "goer", "1.1", "[releases]\ntool = \"go\"\n");
+    project.write("work/go/bin/go", "");
+    let copy = project.path("work/go");
+    git(&copy, &["init", "--quiet"]);
+    git(&copy, &["add", "."]);
+    git(&copy, &["commit", "--quiet", "--message", "start"]);
+    let commit = git(&copy, &["rev-parse", "--short=7", "HEAD"]);
+    let meeting = project.meeting("slow");
+    let run = project.race().set("--contender", "goer@path=work/go,slow").start();
+    let guest = meeting.guest();
+    project.write("work/go/bin/go", "another one");
+    drop(guest);
+    let report = run.finish().exits(0).json();
+    let goer = entry(&report, &format!("goer@path=go-{commit}"));
+    assert_eq!(goer["outcome"], "not-built", "{goer:#}");
+    let said = format!("was {commit} when it was chosen and is {commit}-dirty now");
+    assert_has(goer["detail"].as_str().unwrap(), &["the state of its working copy", &said]);
+    assert_eq!(entry(&report, "slow")["outcome"], "ok");
+}
+
 #[test]
 fn a_build_that_is_linked_with_another_version_does_not_race() {
     let project = Project::new().with(Fake::new("goer"));

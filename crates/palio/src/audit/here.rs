@@ -40,6 +40,9 @@ const TOLD_CHARS_MAX: usize = 60;
 pub struct Here {
     /// `None` where there is no catalogue, which the run is told then.
     pub known: Option<(Catalogue, Found)>,
+    /// Whether some of the catalogue's files cannot be read: its rows may be among those that are
+    /// not known.
+    pub is_partial: bool,
     /// Whether what differs is told in the warnings of the run, and not refused.
     pub tells: bool,
 }
@@ -176,10 +179,15 @@ impl Told {
         }
         let mut warnings = Vec::new();
         if !self.unknown.is_empty() {
-            warnings.push(format!(
-                "read although the catalogue there had no such workloads in the run's preset: {}",
-                self.unknown.join(", ")
-            ));
+            let why = match here.is_partial {
+                false => "although the catalogue there had no such workloads in the run's preset",
+                true => {
+                    "where a part of the catalogue could not be read, and the rest had no such \
+                     workloads in the run's preset, so that nothing says whether these are what \
+                     they are called"
+                }
+            };
+            warnings.push(format!("read {why}: {}", self.unknown.join(", ")));
         }
         if !self.unread.is_empty() {
             warnings.push(format!(

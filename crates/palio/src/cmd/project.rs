@@ -59,15 +59,20 @@ pub(super) fn root(places: &Places) -> Result<PathBuf> {
 }
 
 /// What a run from elsewhere is held against: the catalogue and the contenders, if there are any
-/// here. What differs is refused, or told if `tells`; then a catalogue that cannot be read is told,
-/// too. A contender's file that cannot be read is told in any case: it says nothing against a run.
+/// here. What differs is refused, or told if `tells`; then a catalogue whose folder cannot be read
+/// is told, too. A file that cannot be read is told in any case: it says nothing against a run.
 pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
     let found = root(places);
     let is_none = places.root.is_none() && found.is_err();
-    match found.and_then(|root| known(&root, places, Contender::load_readable)) {
-        Ok(known) => {
-            for Faulty { id, reason, .. } in &known.1.faulty {
-                let is_known = known.1.contenders.iter().any(|contender| contender.id == *id);
+    match found.and_then(|root| readable(&Folders::of(&root, places)?)) {
+        Ok((catalogue, malformed, found)) => {
+            for error in &malformed {
+                note(&format!(
+                    "palio: {error:#}; so that a run is compared with nothing that this file says"
+                ));
+            }
+            for Faulty { id, reason, .. } in &found.faulty {
+                let is_known = found.contenders.iter().any(|contender| contender.id == *id);
                 note(&match is_known {
                     true => format!("palio: a contender is left out: {reason}"),
                     false => format!(
@@ -75,40 +80,60 @@ pub(super) fn here(places: &Places, tells: bool) -> Result<Here> {
                     ),
                 });
             }
-            Ok(Here { known: Some(known), tells })
+            let is_partial = !malformed.is_empty();
+            Ok(Here { known: Some((catalogue, found)), is_partial, tells })
         }
-        Err(_) if is_none => Ok(Here { known: None, tells }),
+        Err(_) if is_none => Ok(Here { tells, ..Here::default() }),
         Err(error) if tells => {
             note(&format!("palio: {error:#}; so that nothing here is compared with the run"));
-            Ok(Here { known: None, tells })
+            Ok(Here { tells, ..Here::default() })
         }
         Err(error) => Err(error),
     }
 }
 
-/// The catalogue and the contenders, as `load` reads these.
-fn known(
-    root: &Path,
-    places: &Places,
-    load: fn(&Path, &[PathBuf], &Path) -> Result<Found>,
-) -> Result<(Catalogue, Found)> {
-    let root = root.canonicalize().context("cannot find the project's folder")?;
-    let target = places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
-    let target = std::path::absolute(&target).context("cannot find the current folder")?;
-    let more: Vec<PathBuf> = places
-        .contenders_dir
-        .iter()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .cloned()
-        .collect();
-    let catalogue = Catalogue::load(&root.join("workloads"))?;
-    Ok((catalogue, load(&root.join("contenders"), &more, &target)?))
+/// Where the catalogue and the contenders are.
+struct Folders {
+    root: PathBuf,
+    /// Those of contenders that are the user's.
+    more: Vec<PathBuf>,
+    target: PathBuf,
+}
+
+impl Folders {
+    fn of(root: &Path, places: &Places) -> Result<Self> {
+        let root = root.canonicalize().context("cannot find the project's folder")?;
+        let target =
+            places.target.clone().unwrap_or_else(|| root.join("target").join("contenders"));
+        let target = std::path::absolute(&target).context("cannot find the current folder")?;
+        let more = places.contenders_dir.iter().filter(|folder| !folder.as_os_str().is_empty());
+        Ok(Self { more: more.cloned().collect(), root, target })
+    }
+
+    fn workloads(&self) -> PathBuf {
+        self.root.join("workloads")
+    }
+
+    fn contenders(&self) -> PathBuf {
+        self.root.join("contenders")
+    }
+}
+
+/// All that can be read of the catalogue and of the contenders, and what is wrong with the files
+/// of the catalogue that cannot.
+fn readable(folders: &Folders) -> Result<(Catalogue, Vec<anyhow::Error>, Found)> {
+    let (catalogue, malformed) = Catalogue::load_readable(&folders.workloads())?;
+    let found = Contender::load_readable(&folders.contenders(), &folders.more, &folders.target)?;
+    Ok((catalogue, malformed, found))
 }
 
 impl Project {
     pub(super) fn load(places: &Places) -> Result<Self> {
         let root = root(places)?;
-        let (catalogue, Found { contenders, faulty }) = known(&root, places, Contender::load_all)?;
+        let folders = Folders::of(&root, places)?;
+        let catalogue = Catalogue::load(&folders.workloads())?;
+        let Found { contenders, faulty } =
+            Contender::load_all(&folders.contenders(), &folders.more, &folders.target)?;
         for Faulty { reason, .. } in &faulty {
             note(&format!("palio: a contender is left out: {reason}"));
         }
@@ -406,7 +431,9 @@ impl Choice {
         }
         let fresh = build::build(&self.contender, prober);
         built(&self.contender, &fresh);
-        let ready = fresh.and_then(|_| build::describe(&self.contender, prober));
+        let ready = fresh
+            .and_then(|fresh| self.is_as_chosen().map(|()| fresh))
+            .and_then(|_| build::describe(&self.contender, prober));
         if let Ok(description) = &ready {
             for knob in self.knobs.keys() {
                 if !description.knobs.iter().any(|known| known.name == *knob) {
@@ -426,6 +453,28 @@ impl Choice {
             knobs: self.knobs.clone(),
             alias: self.alias.clone(),
         })
+    }
+}
+
+impl Choice {
+    /// Whether a working copy is in the state that its name says: others may have raced first, and
+    /// for hours, before it was built.
+    fn is_as_chosen(&self) -> Result<(), (Outcome, String)> {
+        let release = self.contender.release.as_ref().map(|chosen| &chosen.release);
+        let Some(Release::Path { path, state }) = release else { return Ok(()) };
+        let now = working_copy::state(path);
+        if now == *state {
+            return Ok(());
+        }
+        let text = |state: &Option<String>| state.clone().unwrap_or_else(|| "none".to_owned());
+        let reason = format!(
+            "the state of its working copy {} was {} when it was chosen and is {} now, so that its name would be that \
+             of something else: leave it alone until it is built, and race it again",
+            path.display(),
+            text(state),
+            text(&now)
+        );
+        Err((Outcome::NotBuilt, reason))
     }
 }
 

@@ -301,6 +301,9 @@ impl FamilyFile {
     }
 }
 
+/// The file of the suites, among those of the families.
+const SUITES: &str = "suites.toml";
+
 /// Every `.toml` file below `folder`, sorted, so that nothing depends on the file system's order.
 pub(crate) fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(folder)
@@ -332,28 +335,11 @@ impl Catalogue {
     /// A file cannot be read or is malformed, an id is there twice, or a suite names a workload
     /// that is not there.
     pub fn load(folder: &Path) -> Result<Self> {
-        let mut catalogue = Self::default();
-        let mut files = Vec::new();
-        toml_files(folder, &mut files)?;
-        let mut suites_path = PathBuf::new();
-        for path in files {
-            if path.file_name().is_some_and(|name| name == "suites.toml") {
-                let suites = read_toml::<SuitesFile>(&path)?.suites();
-                catalogue.suites =
-                    suites.with_context(|| format!("{} is malformed", path.display()))?;
-                suites_path = path;
-                continue;
-            }
-            let family: FamilyFile = read_toml(&path)?;
-            let workloads =
-                family.workloads().with_context(|| format!("{} is malformed", path.display()))?;
-            for workload in workloads {
-                if catalogue.workloads.iter().any(|other| other.id == workload.id) {
-                    bail!("{}: the workload {:?} is defined twice", path.display(), workload.id);
-                }
-                catalogue.workloads.push(workload);
-            }
+        let (catalogue, faulty) = Self::load_readable(folder)?;
+        if let Some(error) = faulty.into_iter().next() {
+            return Err(error);
         }
+        let suites_path = folder.join(SUITES);
         for suite in &catalogue.suites {
             for id in &suite.workloads {
                 catalogue.workload(id).with_context(|| {
@@ -362,6 +348,41 @@ impl Catalogue {
             }
         }
         Ok(catalogue)
+    }
+
+    /// The same for whoever races nothing: a file with a fault is left out, and its error told.
+    /// A suite may then name workloads that are not there.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn load_readable(folder: &Path) -> Result<(Self, Vec<anyhow::Error>)> {
+        let (mut catalogue, mut faulty) = (Self::default(), Vec::new());
+        let mut files = Vec::new();
+        toml_files(folder, &mut files)?;
+        for path in files {
+            if let Err(error) = catalogue.read(&path) {
+                faulty.push(error);
+            }
+        }
+        Ok((catalogue, faulty))
+    }
+
+    /// Takes in what a file has, all of it or nothing.
+    fn read(&mut self, path: &Path) -> Result<()> {
+        let malformed = || format!("{} is malformed", path.display());
+        if path.file_name().is_some_and(|name| name == SUITES) {
+            self.suites = read_toml::<SuitesFile>(path)?.suites().with_context(malformed)?;
+            return Ok(());
+        }
+        let workloads = read_toml::<FamilyFile>(path)?.workloads().with_context(malformed)?;
+        for (index, workload) in workloads.iter().enumerate() {
+            let mut before = self.workloads.iter().chain(&workloads[..index]);
+            if before.any(|other| other.id == workload.id) {
+                bail!("{}: the workload {:?} is defined twice", path.display(), workload.id);
+            }
+        }
+        self.workloads.extend(workloads);
+        Ok(())
     }
 }
 

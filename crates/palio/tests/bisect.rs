@@ -68,6 +68,19 @@ fn each_step_says_what_it_saw() {
 }
 
 #[test]
+fn a_step_that_hangs_on_doubtful_times_says_so() {
+    // Faster by what the newer ones do not account for.
+    let project = project("case $v in 1.1) ;; *) ns=\"2000000 --fault lie:10\";; esac");
+    let args = ["bisect", "echo", "-c", "goer", "--versions", "1.1,1.2"];
+    let every = ["--", "--quiet", "--blocks", "6", "--budget", "5", "--warm-up", "0"];
+    let found = project.palio(&[&args[..], &every].concat()).run().exits(0);
+    found.prints(&["between 1.1 and 1.2", "\n  doubtful: goer@version=1.2 accounted for"]);
+    let found = project.palio(&[&args[..], &["--json"], &every].concat()).run().exits(0).json();
+    let doubts = found["steps"][0]["doubts"].to_string();
+    assert_has(&doubts, &["goer@version=1.2 accounted for"]);
+}
+
+#[test]
 fn a_difference_that_is_none_is_not_looked_for() {
     // There is none; or there is one, and every process runs at another pace.
     let slow = "case $v in 1.4|1.5|1.6|1.7) ns=3000000;; esac";

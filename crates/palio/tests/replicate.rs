@@ -110,6 +110,9 @@ fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
     let directions: Vec<&str> =
         stored.lines().skip(1).map(|line| line.split(',').nth(17).unwrap()).collect();
     assert_eq!(directions, ["not measured", "disagrees", "agrees", "not measured", "agrees"]);
+    // Who has nothing but the lines knows that they are of another size.
+    let first = stored.lines().nth(1).unwrap();
+    assert!(first.ends_with("\"on 1 thread, where the document has 64\""), "{first}");
 
     let json = |args: &[&str]| {
         let args = [&["replicate", "quick", "latest"], args].concat();

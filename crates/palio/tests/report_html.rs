@@ -54,6 +54,14 @@ fn twelve_contenders_by_fifty_races_fit_with_every_drawing() {
 }
 
 #[test]
+fn what_is_called_every_sample_has_every_sample() {
+    // A report in any format has those of the fastest variant alone, and none of a shadow.
+    let page = html::render(&small());
+    let (_, rest) = page.split_once("Every sample that is stored of this run").unwrap();
+    assert!(rest[..rest.find("</code>").unwrap()].contains("<code>palio export "));
+}
+
+#[test]
 fn a_thinned_page_says_why_its_tables_have_fewer_samples() {
     let mut report = small();
     let shown: u32 = report.races.iter().flat_map(|race| &race.entries).map(|e| e.samples).sum();

@@ -51,8 +51,12 @@ fn a_killed_run_is_completed_without_losing_a_sample() {
     assert!(told.starts_with("interrupted and resumed 1 time: 1 block was cut off"), "{told}");
     for format in ["terminal", "markdown", "html"] {
         let report = project.palio(&["report", "latest", "--format", format]).run().exits(0);
-        report.prints(&["interrupted and resumed 1 time"]);
+        let text = report.prints(&["interrupted and resumed 1 time"]).stdout;
+        // The block that was cut off is none of theirs.
+        assert!(text.contains("2 blocks") && !text.contains("2 to 3 blocks"), "{text}");
     }
+    let compared = project.palio(&["compare", "good", "bad", "--within", "latest"]).run().exits(0);
+    compared.prints(&["the run was interrupted and resumed 1 time"]);
     assert!(assert_nothing_lost(&before, &project.stored()) > 0);
     let after = project.palio(&["show", "echo", "good", "--json"]).run().exits(0).json();
     let (old, new) = (&cell[0]["invocations"], &after[0]["invocations"]);

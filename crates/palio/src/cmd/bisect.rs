@@ -10,6 +10,7 @@ use super::project::Project;
 use super::{EXIT_CHECK_FAILED, EXIT_INTERRUPTED, Places, run, say, say_json};
 use crate::bisect::{self, Compared, Side, Step};
 use crate::record::{Outcome, RunRecord};
+use crate::report::model::Race;
 use crate::report::summary::report;
 use crate::runner::race::End;
 use crate::stats::Verdict;
@@ -186,8 +187,11 @@ impl<'a> Search<'a> {
             let why = failed(&run, first).or_else(|| failed(&run, end));
             return Ok(Found::Unknown(why.context("a race without a failure has times")?));
         };
-        let line = format!("{end} ÷ {first} = {} (run {})", text(&seen), run.header.id);
-        told(line, json!({ "run": run.header.id, "pair": [first, end], "seen": value(&seen) }))?;
+        let id = &run.header.id;
+        let line = format!("{end} ÷ {first} = {} (run {id}){}", text(&seen), doubts_text(&run));
+        let pair = [first, end];
+        let doubts = doubts(&run);
+        told(line, json!({ "run": id, "pair": pair, "seen": value(&seen), "doubts": doubts }))?;
         let is_apart = matches!(seen.verdict, Verdict::Faster | Verdict::Slower);
         Ok(if is_apart && change.is_none_or(|change| change == seen.verdict) {
             Found::Between(lo, hi)
@@ -218,10 +222,11 @@ impl<'a> Search<'a> {
             Side::Unknown => "not told apart".to_owned(),
         };
         format!(
-            "{middle}: ÷ {first} = {}, ÷ {last} = {}: {belongs} (run {})",
+            "{middle}: ÷ {first} = {}, ÷ {last} = {}: {belongs} (run {}){}",
             text(&step.to_first),
             text(&step.to_last),
-            run.header.id
+            run.header.id,
+            doubts_text(run)
         )
     }
 
@@ -232,6 +237,7 @@ impl<'a> Search<'a> {
             "whole": value(&step.whole),
             "to_first": value(&step.to_first),
             "to_last": value(&step.to_last),
+            "doubts": doubts(run),
         })
     }
 
@@ -250,6 +256,16 @@ impl<'a> Search<'a> {
             text(whole)
         )
     }
+}
+
+/// Whose times in a run should not be believed without a look: a step may hang on them.
+fn doubts(run: &RunRecord) -> Vec<String> {
+    report(run).races.iter().flat_map(Race::doubts).collect()
+}
+
+/// The same below the line of a step.
+fn doubts_text(run: &RunRecord) -> String {
+    doubts(run).iter().map(|doubt| format!("\n  doubtful: {doubt}")).collect()
 }
 
 /// Why a contender has no times in a run.

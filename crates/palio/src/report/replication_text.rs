@@ -136,6 +136,7 @@ const COLUMNS: &[&str] = &[
     "direction",
     "reason",
     "doubts",
+    "differences",
 ];
 
 /// A line for each pair, after a line of names.
@@ -164,6 +165,7 @@ pub(super) fn csv(report: &Report) -> String {
                 out.text(pair.direction.word());
                 out.text(pair.reason.as_deref().unwrap_or_default());
                 out.text(&row.doubts.join("; "));
+                out.text(&row.differences.join("; "));
                 out.end();
             }
         }

@@ -55,10 +55,12 @@ impl Report {
 
     /// `5 blocks`, or `5 to 20 blocks` where races went on.
     pub(super) fn blocks_text(&self) -> String {
+        // Their numbers say nothing: those of blocks that were repeated or cut off are left out.
+        let counted = |entry: &Entry| entry.sample_block.chunk_by(|a, b| a == b).count();
         let entries = self.races.iter().flat_map(|race| &race.entries);
-        let last = entries.flat_map(|entry| &entry.sample_block).max();
-        let (planned, most) = (self.run.blocks, last.map_or(0, |last| last.saturating_add(1)));
-        let text = units::plural(most.max(planned) as usize, "block");
+        let (planned, most) =
+            (self.run.blocks as usize, entries.map(counted).max().unwrap_or_default());
+        let text = units::plural(most.max(planned), "block");
         if most > planned { format!("{planned} to {text}") } else { text }
     }
 
@@ -520,7 +522,7 @@ impl Race {
 
     /// What must be known of the ranked before their numbers are believed: `smol accounted for
     /// 12 % of the time it took`.
-    pub(super) fn doubts(&self) -> Vec<String> {
+    pub(crate) fn doubts(&self) -> Vec<String> {
         let ranked = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
         ranked
             .flat_map(|entry| {

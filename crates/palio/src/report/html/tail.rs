@@ -240,8 +240,8 @@ pub(super) fn reproduce(out: &mut String, report: &Report) {
     put!(out, "<pre><code>{}</code></pre>\n", esc(&run.command));
     put!(
         out,
-        "<p>Every sample of this run, in the order of execution:</p>\n<pre><code>palio report {} --format \
-         json</code></pre>\n",
+        "<p>Every sample that is stored of this run, in the order of execution, those of warm-ups, shadows and blocks \
+         that do not count too:</p>\n<pre><code>palio export {} run.json</code></pre>\n",
         esc(&run.id)
     );
     out.push_str("<dl class=facts>\n");

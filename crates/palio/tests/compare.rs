@@ -2,6 +2,7 @@
 
 use crate::support::{Fake, Project, assert_has};
 use nix::sys::signal::Signal;
+use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
 const NAMES: [&str; 3] = ["anchor", "other", "third"];
@@ -99,6 +100,28 @@ fn an_anchor_with_other_knobs_is_another() {
     race("8");
     let args = ["compare", &first, "latest", "--anchor", "x", "--fail-above", "5"];
     project.palio(&args).run().fails_with(&["the anchor x is not the same in both runs"]);
+}
+
+#[test]
+fn what_a_run_warns_of_is_told_beside_what_it_is_compared_with() {
+    let (project, first) = raced();
+    race(&project);
+    let connection = Connection::open(project.database()).unwrap();
+    for (of, warnings) in
+        [("=", r#"["dust", "a storm\u001b"]"#), ("<>", r#"["dust", "an earthquake"]"#)]
+    {
+        let set = format!(
+            "UPDATE run SET header = json_set(header, '$.warnings', json(?1)) WHERE id {of} ?2"
+        );
+        assert_eq!(connection.execute(&set, [warnings, &first]).unwrap(), 1);
+    }
+    let compared = |args: &[&str]| project.palio(args).run().exits(0).stdout;
+    let between = compared(&["compare", &first, "latest", "--anchor", "anchor"]);
+    assert_has(&between, &["A and B: dust", "A: a storm", "B: an earthquake"]);
+    assert_eq!(between.matches("dust").count(), 1, "{between}");
+    let within = compared(&["compare", "other", "third", "--within", &first]);
+    assert_has(&within, &["beware  dust", "beware  a storm"]);
+    assert!(!(between + &within).contains('\u{1b}'), "it drives a terminal");
 }
 
 #[test]

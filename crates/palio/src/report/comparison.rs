@@ -263,6 +263,7 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         let interruptions = report.run.interruptions.as_ref();
         warnings.extend(interruptions.map(|text| format!("{name} was {text}")));
     }
+    warnings.extend(of_the_runs(&a.header.warnings, &b.header.warnings));
     for contender in &b.contenders {
         let Some(before) = a.contender(&contender.id) else { continue };
         if before.base != contender.base {
@@ -314,6 +315,17 @@ pub fn compare(a: &RunRecord, b: &RunRecord, anchor: Option<&str>) -> Result<Com
         changes,
         anchor_changed,
     })
+}
+
+/// What each of two runs warns of, such as others that raced at the same time: what both warn of
+/// alike, once.
+fn of_the_runs(a: &[String], b: &[String]) -> Vec<String> {
+    let of_a = a.iter().map(|warning| match b.contains(warning) {
+        true => format!("A and B: {warning}"),
+        false => format!("A: {warning}"),
+    });
+    let alone = b.iter().filter(|warning| !a.contains(warning));
+    of_a.chain(alone.map(|warning| format!("B: {warning}"))).collect()
 }
 
 /// How the contender `id` differs between two runs in what it says of itself.

@@ -14,7 +14,8 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     let paper = Paper { width: width.max(20), color: false };
     let mut out = String::new();
     for warning in &comparison.warnings {
-        paper.hanging(&mut out, "beware  ", Ink::Plain, warning);
+        // A run from elsewhere may warn of anything.
+        paper.hanging(&mut out, "beware  ", Ink::Plain, &printable::printable(warning));
     }
     let ratio = match &comparison.anchor {
         Some(anchor) => format!("B ÷ A, by {anchor}"),

@@ -58,6 +58,7 @@ fn warnings(report: &Report, ids: [&str; 2]) -> Vec<String> {
     let interrupted = run.interruptions.as_ref().map(|text| format!("the run was {text}"));
     let mut warnings: Vec<String> =
         [unfinished, thinned, interrupted].into_iter().flatten().collect();
+    warnings.extend(run.warnings.iter().cloned());
     for race in &report.races {
         let found = ids.map(|id| race.entries.iter().find(|entry| entry.contender == id));
         let [Some(before), Some(after)] = found else { continue };

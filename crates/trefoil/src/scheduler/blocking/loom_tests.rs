@@ -226,3 +226,26 @@ fn loom_blocking_host_is_a_worker_where_no_thread_may_be_started() {
         hosting.join().unwrap();
     });
 }
+
+/// A host that rests is on its way for a worker when a closure comes, for which nobody is chosen
+/// then. The worker waits for the closure, so the host has to see to it first.
+#[test]
+fn loom_blocking_host_has_a_closure_run_before_it_is_a_worker() {
+    model(2, || {
+        // The host as a worker, and one.
+        let runtime = runtime(2);
+        let pool = pool(&runtime);
+        let host = Host::new(&runtime);
+        let end = host.end();
+        let hosting = thread::spawn(move || host.serve());
+        let (says, said) = crate::sync::oneshot::channel();
+        let run = move |_: By<'_>| {
+            loom::future::block_on(said).unwrap();
+            end();
+        };
+        assert!(pool.run(runtime.handle(), || Some(body(run))));
+        drop(runtime.spawn_blocking(move || says.send(()).unwrap()));
+        check_over(runtime, &pool);
+        hosting.join().unwrap();
+    });
+}

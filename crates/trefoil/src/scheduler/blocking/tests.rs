@@ -158,3 +158,33 @@ fn a_thread_rests_when_another_does_not_come() {
     drop(runtime);
     thread.recv().unwrap().join().unwrap();
 }
+
+/// A host is on its way for a worker, so nobody is chosen for a closure that comes. A thread that
+/// has become free takes the worker, and waits for that closure. The host sees to it.
+#[test]
+fn a_host_that_comes_too_late_has_a_closure_run() {
+    let runtime = Builder::new_current_thread().max_blocking_threads(2).build().unwrap();
+    let (pool, handle) = (Arc::clone(&runtime.handle().common().blocking), runtime.handle());
+    // Two threads of the pool: the host, which was a worker, and the one that becomes free.
+    let mut state = pool.state.lock();
+    state.threads += 2;
+    state.workers += 1;
+    drop(state);
+    let parker = Arc::new(Parker::new());
+    pool.begin_hosting(handle);
+    assert!(pool.host_rests(handle, &parker).is_none(), "no worker needs a thread");
+    let run: Run = Box::new(|_| ());
+    assert!(pool.run(handle, || Some(Body { worker: 0, blocked: 0, is_reserved: false, run })));
+    assert!(parker.park_timeout(Duration::ZERO), "the host is chosen");
+    let (run, has_run) = mpsc::channel();
+    drop(runtime.spawn_blocking(move || run.send(()).unwrap()));
+    assert!(pool.state.lock().begin_body().is_some(), "the free thread is faster");
+    assert!(pool.host_wakes(handle, &parker).is_none(), "there is no other worker");
+    let ran = has_run.recv_timeout(WATCHDOG);
+    let mut state = pool.state.lock();
+    state.threads -= 2;
+    state.workers -= 2;
+    state.hosts -= 1;
+    drop(state);
+    ran.expect("the closure has a thread");
+}

@@ -19,7 +19,8 @@
 //! them. A burst of long closures still gets a thread each, one wake-up after
 //! another. No closure is lost. While closures wait, either a thread is on its
 //! way, or the pool is at its limit (or the system has no more threads) and each
-//! of its threads looks at the queue before it rests.
+//! of its threads looks at the queue before it rests. (Beyond the limit, as many
+//! as are too many end instead.)
 
 use super::multi::{Nowhere, WorkerThread};
 use super::{Hooks, Scheduler};
@@ -101,6 +102,9 @@ struct State {
     hosts: usize,
     /// Of these, the ones that have nothing to do, by their parkers. None of them was chosen yet.
     resting_hosts: Vec<Arc<Parker>>,
+    /// Of these, the ones that were too many: see `hosts.rs`. They run nothing any more, and may be
+    /// in `on_thread_stop`.
+    leaving: usize,
     /// The number of workers that have no thread yet, and for which there has to be room.
     reserved: usize,
     /// How many threads were refused one by the system, and are about to count workers that wait as
@@ -152,7 +156,7 @@ impl State {
 
     /// How much of the limit is taken.
     fn taken(&self) -> usize {
-        self.threads - self.hosts + self.reserved
+        self.threads - self.hosts - self.leaving + self.reserved
     }
 
     fn lacks_thread(&self) -> bool {
@@ -496,7 +500,7 @@ impl Pool {
     fn serve(self: &Arc<Self>, handle: &Handle) {
         let _handle = context::enter_handle(handle.clone());
         let mut state = self.state.lock();
-        loop {
+        let is_too_many = loop {
             if let Some(body) = state.begin_body() {
                 let need = state.need_one(&self.config);
                 drop(state);
@@ -505,6 +509,10 @@ impl Pool {
                 state = self.state.lock();
                 state.end_body();
                 continue;
+            }
+            if state.is_beyond_limit(&self.config) {
+                state.leaving += 1;
+                break true;
             }
             if let Some(task) = state.queue.pop_front() {
                 let need = state.need_one(&self.config);
@@ -522,18 +530,22 @@ impl Pool {
                 continue;
             }
             if state.is_shut_down {
-                break;
+                break false;
             }
             let (woken, is_late) = self.rest(state);
             state = woken;
             if is_late && !state.has_work() {
-                break;
+                break false;
             }
-        }
+        };
+        // One that is too many may have been woken for what another one is to run now.
+        let need = state.need_one(&self.config);
         drop(state);
+        let _ = self.meet(handle, need);
         self.config.hooks.thread_stop();
         let mut state = self.state.lock();
         state.threads -= 1;
+        state.leaving -= usize::from(is_too_many);
         // The hook ran without the lock. Meanwhile a closure may have been queued that relies on
         // this thread.
         let need = state.need_one(&self.config);

@@ -6,6 +6,7 @@ mod actors;
 mod blocking;
 mod closures;
 mod handover;
+mod hosts;
 mod locals;
 mod scope;
 mod spawn;

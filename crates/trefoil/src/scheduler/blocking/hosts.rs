@@ -10,6 +10,13 @@
 //! So a thread is started for a worker only while all hosts have something to do. No host is chosen
 //! for a closure, for which its fibers would have to wait.
 //!
+//! A host that is chosen, or whose last fiber ends, counts in the limit again. Others may have
+//! taken its place there meanwhile: then there is one thread too many for each such host. It would
+//! be no remedy to choose no hosts at the limit, where a worker would wait for a thread beside one
+//! that does nothing; and fibers end when they end. So a thread that is free and one too many
+//! leaves at once. Closures that wait are left to the others, which are as many as the limit
+//! allows. Otherwise more closures would run at a time than `max_blocking_threads` says.
+//!
 //! Whoever chooses a host takes it off the list under the lock, and counts it as on its way. The
 //! host looks at the list under the lock whenever it wakes, whoever has woken it, and so finds out.
 //! It is on the list for no longer than it sleeps: whoever is chosen comes at once.
@@ -24,6 +31,11 @@ impl State {
     /// For a body that waits.
     pub(super) fn choose_host(&mut self) -> Option<Arc<Parker>> {
         if self.bodies.is_empty() { None } else { self.resting_hosts.pop() }
+    }
+
+    /// Whether the calling thread, which is free while no worker needs one, is one too many.
+    pub(super) fn is_beyond_limit(&self, config: &Config) -> bool {
+        self.taken() > config.max_threads
     }
 
     /// For a host, which becomes the worker, and counts in the limit again. It has been among

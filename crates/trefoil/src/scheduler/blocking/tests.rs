@@ -188,3 +188,41 @@ fn a_host_that_comes_too_late_has_a_closure_run() {
     drop(state);
     ran.expect("the closure has a thread");
 }
+
+/// Two threads rest when a host becomes a worker, so one of them is too many. It is woken for a
+/// closure, which the other one runs, however long the first one takes to end.
+#[test]
+fn a_thread_that_is_too_many_leaves_a_closure_to_one_that_rests() {
+    let (go, may_go) = mpsc::channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let runtime = Builder::new_current_thread()
+        .max_blocking_threads(2)
+        .thread_keep_alive(Duration::MAX)
+        .on_thread_stop(move || _ = may_go.lock().recv())
+        .build()
+        .unwrap();
+    let pool = Arc::clone(&runtime.handle().common().blocking);
+    let both = Arc::new(std::sync::Barrier::new(2));
+    for _ in 0..2 {
+        let both = Arc::clone(&both);
+        drop(runtime.spawn_blocking(move || _ = both.wait()));
+    }
+    let start = Instant::now();
+    while pool.idle_threads() < 2 {
+        assert!(start.elapsed() < WATCHDOG, "both threads rest");
+        std::thread::yield_now();
+    }
+    let mut state = pool.state.lock();
+    state.threads += 1;
+    state.workers += 1;
+    drop(state);
+    let (run, has_run) = mpsc::channel();
+    drop(runtime.spawn_blocking(move || run.send(()).unwrap()));
+    let ran = has_run.recv_timeout(WATCHDOG);
+    drop(go);
+    let mut state = pool.state.lock();
+    state.threads -= 1;
+    state.workers -= 1;
+    drop(state);
+    ran.expect("the closure waits for the end of the first thread");
+}

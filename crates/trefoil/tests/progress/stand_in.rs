@@ -138,6 +138,10 @@ fn a_root_that_is_always_ready_leaves_three_of_four_polls_to_tasks() {
             })
             .await;
             let (free, pinned_polls) = (witness.polls.load(SeqCst), pinned.polls.load(SeqCst));
+            // If the place was lost, they may not have been polled there yet.
+            while witness.polls.load(SeqCst) == free || pinned.polls.load(SeqCst) == pinned_polls {
+                yield_now().await;
+            }
             if witness.was_elsewhere.load(SeqCst) || pinned.was_elsewhere.load(SeqCst) {
                 return false;
             }

@@ -130,10 +130,10 @@ auto inside(const palio::Request& request, auto function) {
 
 // The iterations of a sample. `function` outlives it.
 template <class Function, class... Number>
-Task<palio::Iterations> one_after_the_other(const Function& function, std::uint32_t batch, Number... numbers) {
+Task<palio::TimedIterations> one_after_the_other(const Function& function, std::uint32_t batch, Number... numbers) {
     palio::Iterations done;
     for (std::uint32_t i = 0; i < batch; ++i) done.add(palio::tasks::iteration(co_await function(numbers...)));
-    co_return done;
+    co_return done.stop();
 }
 
 // The same with one coroutine for all iterations of a sample.

@@ -30,15 +30,33 @@ namespace Palio
     }
 
     /// <summary>
-    /// What the iterations of a batch did: the first of them stands for all, and one that differs
-    /// from it, if any does. Comparing is all that happens between two iterations; the sums are
-    /// made when the clock has stopped.
+    /// What the iterations of a batch did, and how long they took: the first of them stands for
+    /// all, and one that differs from it, if any does. Comparing is all that happens between two
+    /// iterations; the sums are made when the clock has stopped.
     /// </summary>
     public sealed class Iterations
     {
+        readonly Stopwatch clock = Stopwatch.StartNew();
         Iteration first;
         Iteration odd;
         int count;
+
+        Iterations()
+        {
+        }
+
+        /// <summary>Starts the clock: the first iteration is about to begin.</summary>
+        public static Iterations Start()
+        {
+            return new Iterations();
+        }
+
+        /// <summary>Stops the clock: the last iteration has just ended.</summary>
+        public Iterations Stop()
+        {
+            clock.Stop();
+            return this;
+        }
 
         /// <summary>Counts one more.</summary>
         public void Add(Iteration next)
@@ -57,6 +75,11 @@ namespace Palio
 
         internal void AddTo(Sums sums)
         {
+            if (clock.IsRunning)
+            {
+                throw new InvalidOperationException("the clock of a batch was not stopped");
+            }
+            sums.Ticks = clock.ElapsedTicks;
             if (count == 0)
             {
                 return;
@@ -82,8 +105,9 @@ namespace Palio
 
         /// <summary>
         /// Work whose iterations of one sample belong together, such as in one entry into a
-        /// runtime: the function does as many as it is told, and reports them. It is timed as a
-        /// whole too.
+        /// runtime: the function does as many as it is told, has the clock run from before the
+        /// first until after the last of them, where they are done, and reports them. The way
+        /// there and back is not timed.
         /// </summary>
         public static Work Batched(Func<int, Iterations> batch)
         {
@@ -114,15 +138,12 @@ namespace Palio
 
             internal override void Sample(int batch, Sums sums)
             {
-                var clock = Stopwatch.StartNew();
-                var done = new Iterations();
+                var done = Iterations.Start();
                 for (int i = 0; i < batch; i++)
                 {
                     done.Add(iterate());
                 }
-                clock.Stop();
-                sums.Ticks = clock.ElapsedTicks;
-                done.AddTo(sums);
+                done.Stop().AddTo(sums);
             }
         }
 
@@ -137,11 +158,7 @@ namespace Palio
 
             internal override void Sample(int batch, Sums sums)
             {
-                var clock = Stopwatch.StartNew();
-                Iterations done = iterate(batch);
-                clock.Stop();
-                sums.Ticks = clock.ElapsedTicks;
-                done.AddTo(sums);
+                iterate(batch).AddTo(sums);
             }
         }
 

@@ -54,12 +54,12 @@ static class Pool
         RefuseOutside(request);
         return Work.Batched(batch => OnPool(async () =>
         {
-            var done = new Iterations();
+            var done = Iterations.Start();
             for (int i = 0; i < batch; i++)
             {
                 done.Add(await root().ConfigureAwait(false));
             }
-            return done;
+            return done.Stop();
         }));
     }
 

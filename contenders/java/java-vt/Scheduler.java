@@ -76,11 +76,11 @@ final class Scheduler {
         boolean outside = request.oneOf("root", "worker", "outside").equals("outside");
         return Work.batched(batch -> {
             Supplier<Iterations> all = () -> withExecutor(executor -> {
-                Iterations done = new Iterations();
+                Iterations done = Iterations.start();
                 for (int i = 0; i < batch; i++) {
                     done.add(root.apply(executor));
                 }
-                return done;
+                return done.stop();
             });
             return outside ? all.get() : onVirtualThread(all);
         });

@@ -96,11 +96,13 @@ class Recorder:
     def together(self, threads: int, salt: int, spin: int) -> Iterator[Iteration]:
         answers = iter([5, 5, 5, 6, 7])
 
-        def work(batch: int, add: Callable[[Outcome], None]) -> None:
+        def work(batch: int, add: Callable[[Outcome], None]) -> int:
             self.events.append(f"batch of {batch}")
-            self.now_ns += 7
+            self.now_ns += 1000  # The way there, and, below, the way back.
             for _ in range(batch):
                 add(Outcome(next(answers), 2, 3))
+            self.now_ns += 1000
+            return 7
 
         yield Batched(work)
 

@@ -92,9 +92,11 @@ def steady(
     """
 
     def register(root: Root) -> Root:
-        async def one_after_the_other(batch: int, add: Callable[[Outcome], None], settings: dict[str, object]) -> None:
+        async def one_after_the_other(batch: int, add: Callable[[Outcome], None], settings: dict[str, object]) -> int:
+            start = time.monotonic_ns()
             for _ in range(batch):
                 add(await root(**settings))
+            return time.monotonic_ns() - start
 
         @contextmanager
         def open_workload(threads: int, salt: int, **settings: object) -> Iterator[Iteration]:

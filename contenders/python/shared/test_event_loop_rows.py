@@ -57,7 +57,7 @@ def sample(row: str, settings: dict[str, object]) -> tuple[list[Outcome], int]:
     ):
         entries = 0  # What is made before the first sample is made there, too.
         if isinstance(iteration, Batched):
-            iteration.work(BATCH, outcomes.append)
+            assert iteration.work(BATCH, outcomes.append) > 0
         else:
             outcomes.extend(iteration() for _ in range(BATCH))
         return outcomes, entries

@@ -77,16 +77,29 @@ pub struct Iteration {
     pub work: Option<u64>,
 }
 
-/// What the iterations of a batch did: the first of them stands for all, and one that differs from
-/// it, if any does. To compare is all that happens between two iterations.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the iterations of a batch did so far, and since when: the first of them stands for all, and
+/// one that differs from it, if any does. To compare is all that happens between two iterations.
+#[derive(Clone, Copy, Debug)]
 pub struct Iterations {
+    start: Instant,
     first: Option<Iteration>,
     odd: Option<Iteration>,
     count: u32,
 }
 
+/// All iterations of a batch, and how long they took.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedIterations {
+    elapsed_ns: u64,
+    all: Iterations,
+}
+
 impl Iterations {
+    /// Reads the clock: the first iteration is about to begin.
+    pub fn start() -> Self {
+        Self { start: Instant::now(), first: None, odd: None, count: 0 }
+    }
+
     pub fn add(&mut self, next: Iteration) {
         let first = *self.first.get_or_insert(next);
         if next != first {
@@ -95,12 +108,20 @@ impl Iterations {
         self.count += 1;
     }
 
+    /// Reads the clock again: the last iteration has just ended.
+    pub fn stop(self) -> TimedIterations {
+        TimedIterations { elapsed_ns: elapsed_ns(self.start), all: self }
+    }
+}
+
+impl TimedIterations {
     fn sum_up(&self, sums: &mut Batch) {
-        let Some(first) = self.first else { return };
-        for _ in 1..self.count {
+        sums.elapsed_ns = self.elapsed_ns;
+        let Some(first) = self.all.first else { return };
+        for _ in 1..self.all.count {
             sums.add(first.answer, first.ops, first.work);
         }
-        let last = self.odd.unwrap_or(first);
+        let last = self.all.odd.unwrap_or(first);
         sums.add(last.answer, last.ops, last.work);
     }
 }
@@ -117,7 +138,7 @@ type Measured = Box<dyn FnMut(&mut Vec<u64>) -> Iteration>;
 
 enum Kind {
     Plain(Box<dyn FnMut() -> Iteration>),
-    Batched(Box<dyn FnMut(u32) -> Iterations>),
+    Batched(Box<dyn FnMut(u32) -> TimedIterations>),
     Staged(Box<dyn Staged>),
     Measured(Measured),
     Serving { port: u16, iterate: Box<dyn FnMut() -> Iteration> },
@@ -147,8 +168,9 @@ impl Work {
     }
 
     /// Work whose iterations of one sample belong together, such as in one entry into a runtime:
-    /// the closure does as many as it is told, and reports them. It is timed as a whole too.
-    pub fn batched(batch: impl FnMut(u32) -> Iterations + 'static) -> Self {
+    /// the closure does as many as it is told, reads the clock before the first and after the last
+    /// of them, where they are done, and reports them. The way there and back is not timed.
+    pub fn batched(batch: impl FnMut(u32) -> TimedIterations + 'static) -> Self {
         Self::of(Kind::Batched(Box::new(batch)))
     }
 
@@ -429,21 +451,14 @@ impl Work {
         let cpu_before = cpu_us();
         match &mut self.kind {
             Kind::Plain(iterate) => {
-                let start = Instant::now();
-                let mut done = Iterations::default();
+                let mut done = Iterations::start();
                 for _ in 0..batch {
                     done.add(iterate());
                 }
-                sums.elapsed_ns = elapsed_ns(start);
                 // When the clock has stopped.
-                done.sum_up(&mut sums);
+                done.stop().sum_up(&mut sums);
             }
-            Kind::Batched(iterate) => {
-                let start = Instant::now();
-                let done = iterate(batch);
-                sums.elapsed_ns = elapsed_ns(start);
-                done.sum_up(&mut sums);
-            }
+            Kind::Batched(iterate) => iterate(batch).sum_up(&mut sums),
             Kind::Staged(stages) => {
                 for _ in 0..batch {
                     stages.prepare();

@@ -160,6 +160,7 @@ impl Plan<'_> {
             work: instance.work,
             elapsed_ns_min: workload.elapsed_ns_min,
             untimed: workload.untimed.clone(),
+            one_root: workload.one_root,
             served: workload.served,
             statistic: workload.statistic,
             cpu_budget,

@@ -181,6 +181,10 @@ pub struct RaceRecord {
     /// What is ranked instead of the time, where the workload consists of events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistic: Option<Statistic>,
+    /// Whether all iterations of a sample are in one root, where the clock runs. Runs of an older
+    /// Palio do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_root: bool,
     /// Whether contenders serve, and Palio sends them requests; its parameters say which
     /// ([`Load`](crate::load::Load)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -166,6 +166,9 @@ pub struct Workload {
     /// Why a part of what a contender does is outside its clock, by the definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untimed: Option<String>,
+    /// All iterations of a sample are in one root, where the clock runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_root: bool,
     /// Contenders serve requests that Palio sends; the parameters say which.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub served: bool,

@@ -104,6 +104,7 @@ fn run(statistic: Statistic) -> RunRecord {
             work: None,
             elapsed_ns_min: None,
             untimed: None,
+            one_root: false,
             statistic: Some(statistic),
             served: false,
             cpu_budget: None,

@@ -78,10 +78,25 @@ struct Sample {
     }
 };
 
-// What the iterations of a batch did: the first of them stands for all, and one that differs from
-// it, if any does. Comparing is all that happens between two iterations.
+using Clock = std::chrono::steady_clock;
+
+inline std::uint64_t elapsed_ns(Clock::time_point start) {
+    const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+    return static_cast<std::uint64_t>(elapsed.count());
+}
+
+class TimedIterations;
+
+// What the iterations of a batch did so far, and since when: the first of them stands for all, and
+// one that differs from it, if any does. Comparing is all that happens between two iterations.
 class Iterations {
 public:
+    // Reads the clock: the first iteration is about to begin.
+    Iterations() : start_(Clock::now()) {}
+
+    // Reads the clock again: the last iteration has just ended.
+    TimedIterations stop() const;
+
     void add(const Iteration& next) {
         if (!first_) {
             first_ = next;
@@ -91,18 +106,38 @@ public:
         ++count_;
     }
 
-    // To be called when the clock has stopped.
-    void add_to(Sample& sums) const {
-        if (!first_) return;
-        for (std::uint32_t i = 1; i < count_; ++i) sums.add(*first_);
-        sums.add(odd_.value_or(*first_));
-    }
-
 private:
+    friend class TimedIterations;
+
+    Clock::time_point start_;
     std::optional<Iteration> first_;
     std::optional<Iteration> odd_;
     std::uint32_t count_ = 0;
 };
+
+// All iterations of a batch, and how long they took.
+class TimedIterations {
+public:
+    void add_to(Sample& sums) const {
+        sums.elapsed_ns = elapsed_ns_;
+        if (!all_.first_) return;
+        for (std::uint32_t i = 1; i < all_.count_; ++i) sums.add(*all_.first_);
+        sums.add(all_.odd_.value_or(*all_.first_));
+    }
+
+private:
+    friend class Iterations;
+
+    TimedIterations(std::uint64_t elapsed_ns, const Iterations& all) : elapsed_ns_(elapsed_ns), all_(all) {}
+
+    std::uint64_t elapsed_ns_;
+    Iterations all_;
+};
+
+inline TimedIterations Iterations::stop() const {
+    const std::uint64_t elapsed = elapsed_ns(start_);
+    return {elapsed, *this};
+}
 
 // The work of one workload, ready to be iterated. It owns the runtime, which stops when it is
 // destroyed.
@@ -111,8 +146,9 @@ public:
     // Work that is timed as a whole: one clock reading before a batch, one after it.
     static Work plain(std::function<Iteration()> iterate) { return Work(std::move(iterate)); }
     // Work whose iterations of one sample belong together, such as in one entry into a runtime: the
-    // function does as many as it is told, and reports them. It is timed as a whole too.
-    static Work batched(std::function<Iterations(std::uint32_t)> batch) { return Work(std::move(batch)); }
+    // function does as many as it is told, reads the clock before the first and after the last of
+    // them, where they are done, and reports them. The way there and back is not timed.
+    static Work batched(std::function<TimedIterations(std::uint32_t)> batch) { return Work(std::move(batch)); }
     // Work with untimed parts around every iteration.
     static Work staged(std::unique_ptr<Staged> stages) { return Work(std::move(stages)); }
     // Work that consists of events: every iteration appends what each of its events took, and it is
@@ -150,7 +186,7 @@ public:
 
 private:
     using Plain = std::function<Iteration()>;
-    using Batch = std::function<Iterations(std::uint32_t)>;
+    using Batch = std::function<TimedIterations(std::uint32_t)>;
     using Stages = std::unique_ptr<Staged>;
     using Measure = std::function<Iteration(Events&)>;
     struct Served {
@@ -164,29 +200,17 @@ private:
         Events events_ns;
         std::function<void()> beside;
     };
-    using Clock = std::chrono::steady_clock;
 
     explicit Work(std::variant<Plain, Batch, Stages, Measure, Served, Given> kind) : kind_(std::move(kind)) {}
 
-    static std::uint64_t elapsed_ns(Clock::time_point start) {
-        const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
-        return static_cast<std::uint64_t>(elapsed.count());
-    }
-
     void take(Plain& iterate, std::uint32_t batch, Sample& sums) {
-        const auto start = Clock::now();
         Iterations done;
         for (std::uint32_t i = 0; i < batch; ++i) done.add(iterate());
-        sums.elapsed_ns = elapsed_ns(start);
-        done.add_to(sums);
+        // When the clock has stopped.
+        done.stop().add_to(sums);
     }
 
-    void take(Batch& iterate, std::uint32_t batch, Sample& sums) {
-        const auto start = Clock::now();
-        const Iterations done = iterate(batch);
-        sums.elapsed_ns = elapsed_ns(start);
-        done.add_to(sums);
-    }
+    void take(Batch& iterate, std::uint32_t batch, Sample& sums) { iterate(batch).add_to(sums); }
 
     void take(Stages& stages, std::uint32_t batch, Sample& sums) {
         for (std::uint32_t i = 0; i < batch; ++i) {

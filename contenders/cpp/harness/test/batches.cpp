@@ -1,9 +1,11 @@
 // Tests of the harness: iterations of one sample that are done in one call.
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "palio.hpp"
@@ -28,7 +30,7 @@ palio::Work answering(std::vector<std::uint64_t> answers) {
     return palio::Work::batched([answers, next = std::size_t{0}](std::uint32_t batch) mutable {
         palio::Iterations done;
         for (std::uint32_t i = 0; i < batch; ++i) done.add({.answer = answers[next++], .ops = 2, .work = 3});
-        return done;
+        return done.stop();
     });
 }
 
@@ -42,6 +44,23 @@ void sums_up() {
     palio::Work work = answering({5, 5, 5, 6, 7});
     check("answers that agree", sample(work, 2), "4 5 6");
     check("answers that differ", sample(work, 3), "6 differs:5:6 9");
+}
+
+// The way to the iterations of a batch and back is not timed.
+void times_the_iterations_alone() {
+    const auto way = std::chrono::milliseconds(20);
+    palio::Work work = palio::Work::batched([way](std::uint32_t) {
+        std::this_thread::sleep_for(way);
+        palio::Iterations done;
+        done.add({.answer = 7, .ops = 2, .work = 3});
+        const auto timed = done.stop();
+        std::this_thread::sleep_for(way);
+        return timed;
+    });
+    const auto start = palio::Clock::now();
+    const auto timed_ns = std::chrono::nanoseconds(work.sample(1).elapsed_ns);
+    const bool is_beside = timed_ns + 2 * way <= palio::Clock::now() - start;
+    check("the way is not timed", is_beside ? "yes" : "no", "yes");
 }
 
 // A runtime that runs everything at once, on the thread that asks, and says how often it was asked.
@@ -76,6 +95,7 @@ void enters_once() {
 
 int main() {
     sums_up();
+    times_the_iterations_alone();
     enters_once();
     std::cout << passed << " passed, " << failed << " failed\n";
     return failed == 0 ? 0 : 1;

@@ -81,7 +81,7 @@ Work prepare(Request& request, Root root, Key... keys) {
 }
 
 // `root(batch, number...)`, with the parameters named, does all iterations of a sample, and gives
-// the Iterations.
+// the TimedIterations.
 template <class Root, class... Key>
 Work prepare_batched(Request& request, Root root, Key... keys) {
     salt = request.salt();

@@ -1,10 +1,15 @@
 using System;
+using System.Diagnostics;
+using System.Threading;
 using Palio;
 
 /// <summary>Tests of batches, and of how many roots rows have: they sum themselves up.</summary>
 static class Tests
 {
     const int Batch = 3;
+
+    /// <summary>The way to a batch, and that back, in ms.</summary>
+    const int Way = 20;
 
     static int passed;
     static int failed;
@@ -15,6 +20,11 @@ static class Tests
         Check("one that differs", Sampled(Together(5, 6, 7)), " ops=6 answer=differs:5:6 work=9");
         Check("a batch of iterations that are alike", Sampled(Apart(5, 5, 5)), " ops=6 answer=5 work=9");
         Check("the last one differs", Sampled(Apart(5, 5, 6)), " ops=6 answer=differs:5:6 work=9");
+        var clock = Stopwatch.StartNew();
+        var timed = new Sums();
+        Together(5, 5, 5).Sample(Batch, timed);
+        long ways = 2 * Way * Stopwatch.Frequency / 1000;
+        Check("the way is not timed", (timed.Ticks + ways <= clock.ElapsedTicks).ToString(), "True");
         Roots("native_sync/semaphore_contention", 1);
         Roots("native_sync/semaphore_uncontended", 1);
         Roots("sync_semaphore/contention", Batch);
@@ -27,11 +37,14 @@ static class Tests
     {
         return Work.Batched(batch =>
         {
-            var done = new Iterations();
+            Thread.Sleep(Way);
+            var done = Iterations.Start();
             for (int i = 0; i < batch; i++)
             {
                 done.Add(new Iteration(answers[i], 2, 3));
             }
+            done.Stop();
+            Thread.Sleep(Way);
             return done;
         });
     }

@@ -22,7 +22,8 @@ public abstract class Work implements AutoCloseable {
 
     /**
      * Work whose iterations of one sample belong together, such as in one entry into a runtime: the
-     * function does as many as it is told, and reports them. It is timed as a whole too.
+     * function does as many as it is told, reads the clock before the first and after the last of
+     * them, where they are done, and reports them. The way there and back is not timed.
      */
     public static Work batched(IntFunction<Iterations> batch) {
         return new Batched(batch);
@@ -85,13 +86,11 @@ public abstract class Work implements AutoCloseable {
 
         @Override
         void sample(int batch, Sums sums) {
-            long start = System.nanoTime();
-            Iterations done = new Iterations();
+            Iterations done = Iterations.start();
             for (int i = 0; i < batch; i++) {
                 done.add(iterate.get());
             }
-            sums.elapsedNs = System.nanoTime() - start;
-            done.addTo(sums);
+            done.stop().addTo(sums);
         }
     }
 
@@ -104,10 +103,7 @@ public abstract class Work implements AutoCloseable {
 
         @Override
         void sample(int count, Sums sums) {
-            long start = System.nanoTime();
-            Iterations done = batch.apply(count);
-            sums.elapsedNs = System.nanoTime() - start;
-            done.addTo(sums);
+            batch.apply(count).addTo(sums);
         }
     }
 

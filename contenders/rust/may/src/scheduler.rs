@@ -104,9 +104,9 @@ pub(crate) fn rooted_in_one(root: impl Fn() -> Tally + Clone + Send + 'static) -
     Work::batched(move |batch| {
         let root = root.clone();
         run(move || {
-            let mut done = Iterations::default();
+            let mut done = Iterations::start();
             (0..batch).for_each(|_| done.add(root().into()));
-            done
+            done.stop()
         })
     })
 }

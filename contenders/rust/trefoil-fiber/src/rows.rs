@@ -166,9 +166,9 @@ pub(crate) fn fan_in(request: &mut Request) -> Result<Work, Refusal> {
     // As in the document: one root for all iterations of a sample.
     Ok(Work::batched(move |batch| {
         place.run(&runtime, move || {
-            let mut done = Iterations::default();
+            let mut done = Iterations::start();
             (0..batch).for_each(|_| done.add(root().into()));
-            done
+            done.stop()
         })
     }))
 }

@@ -1,5 +1,7 @@
 use super::*;
 use crate::forks::Uncounted;
+use std::thread;
+use std::time::Duration;
 
 fn request(args: &[&str]) -> Result<Request, Refusal> {
     Request::parse(args.iter().map(|&arg| arg.to_owned()))
@@ -94,17 +96,33 @@ fn a_batch_that_is_done_as_a_whole_is_summed_up_alike() {
     let iterations = |answers: &'static [u64]| {
         Work::batched(move |batch| {
             assert_eq!(batch as usize, answers.len());
-            let mut done = Iterations::default();
+            let mut done = Iterations::start();
             for &answer in answers {
                 done.add(Iteration { answer, ops: 2, work: Some(3) });
             }
-            done
+            done.stop()
         })
     };
     let sample = iterations(&[7, 7, 7]).sample_alone(3);
     assert_eq!((sample.answer.as_str(), sample.ops, sample.work), ("7", 6, Some(9)));
     let sample = iterations(&[7, 8, 7]).sample_alone(3);
     assert_eq!(sample.answer, "differs:7:8");
+}
+
+#[test]
+fn the_way_to_the_iterations_of_a_batch_and_back_is_not_timed() {
+    const WAY: Duration = Duration::from_millis(20);
+    let mut work = Work::batched(|_| {
+        thread::sleep(WAY);
+        let mut done = Iterations::start();
+        done.add(Iteration { answer: 7, ops: 2, work: Some(3) });
+        let done = done.stop();
+        thread::sleep(WAY);
+        done
+    });
+    let start = Instant::now();
+    let sample = work.sample_alone(1);
+    assert!(Duration::from_nanos(sample.elapsed_ns) + 2 * WAY <= start.elapsed());
 }
 
 #[test]

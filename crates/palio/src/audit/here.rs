@@ -17,6 +17,9 @@
 //! something is predicted. Another definition may mean other work, and may be the same work in
 //! better words: whoever reads the run has both texts, and decides.
 //!
+//! How many iterations a sample has is in the schedules of the run, and so neither is what they
+//! followed from here (`one_root`).
+//!
 //! Of a contender, kind and track are compared, and that nobody has the name of another one; its
 //! notes are its own. What is told goes with the run wherever it is carried, so that it speaks of
 //! the place where it was told and never of here.

@@ -9,6 +9,10 @@ const SAMPLE_NS_MIN: f64 = 1_000_000.0;
 const SAMPLES_MIN: f64 = 5.0;
 /// How many budgets the slowest contender of a race may take for its samples.
 const SLOWEST_BUDGETS: f64 = 4.0;
+/// How many times as many iterations a sample may have where they are in one root: the first ones
+/// after the way into a runtime, when its other threads still sleep, are not like those of a root
+/// that goes on, and a slow contender would leave the fast ones nothing else.
+const ONE_ROOT_ROOM: f64 = 4.0;
 /// Most iterations in one sample.
 pub(crate) const BATCH_MAX: u32 = 1 << 24;
 /// Iterations or batches before the first sample, if they last as long as the limits want.
@@ -38,7 +42,8 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 /// - All cells together may take as many budgets as there are cells, and the slowest of them four.
 ///   That gives the number of iterations.
 /// - A sample is the smallest power of two of iterations that lasts 1 ms with the fastest, or fewer
-///   where that would leave less than 5 samples.
+///   where that would leave less than 5 samples; than 5 quarters of one, where its iterations are
+///   in one root.
 /// - Under a CPU budget these are 100 ms, and where 5 such samples do not fit into the time budget,
 ///   that gives way.
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
@@ -51,7 +56,12 @@ pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
     let takes_part = |cell: &&CellRecord| !cell.shadow && cell.outcome == Outcome::Pending;
     let paces: Vec<f64> = race.cells.iter().filter(takes_part).filter_map(pace_ns).collect();
     let shortest_ns = sample_ns_min(race);
-    let schedule = of_paces(&paces, race.statistic.is_some(), shortest_ns, limits)?;
+    let batches = match (race.statistic, race.one_root) {
+        (Some(_), _) => Batches::Single,
+        (None, false) => Batches::Apart,
+        (None, true) => Batches::InOneRoot,
+    };
+    let schedule = of_paces(&paces, batches, shortest_ns, limits)?;
     match race.statistic {
         Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
         _ => Some(schedule),
@@ -79,8 +89,21 @@ pub(super) fn too_slow(race: &RaceRecord, cell: usize, limits: &Limits) -> Optio
     })
 }
 
-/// `single`: a sample must be one iteration.
-fn of_paces(paces_ns: &[f64], single: bool, shortest_ns: f64, limits: &Limits) -> Option<Schedule> {
+/// What the iterations of a sample are to each other.
+#[derive(Clone, Copy)]
+enum Batches {
+    /// A sample must be one iteration.
+    Single,
+    Apart,
+    InOneRoot,
+}
+
+fn of_paces(
+    paces_ns: &[f64],
+    batches: Batches,
+    shortest_ns: f64,
+    limits: &Limits,
+) -> Option<Schedule> {
     let slowest = paces_ns.iter().copied().reduce(f64::max)?;
     let fastest = paces_ns.iter().copied().reduce(f64::min)?;
     let mean = paces_ns.iter().sum::<f64>() / paces_ns.len() as f64;
@@ -88,12 +111,15 @@ fn of_paces(paces_ns: &[f64], single: bool, shortest_ns: f64, limits: &Limits) -
     let is_long = shortest_ns > SAMPLE_NS_MIN;
     let budget_ns = if is_long { asked_ns.max(SAMPLES_MIN * shortest_ns) } else { asked_ns };
     let iterations = (budget_ns / mean).min(SLOWEST_BUDGETS * budget_ns / slowest);
-    let batch = if single {
-        1
-    } else {
-        let wanted = (shortest_ns / fastest).ceil().min(f64::from(BATCH_MAX)) as u32;
-        let room = (iterations / SAMPLES_MIN).clamp(1.0, f64::from(BATCH_MAX)) as u32;
+    let wanted = (shortest_ns / fastest).ceil().min(f64::from(BATCH_MAX)) as u32;
+    let batch_of = |room: f64| {
+        let room = room.clamp(1.0, f64::from(BATCH_MAX)) as u32;
         wanted.next_power_of_two().min(1 << room.ilog2())
+    };
+    let batch = match batches {
+        Batches::Single => 1,
+        Batches::Apart => batch_of(iterations / SAMPLES_MIN),
+        Batches::InOneRoot => batch_of(ONE_ROOT_ROOM * iterations / SAMPLES_MIN),
     };
     let sample_ns = slowest * f64::from(batch);
     let bearable = (limits.timeout_ms as f64 * 1e6 / 2.0 / sample_ns).max(1.0);
@@ -108,7 +134,7 @@ mod tests {
     fn at(paces_ns: &[f64]) -> (u32, u32) {
         let limits =
             Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
-        let schedule = of_paces(paces_ns, false, SAMPLE_NS_MIN, &limits).unwrap();
+        let schedule = of_paces(paces_ns, Batches::Apart, SAMPLE_NS_MIN, &limits).unwrap();
         (schedule.samples, schedule.batch)
     }
 
@@ -135,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_one_root_may_be_four_times_as_long() {
+        let limits =
+            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let at = |paces: &[f64]| {
+            of_paces(paces, Batches::InOneRoot, SAMPLE_NS_MIN, &limits)
+                .map(|schedule| (schedule.samples, schedule.batch))
+        };
+        // Apart: (6, 32).
+        assert_eq!(at(&[10.0, 1e7]), Some((5, 128)));
+        // Where they are long enough, they are as many.
+        assert_eq!(at(&[1e6; 3]), Some((1000, 1)));
+        assert_eq!(at(&[10.0; 2]), Some((762, 131_072)));
+    }
+
+    #[test]
     fn only_the_time_out_allows_fewer_samples_and_then_to_all() {
         assert_eq!(at(&[1e6, 12e9]), (5, 1));
         assert_eq!(at(&[1e6, 25e9]), (2, 1));
@@ -145,14 +186,14 @@ mod tests {
     fn a_sample_of_events_is_one_iteration() {
         let limits =
             Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
-        let schedule = of_paces(&[1e3, 2e3], true, SAMPLE_NS_MIN, &limits).unwrap();
+        let schedule = of_paces(&[1e3, 2e3], Batches::Single, SAMPLE_NS_MIN, &limits).unwrap();
         assert_eq!(schedule.batch, 1);
     }
 
     #[test]
     fn a_sample_under_a_cpu_budget_lasts_for_periods_whatever_the_time_budget() {
         let limits = Limits { budget_ms: 5, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
-        let schedule = of_paces(&[1e6, 1e6], false, 1e8, &limits).unwrap();
+        let schedule = of_paces(&[1e6, 1e6], Batches::Apart, 1e8, &limits).unwrap();
         // The power of two below 100 ms, since five samples must fit.
         assert_eq!((schedule.samples, schedule.batch), (7, 64));
     }
@@ -160,6 +201,6 @@ mod tests {
     #[test]
     fn nobody_needs_no_schedule() {
         let limits = Limits { budget_ms: 1, warm_up_ms: 0, timeout_ms: 1, memory_mib: 1 };
-        assert_eq!(of_paces(&[], false, SAMPLE_NS_MIN, &limits), None);
+        assert_eq!(of_paces(&[], Batches::Apart, SAMPLE_NS_MIN, &limits), None);
     }
 }

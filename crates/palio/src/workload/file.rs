@@ -41,6 +41,8 @@ struct FamilyFile {
     elapsed_ns_min: Option<u64>,
     untimed: Option<String>,
     #[serde(default)]
+    one_root: bool,
+    #[serde(default)]
     served: bool,
     statistic: Option<Statistic>,
     case: Vec<CaseFile>,
@@ -292,6 +294,7 @@ impl FamilyFile {
                     unsalted: self.unsalted.clone(),
                     elapsed_ns_min: self.elapsed_ns_min,
                     untimed: self.untimed.clone(),
+                    one_root: self.one_root,
                     served: self.served,
                     statistic,
                     presets,

@@ -43,7 +43,7 @@ auto inside_in_one(const Request& request, auto function) {
         return runtime->run([&] {
             Iterations done;
             for (std::uint32_t i = 0; i < batch; ++i) done.add(tasks::iteration(function(args...)));
-            return done;
+            return done.stop();
         });
     };
 }

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use palio_protocol::harness::{Iteration, Iterations, Refusal, Request, Work};
+use palio_protocol::harness::{
+    Iteration, Iterations, Refusal, Request, TimedIterations, Work,
+};
 
 use crate::AsyncRuntime;
 
@@ -39,17 +41,20 @@ where
     if R::DRIVEN_BY_BLOCK_ON { runtime.block_on(root) } else { runtime.run(root) }
 }
 
-/// So many iterations, one after the other, within one task.
-pub(crate) async fn one_after_the_other<F, T>(batch: u32, iteration: impl Fn() -> F) -> Iterations
+/// So many iterations, one after the other, within one task, where the clock runs.
+pub(crate) async fn one_after_the_other<F, T>(
+    batch: u32,
+    iteration: impl Fn() -> F,
+) -> TimedIterations
 where
     F: Future<Output = T>,
     T: Into<Iteration>,
 {
-    let mut done = Iterations::default();
+    let mut done = Iterations::start();
     for _ in 0..batch {
         done.add(iteration().await.into());
     }
-    done
+    done.stop()
 }
 
 /// Where the root future of a row runs.
@@ -116,7 +121,7 @@ impl Root {
         runtime: &R,
         batch: u32,
         root: impl Fn() -> F + Send + 'static,
-    ) -> Iterations
+    ) -> TimedIterations
     where
         R: AsyncRuntime,
         F: Future<Output = T> + Send + 'static,

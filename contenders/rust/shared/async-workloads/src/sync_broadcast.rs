@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Iterations, Refusal, Request, Work};
+use palio_protocol::harness::{Refusal, Request, TimedIterations, Work};
 use palio_protocol::salt;
 
 use crate::fan_out::{Receipts, Size, message, random_of};
@@ -62,7 +62,7 @@ impl<R: AsyncRuntime, P: Broadcasts + Notifies> Broadcast<R, P> {
         place.run(&self.runtime, root)
     }
 
-    fn iterate_in_one(&self, place: Root, batch: u32) -> Iterations {
+    fn iterate_in_one(&self, place: Root, batch: u32) -> TimedIterations {
         let (sends, sender) = (self.sends, self.sender.clone());
         let receipts = Arc::clone(&self.receipts);
         let root = move || root::<P>(sends, sender.clone(), Arc::clone(&receipts));

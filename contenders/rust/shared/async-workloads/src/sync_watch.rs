@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Iterations, Refusal, Request, Work};
+use palio_protocol::harness::{Refusal, Request, TimedIterations, Work};
 use palio_protocol::salt;
 
 use crate::fan_out::{Receipts, Size, message, random_of};
@@ -60,7 +60,7 @@ impl<R: AsyncRuntime, P: Watches + Notifies> Watch<R, P> {
         self.runtime.block_on_root(async { R::spawn(root).await })
     }
 
-    fn iterate_in_one(&self, batch: u32) -> Iterations {
+    fn iterate_in_one(&self, batch: u32) -> TimedIterations {
         let (sends, sender) = (self.sends, Arc::clone(&self.sender));
         let receipts = Arc::clone(&self.receipts);
         let iteration = move || root::<P>(sends, Arc::clone(&sender), Arc::clone(&receipts));

@@ -1,7 +1,7 @@
 //! Requests through a bounded channel, each answered on a channel of its own.
 
 use fork_join_workloads::Tally;
-use palio_protocol::harness::{Iterations, Refusal, Request, Work};
+use palio_protocol::harness::{Refusal, Request, TimedIterations, Work};
 use palio_protocol::salt;
 
 use crate::request_reply::ROOM;
@@ -45,7 +45,7 @@ impl<R: AsyncRuntime, C: Channels, O: Oneshots> Service<R, C, O> {
         Self { sender, runtime }
     }
 
-    fn iterate(&self, place: Root, requests: u64, batch: u32) -> Iterations {
+    fn iterate(&self, place: Root, requests: u64, batch: u32) -> TimedIterations {
         let sender = self.sender.clone();
         let root = move || client::<C, O>(sender.clone(), requests);
         place.run_in_one(&self.runtime, batch, root)

@@ -203,12 +203,27 @@ impl Drop for Rig {
 pub(crate) struct Counts {
     metrics: RuntimeMetrics,
     polls: Vec<u64>,
+    stolen: u64,
+    since: Instant,
+}
+
+/// How many tasks workers have stolen from each other.
+fn stolen(metrics: &RuntimeMetrics) -> u64 {
+    (0..metrics.num_workers()).map(|n| metrics.worker_steal_count(n)).sum()
 }
 
 impl Counts {
     pub(crate) fn of(metrics: &RuntimeMetrics) -> Self {
         let polls = (0..metrics.num_workers()).map(|n| metrics.worker_poll_count(n)).collect();
-        Self { metrics: metrics.clone(), polls }
+        Self { metrics: metrics.clone(), polls, stolen: stolen(metrics), since: Instant::now() }
+    }
+
+    /// Whether a task may have been in the ring of another worker since then, or in the shared
+    /// queue, and be back: then it has waited for more polls than its worker's. The monitor passes
+    /// on what has been in a ring for 33 periods of 2 ms.
+    pub(crate) fn may_have_been_elsewhere(&self) -> bool {
+        let may_be_passed_on = self.since.elapsed() > Duration::from_millis(33);
+        self.polls.len() > 1 && (may_be_passed_on || stolen(&self.metrics) != self.stolen)
     }
 
     /// How many polls the worker has made since then. Called in a poll, which does not count.

@@ -2,9 +2,7 @@
 
 use std::str::FromStr;
 
-use palio_protocol::harness::{
-    Iteration, Iterations, Refusal, Request, TimedIterations, Work,
-};
+use palio_protocol::harness::{Iteration, Iterations, Refusal, Request, TimedIterations, Work};
 
 use crate::AsyncRuntime;
 

@@ -118,6 +118,9 @@ private:
 // All iterations of a batch, and how long they took.
 class TimedIterations {
 public:
+    // Of no batch: frameworks make one to assign to.
+    TimedIterations() = default;
+
     void add_to(Sample& sums) const {
         sums.elapsed_ns = elapsed_ns_;
         if (!all_.first_) return;
@@ -130,7 +133,7 @@ private:
 
     TimedIterations(std::uint64_t elapsed_ns, const Iterations& all) : elapsed_ns_(elapsed_ns), all_(all) {}
 
-    std::uint64_t elapsed_ns_;
+    std::uint64_t elapsed_ns_ = 0;
     Iterations all_;
 };
 

@@ -201,8 +201,8 @@ impl Builder {
     }
 
     /// The greatest number of threads that run blocking tasks at the same time: 512 by default.
-    /// Workers do not count. Further blocking tasks wait in a queue without limit. While the runtime
-    /// ends, the threads of its workers take of that queue, too.
+    /// Workers do not count. Further blocking tasks wait in a queue without limit. While the
+    /// runtime ends, the threads of its workers take of that queue, too.
     ///
     /// # Panics
     /// If `n` is 0.

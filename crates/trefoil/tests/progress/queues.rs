@@ -19,7 +19,12 @@ const WORKERS: [usize; 3] = [1, 2, 8];
 const TRIALS: usize = 12;
 
 /// A trial says nothing if the task may have been elsewhere, which is the rule beside some floods.
-const ATTEMPTS: usize = 50 * TRIALS;
+/// Then there are more, for so long at most.
+const EFFORT: Duration = Duration::from_secs(1);
+
+fn is_enough(seen: usize, attempts: usize, since: Instant) -> bool {
+    seen == TRIALS || (attempts >= TRIALS && since.elapsed() > EFFORT)
+}
 
 /// What would not fit into a ring is queued in the shared queue.
 const RING_LARGEST: u64 = 65_536;
@@ -117,10 +122,9 @@ fn a_task_in_the_ring() {
         let solo = rig.workers == 1;
         let seen = run(rig, true, async move {
             let mut seen = Vec::new();
-            for _ in 0..ATTEMPTS {
-                if seen.len() == TRIALS {
-                    break;
-                }
+            let (mut attempts, since) = (0, Instant::now());
+            while !is_enough(seen.len(), attempts, since) {
+                attempts += 1;
                 let polled = Polled::default();
                 drop(spawn(is_polled(metrics.clone(), polled.clone())));
                 let p = metrics.worker_local_queue_depth(0) as u64;
@@ -151,10 +155,9 @@ fn a_task_that_yields() {
         let metrics = rig.metrics.clone();
         let seen = run(rig, false, async move {
             let mut seen = Vec::new();
-            for _ in 0..ATTEMPTS {
-                if seen.len() == TRIALS {
-                    break;
-                }
+            let (mut attempts, since) = (0, Instant::now());
+            while !is_enough(seen.len(), attempts, since) {
+                attempts += 1;
                 let home = worker().unwrap();
                 let p = metrics.worker_local_queue_depth(home) as u64;
                 let before = Counts::of(&metrics);

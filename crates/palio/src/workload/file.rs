@@ -487,4 +487,14 @@ mod tests {
         let error = catalogue.workload("fibb").unwrap_err().to_string();
         assert!(error.contains("did you mean \"fib\""), "{error}");
     }
+
+    /// How samples are made follows the one, and contenders the other.
+    #[test]
+    fn a_row_says_one_root_where_its_definition_does() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+        let says = |text: &str| text.contains("All iterations of a sample are in one");
+        for workload in Catalogue::load(&folder).unwrap().workloads {
+            assert_eq!(workload.one_root, says(&workload.definition), "{}", workload.id);
+        }
+    }
 }

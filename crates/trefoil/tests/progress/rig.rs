@@ -220,7 +220,7 @@ impl Counts {
 
     /// Whether a task may have been in the ring of another worker since then, or in the shared
     /// queue, and be back: then it has waited for more polls than its worker's. The monitor passes
-    /// on what has been in a ring for 33 periods of 2 ms.
+    /// on what has been in a ring for 33 periods of 2 ms; half of that is no doubt.
     pub(crate) fn may_have_been_elsewhere(&self) -> bool {
         let may_be_passed_on = self.since.elapsed() > Duration::from_millis(33);
         self.polls.len() > 1 && (may_be_passed_on || stolen(&self.metrics) != self.stolen)

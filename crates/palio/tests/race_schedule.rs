@@ -1,5 +1,7 @@
 //! All cells of a race are asked for the same: as many samples, of as many iterations.
 
+use std::collections::BTreeSet;
+
 use crate::support::{self, Fake, Project, assert_has, cells, entry};
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -192,4 +194,22 @@ fn presets_warm_up_by_time_and_a_fast_contender_as_long_as_a_slow_one() {
         assert_eq!(unmeasured.len(), 3);
         assert!(unmeasured.iter().all(|&ms| ms >= f64::from(least_ms)), "{preset}: {unmeasured:?}");
     }
+}
+
+#[test]
+fn samples_of_one_root_are_longer_for_the_sake_of_the_fast() {
+    let batch = |file: &str| {
+        let project = Project::new().with(claiming("fast", 50)).with(claiming("slow", 2_000_000));
+        project.write("workloads/echo.toml", file);
+        project.race().set("--blocks", "1").set("--budget", "100").run().exits(0);
+        let stored = project.stored();
+        let cells = stored["races"][0]["cells"].as_array().unwrap();
+        let batches = cells.iter().map(|cell| cell["schedule"]["batch"].as_u64().unwrap());
+        let batches: BTreeSet<u64> = batches.collect();
+        assert_eq!(batches.len(), 1, "one schedule for all");
+        *batches.first().unwrap()
+    };
+    let apart = Project::new().read("workloads/echo.toml");
+    let in_one = apart.replace("[[case]]", "one_root = true\n\n[[case]]");
+    assert_eq!((batch(&apart), batch(&in_one)), (16, 64));
 }

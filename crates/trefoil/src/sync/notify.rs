@@ -406,19 +406,20 @@ impl Wait {
     /// `self` is pinned and new, and `end` is called before it is dropped.
     unsafe fn begin(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
         self.phase = Phase::Waiting;
-        // The fast path takes a permit without the lock.
-        let seen = notify.word.load(SeqCst);
-        if seen & STATE == PERMIT && self.calls == seen & !STATE {
-            let next = (seen & !STATE) | EMPTY;
-            if notify.word.compare_exchange(seen, next, SeqCst, SeqCst).is_ok() {
-                return self.has_been_notified(ONE_OLDEST);
-            }
-        }
+        // The fast path takes a permit without the lock. It is guessed to be there: where others
+        // change the word all the time, a look at it is as dear as the exchange.
+        let (permit, empty) = (self.calls | PERMIT, self.calls | EMPTY);
+        let Err(mut seen) = notify.word.compare_exchange(permit, empty, SeqCst, SeqCst) else {
+            return self.has_been_notified(ONE_OLDEST);
+        };
         // The clone comes before the lock, because it may run any code. Without a waker, a waker
         // that does nothing keeps the place.
         let waker = waker.map_or_else(|| Waker::noop().clone(), Waker::clone);
         let mut waiters = notify.waiters.lock();
-        let mut seen = notify.word.load(SeqCst);
+        if seen & STATE == WAITING {
+            // It may have ceased to say so before the lock was taken.
+            seen = notify.word.load(SeqCst);
+        }
         loop {
             if seen & !STATE != self.calls {
                 return self.has_been_notified(ALL);

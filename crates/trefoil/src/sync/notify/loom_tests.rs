@@ -88,6 +88,25 @@ fn loom_notify_two_wake_two() {
     });
 }
 
+/// The second begins to wait while the first, the last one that waits, is woken.
+#[test]
+fn loom_notify_finds_one_that_began_to_wait_as_the_last_was_woken() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let (mut first, mut second) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        assert!(!first.as_mut().enable());
+        let its = Arc::clone(&notify);
+        let notifying = thread::spawn(move || its.notify_one());
+        assert!(!poll(second.as_mut()));
+        notifying.join().unwrap();
+        notify.notify_one();
+        assert!(poll(first.as_mut()));
+        assert!(poll(second.as_mut()));
+        drop((first, second));
+        assert!(!has_permit(&notify));
+    });
+}
+
 #[test]
 fn loom_notify_waiters_reaches_those_that_exist() {
     loom::model(|| {

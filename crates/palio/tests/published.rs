@@ -291,3 +291,23 @@ fn a_missed_prediction_is_shown_with_its_note() {
         }
     }
 }
+
+/// The reports are written from the bundles, with the notes of that day.
+#[test]
+fn every_missed_prediction_of_the_results_says_why() {
+    let results = root().join("docs/results");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(results).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|kind| kind != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for missed in text.lines().filter(|line| line.starts_with("| **missed**")) {
+            let note = "; but ";
+            assert!(missed.contains(note), "no note in predictions-notes.toml: {path:?}: {missed}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "a row of a missed prediction is found by its beginning");
+}

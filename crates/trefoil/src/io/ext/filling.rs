@@ -136,10 +136,9 @@ impl<'a> Borrowed<'a> {
                 Ok(())
             }
             Err(error) => {
-                let invalid = error.utf8_error();
                 self.bytes = error.into_bytes();
                 self.give_back();
-                Err(not_utf8(invalid))
+                Err(std_not_utf8())
             }
         }
     }
@@ -160,9 +159,11 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-/// The error of bytes that are not UTF-8, with what `std` says about them inside.
-pub(super) fn not_utf8(invalid: impl std::error::Error + Send + Sync + 'static) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, invalid)
+/// The error of bytes that are not UTF-8: that of `std`'s readers, by which programs tell it.
+fn std_not_utf8() -> io::Error {
+    let mut reader: &[u8] = &[0xff];
+    let read = std::io::Read::read_to_string(&mut reader, &mut String::new());
+    read.expect_err("this byte is in no UTF-8")
 }
 
 pin_project! {

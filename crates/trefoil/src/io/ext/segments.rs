@@ -1,6 +1,6 @@
 //! Reading up to a delimiter: `read_until`, `read_line`, and the streams of segments and lines.
 
-use super::filling::{Borrowed, not_utf8};
+use super::filling::Borrowed;
 use crate::io::AsyncBufRead;
 use pin_project_lite::pin_project;
 use std::future::{Future, poll_fn};
@@ -238,7 +238,9 @@ impl<R: AsyncBufRead> Lines<R> {
         if line.pop_if(|last| *last == b'\n').is_some() {
             line.pop_if(|last| *last == b'\r');
         }
-        Poll::Ready(String::from_utf8(line).map(Some).map_err(not_utf8))
+        // The bytes are in the error: they are in no buffer any more.
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        Poll::Ready(String::from_utf8(line).map(Some).map_err(invalid))
     }
 }
 

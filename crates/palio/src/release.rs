@@ -32,7 +32,8 @@ pub enum Release {
     Path {
         /// Absolute.
         path: PathBuf,
-        /// The commit, and `-dirty` if files differ from it; `None` outside of a repository.
+        /// The commit and, if files differ from it, `-dirty-` and a digest of them; `None` outside
+        /// of a repository.
         state: Option<String>,
     },
 }

@@ -405,16 +405,20 @@ impl Wait {
     /// # Safety
     /// `self` is pinned and new, and `end` is called before it is dropped.
     unsafe fn begin(&mut self, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
-        self.phase = Phase::Waiting;
         // The fast path takes a permit without the lock. It is guessed to be there: where others
         // change the word all the time, a look at it is as dear as the exchange.
         let (permit, empty) = (self.calls | PERMIT, self.calls | EMPTY);
         let Err(mut seen) = notify.word.compare_exchange(permit, empty, SeqCst, SeqCst) else {
+            self.phase = Phase::Waiting;
             return self.has_been_notified(ONE_OLDEST);
         };
         // The clone comes before the lock, because it may run any code. Without a waker, a waker
         // that does nothing keeps the place.
         let waker = waker.map_or_else(|| Waker::noop().clone(), Waker::clone);
+        // Only now, because the clone may panic: `end` takes a waiter for one on the list if the
+        // wait has begun and nobody has notified it. From here on, nothing unwinds before either
+        // is true.
+        self.phase = Phase::Waiting;
         let mut waiters = notify.waiters.lock();
         if seen & STATE == WAITING {
             // It may have ceased to say so before the lock was taken.

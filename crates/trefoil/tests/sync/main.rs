@@ -3,6 +3,7 @@
 //! of their own.
 
 mod broadcast;
+mod hostile_wakers;
 mod locks;
 mod mpmc;
 mod mpmc_select;

@@ -1,5 +1,6 @@
 use super::{Builder, EnterGuard, Handle, Runtime, RuntimeMetrics};
-use crate::task::{JoinHandle, LocalSet};
+use crate::context::{self, HandleGuard};
+use crate::task::{JoinHandle, LocalEnterGuard, LocalSet};
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
@@ -133,9 +134,15 @@ impl LocalRuntime {
 
     /// Drops the local tasks, whose destructors may use the runtime.
     fn drop_set(&mut self) {
-        let _runtime = self.runtime.enter();
+        let _runtime = enter_for_destructors(self.runtime.handle());
         self.set = None;
     }
+}
+
+/// Enters a runtime whose local tasks are dropped: their destructors may use it. Not as
+/// [`Handle::enter`] does, which would panic if one of them leaks a guard.
+fn enter_for_destructors(runtime: &Handle) -> (HandleGuard, Option<LocalEnterGuard>) {
+    (context::enter_handle(runtime.clone()), runtime.common().enter_local())
 }
 
 /// The panic of a task that ends the runtime ends its set as well. (The other way round, the driver
@@ -146,8 +153,7 @@ impl Drop for EndsTogether<'_> {
     fn drop(&mut self) {
         let runtime = self.0.runtime.handle();
         if runtime.common().has_ended() {
-            // Destructors may use the runtime.
-            let _runtime = runtime.enter();
+            let _runtime = enter_for_destructors(runtime);
             self.0.set().end();
         }
     }

@@ -202,6 +202,34 @@ fn a_runtime_guard_leaked_in_block_on_does_not_make_it_panic() {
 }
 
 #[test]
+fn a_runtime_guard_leaked_by_a_local_task_does_not_make_the_end_panic() {
+    struct Leaks(Handle);
+    impl Drop for Leaks {
+        fn drop(&mut self) {
+            assert!(Handle::try_current().is_ok(), "destructors may use the runtime");
+            forget(self.0.enter());
+        }
+    }
+    for shuts_down in [false, true] {
+        apart(move || {
+            let (outer, inner) = (LocalRuntime::new().unwrap(), single());
+            let leaks = Leaks(inner.handle().clone());
+            outer.spawn_local(async move {
+                let _leaks = leaks;
+                pending::<()>().await;
+            });
+            outer.block_on(yield_now());
+            if shuts_down {
+                outer.shutdown_timeout(Duration::from_secs(600));
+            } else {
+                drop(outer);
+            }
+            assert_eq!(Handle::current().id(), inner.handle().id());
+        });
+    }
+}
+
+#[test]
 fn runtimes_left_in_the_wrong_order_are_a_panic_and_left_all_the_same() {
     apart(|| {
         let runtimes: Vec<Runtime> = (0..3).map(|_| single()).collect();

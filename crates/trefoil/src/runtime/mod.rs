@@ -209,7 +209,8 @@ impl Runtime {
     ///
     /// # Panics
     /// In asynchronous code, because it waits; not if `duration` is zero. On a thread of the
-    /// runtime itself, it waits for all of `duration`.
+    /// runtime itself, it waits for all of `duration`, and panics if that has no end (as that of
+    /// [`Duration::MAX`]).
     #[track_caller]
     pub fn shutdown_timeout(mut self, duration: Duration) {
         self.shut_down(Some(duration));
@@ -257,7 +258,7 @@ impl Runtime {
                  it inside of `spawn_blocking` of another runtime"
             );
         }
-        if timeout.is_none() && self.is_this_thread_its_own() {
+        if deadline.is_none() && self.is_this_thread_its_own() {
             if crate::primitives::thread::panicking() {
                 return;
             }

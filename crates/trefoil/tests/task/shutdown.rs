@@ -186,27 +186,30 @@ fn dropping_a_runtime_in_async_context_panics() {
 /// It would wait for itself.
 #[test]
 fn dropping_a_runtime_on_its_own_thread_panics() {
-    let drops = |runtime: Arc<Mutex<Option<Runtime>>>| {
+    let ends = |runtime: Arc<Mutex<Option<Runtime>>>, end: fn(Runtime)| {
         let runtime = runtime.lock().take().unwrap();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(runtime)));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| end(runtime)));
         *result.unwrap_err().downcast::<&'static str>().unwrap()
     };
-    for runtime in runtimes() {
-        let handle = runtime.handle().clone();
-        let shared = Arc::new(Mutex::new(Some(runtime)));
-        let (send, message) = std::sync::mpsc::channel();
-        drop(handle.spawn_blocking(move || send.send(drops(shared))));
-        let message = message.recv_timeout(WATCHDOG).expect("no hang");
-        assert!(message.contains("one of its own threads"), "{message}");
-        // The shutdown has begun.
-        assert!(handle.block_on(handle.spawn(async {})).unwrap_err().is_cancelled());
+    let endless = |runtime: Runtime| runtime.shutdown_timeout(Duration::MAX);
+    for end in [drop, endless] {
+        for runtime in runtimes() {
+            let handle = runtime.handle().clone();
+            let shared = Arc::new(Mutex::new(Some(runtime)));
+            let (send, message) = std::sync::mpsc::channel();
+            drop(handle.spawn_blocking(move || send.send(ends(shared, end))));
+            let message = message.recv_timeout(WATCHDOG).expect("no hang");
+            assert!(message.contains("one of its own threads"), "{message}");
+            // The shutdown has begun.
+            assert!(handle.block_on(handle.spawn(async {})).unwrap_err().is_cancelled());
+        }
     }
     let runtime = multi(2);
     let handle = runtime.handle().clone();
     let shared = Arc::new(Mutex::new(Some(runtime)));
     let (send, message) = std::sync::mpsc::channel();
     drop(handle.spawn(async move {
-        trefoil::task::block_in_place(|| send.send(drops(shared))).unwrap();
+        trefoil::task::block_in_place(|| send.send(ends(shared, drop))).unwrap();
     }));
     let message = message.recv_timeout(WATCHDOG).expect("no hang");
     assert!(message.contains("one of its own threads"), "{message}");

@@ -1,6 +1,7 @@
 //! Readers and writers for code that knows only those of `std`.
 
 use super::wait::wait;
+use crate::io::async_read::poll_read_counted;
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use std::future::poll_fn;
 use std::io::{self, IoSlice, SeekFrom};
@@ -79,8 +80,7 @@ impl<T: AsyncRead + Unpin> io::Read for Blocking<T> {
     #[track_caller]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let mut buf = ReadBuf::new(buf);
-        wait(poll_fn(|cx| Pin::new(&mut self.inner).poll_read(cx, &mut buf)))?;
-        Ok(buf.filled().len())
+        wait(poll_fn(|cx| poll_read_counted(Pin::new(&mut self.inner), cx, &mut buf)))
     }
 }
 

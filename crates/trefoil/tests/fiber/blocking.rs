@@ -6,8 +6,10 @@
 use crate::support::watch::{drop_returns, receive};
 use crate::support::{self, multi};
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, SeekFrom, Write};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::task::{Context, Poll};
 use std::thread;
 use trefoil::fiber::{self, Blocking};
 use trefoil::fs::OpenOptions;
@@ -320,6 +322,26 @@ fn who_waits_for_a_lock_leaves_its_thread() {
         let its = semaphore.clone();
         let acquires = move || its.blocking_acquire_many(3).map(|permit| permit.num_permits());
         assert_eq!(parks(runtime, acquires, move || semaphore.add_permits(3)).unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_reader_that_exchanges_the_buffer_is_noticed() {
+    struct Liar;
+    impl io::AsyncRead for Liar {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut io::ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            *buf = io::ReadBuf::new(&mut []);
+            Poll::Ready(Ok(()))
+        }
+    }
+    each(|runtime| {
+        let reads = || Blocking::new(Liar).read(&mut [0; 4]);
+        let joined = runtime.block_on(async { fiber::spawn(reads).await });
+        assert!(joined.unwrap_err().is_panic(), "it is taken for the end");
     });
 }
 

@@ -169,13 +169,25 @@ impl Permits {
         self.release_slow(permits);
     }
 
+    /// How many permits there may be beside those in the word.
+    fn room(word: usize) -> usize {
+        Self::MAX - (word >> SHIFT)
+    }
+
     #[track_caller]
     fn add(word: usize, permits: usize) -> usize {
-        assert!(
-            permits <= Self::MAX - (word >> SHIFT),
-            "a semaphore has at most `MAX_PERMITS` permits, and {permits} more would be too many"
-        );
+        if permits > Self::room(word) {
+            Self::refuse(permits);
+        }
         word + permits * PERMIT
+    }
+
+    #[cold]
+    #[track_caller]
+    fn refuse(permits: usize) -> ! {
+        panic!(
+            "a semaphore has at most `MAX_PERMITS` permits, and {permits} more would be too many"
+        )
     }
 
     #[cold]
@@ -189,7 +201,12 @@ impl Permits {
             let wanted = unsafe { first.as_ref() }.wanted;
             // SAFETY: 1: a waiter in the ring is live. 2: the lock is held.
             let gathered = unsafe { with_node(first, |node| node.gathered) };
-            Self::add(if gathered < wanted { 0 } else { gathered * PERMIT }, permits);
+            let there = if gathered < wanted { 0 } else { gathered * PERMIT };
+            if permits > Self::room(there) {
+                // The panic calls its hook, which is foreign code.
+                drop(waiters);
+                Self::refuse(permits);
+            }
             return self.hand_out(waiters, permits);
         }
         // The last waiter has left in the meantime.

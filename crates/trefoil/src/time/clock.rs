@@ -150,13 +150,19 @@ impl Clock {
     }
 
     /// Advances a stopped clock. False if the clock runs.
+    #[track_caller]
     fn try_jump(&self, duration: Duration) -> bool {
         let Some(control) = &self.control else { return false };
         let mut control = control.lock();
         if control.running_since.is_some() {
             return false;
         }
-        control.base += duration;
+        let Some(base) = control.base.checked_add(duration) else {
+            // The hook of a panic is foreign code, and may ask for the time.
+            drop(control);
+            panic!("overflow when adding duration to instant");
+        };
+        control.base = base;
         true
     }
 
@@ -214,7 +220,7 @@ pub fn resume() {
 /// It does not wait until their tasks have run.
 ///
 /// # Panics
-/// If the clock runs, or outside of a current-thread runtime.
+/// If the clock runs, outside of a current-thread runtime, and if there is no such time.
 #[cfg(feature = "test-util")]
 pub async fn advance(duration: Duration) {
     {

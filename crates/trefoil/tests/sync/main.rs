@@ -17,6 +17,8 @@ mod semaphore_neighbours;
 mod wakers;
 mod watch;
 
+#[path = "../support/panic_hook.rs"]
+mod panic_hook;
 #[path = "../support/polled.rs"]
 mod polled;
 #[path = "../support/polls.rs"]

@@ -1,5 +1,6 @@
 //! The semaphore: counts, order, the end, and threads.
 
+use crate::panic_hook::with_hook;
 use crate::polled::Polled;
 use crate::support::current_and_multi;
 use crate::support::watch::wait_for;
@@ -232,6 +233,26 @@ fn threads_wait_in_the_same_queue() {
     wait_for("the thread has all", || semaphore.available_permits() == 0);
     semaphore.close();
     thread.join().unwrap();
+}
+
+#[test]
+fn the_hook_of_a_panic_may_give_permits() {
+    let semaphore = Arc::new(Semaphore::new(0));
+    let its = Arc::clone(&semaphore);
+    with_hook(
+        move || its.add_permits(1),
+        move || {
+            let mut waits = Polled::waiting(semaphore.acquire_many(2));
+            let more = catch_unwind(AssertUnwindSafe(|| {
+                semaphore.add_permits(Semaphore::MAX_PERMITS + 1);
+            }));
+            assert!(waits.poll().is_pending(), "nothing has changed but for the hook");
+            semaphore.add_permits(1);
+            drop(waits.ready().unwrap());
+            assert_eq!(semaphore.available_permits(), 2);
+            std::panic::resume_unwind(more.unwrap_err());
+        },
+    );
 }
 
 #[test]

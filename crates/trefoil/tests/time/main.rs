@@ -6,5 +6,7 @@ mod of_block_on;
 mod paused;
 mod sleep;
 
+#[path = "../support/panic_hook.rs"]
+mod panic_hook;
 #[path = "../support/mod.rs"]
 mod support;

@@ -19,8 +19,6 @@
 //! - `locals`, by frames. Set by polls and drops of a `LocalSet`, and by stolen jobs;
 //!   restored by the end of `with_local`. The node is in that frame, and the set is
 //!   borrowed by a frame below it.
-//! - `local_drops`. Set by the drop of a `LocalSet`; restored by the end of
-//!   `local_drops`. For frames; only a flag.
 //! - `entered`. Set by `block_on`, `blocking_recv`, `block_in_place`, workers and
 //!   stolen jobs; restored by `EnteredGuard` and `AllowedGuard`. For frames; only
 //!   a flag.
@@ -75,7 +73,7 @@ pub(crate) use handles::{
     enter_handle_strictly, runtime_with_time,
 };
 pub(crate) use locals::{
-    LocalGuard, enter_local, is_in_local, is_polling_local, local_drops, with_local, without_local,
+    LocalGuard, enter_local, is_in_local, is_polling_local, with_local, without_local,
 };
 pub(crate) use polls::{enter_task, thread_id};
 pub(crate) use random::{RandomGuard, random, random_for_select, seed_random};
@@ -140,8 +138,6 @@ pub(crate) struct Context {
     scopes: scopes::Scopes,
     /// The sets of local tasks that were entered.
     locals: Stack<Local>,
-    /// A set of local tasks is being dropped, and drops its tasks.
-    local_drops: Cell<bool>,
     rng: Cell<u32>,
     /// The same for `select!`, where the runtime has a seed; or else 0.
     seeded_rng: Cell<u32>,
@@ -185,7 +181,6 @@ impl Context {
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             scopes: scopes::Scopes::new(),
             locals: Stack::new(),
-            local_drops: Cell::new(false),
             rng: Cell::new(0),
             seeded_rng: Cell::new(0),
         }

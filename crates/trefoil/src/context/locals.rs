@@ -1,7 +1,7 @@
 //! The current set of local tasks.
 
 use super::stack::Node;
-use super::{Local, Restore, with};
+use super::{Local, with};
 use crate::task::LocalShared;
 use std::sync::Arc;
 
@@ -64,12 +64,6 @@ pub(crate) unsafe fn with_local<R>(set: *const LocalShared, f: impl FnOnce() -> 
     result
 }
 
-/// Runs `f` without a current set, while `is_in_local` still says that code of a set runs.
-pub(crate) fn local_drops<R>(f: impl FnOnce() -> R) -> R {
-    let _drops = Restore::set(|context| &context.local_drops, true);
-    without_local(f)
-}
-
 /// Runs `f` without a current set of local tasks.
 pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: there is no set.
@@ -78,16 +72,12 @@ pub(crate) fn without_local<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether code of a set of local tasks runs, or code that holds a guard of one.
 pub(crate) fn is_in_local() -> bool {
-    with(|context| context.local_drops.get() || !context.local().is_null())
+    with(|context| !context.local().is_null())
 }
 
 /// Whether code of a set of local tasks runs. Guards do not matter.
 pub(crate) fn is_polling_local() -> bool {
-    with(|context| {
-        let is_polled =
-            || context.locals.newest_is(Local::is_of_frame, |local| !local.set.is_null());
-        context.local_drops.get() || is_polled()
-    })
+    with(|context| context.locals.newest_is(Local::is_of_frame, |local| !local.set.is_null()))
 }
 
 impl Local {

@@ -89,7 +89,6 @@ struct Surroundings {
     fork: *const fork_join::Deque,
     block_on: *const BlockOn,
     local: *const LocalShared,
-    local_drops: bool,
 }
 
 impl Context {
@@ -102,7 +101,6 @@ impl Context {
             fork: self.fork.get(),
             block_on: self.block_on.get(),
             local: self.local(),
-            local_drops: self.local_drops.get(),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::task::{JoinHandle, LocalEnterGuard, LocalSet};
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// Options for [`Builder::build_local`]. There are none so far.
@@ -34,7 +35,15 @@ pub struct LocalRuntime {
     /// None once the drop or a shutdown has begun.
     set: Option<LocalSet>,
     runtime: Runtime,
+    /// Kept once the set was dropped, and longer than the runtime: what the destructors of the
+    /// runtime's tasks spawn into the set is cancelled.
+    left: Option<LocalEnterGuard>,
 }
+
+// A panic leaves it in no inconsistent state: no change of the set or the runtime that is half done
+// runs foreign code.
+impl UnwindSafe for LocalRuntime {}
+impl RefUnwindSafe for LocalRuntime {}
 
 impl LocalRuntime {
     /// Makes a runtime with timers.
@@ -49,7 +58,7 @@ impl LocalRuntime {
         let set = LocalSet::for_runtime(runtime.handle());
         let is_new = runtime.handle().common().local.set(set.of_runtime()).is_ok();
         debug_assert!(is_new);
-        Self { set: Some(set), runtime }
+        Self { set: Some(set), runtime, left: None }
     }
 
     fn set(&self) -> &LocalSet {
@@ -135,7 +144,9 @@ impl LocalRuntime {
     /// Drops the local tasks, whose destructors may use the runtime.
     fn drop_set(&mut self) {
         let _runtime = enter_for_destructors(self.runtime.handle());
-        self.set = None;
+        if let Some(set) = self.set.take() {
+            self.left = Some(set.enter());
+        }
     }
 }
 

@@ -87,8 +87,10 @@ unsafe impl Send for LocalShared {}
 // are `Sync`.
 unsafe impl Sync for LocalShared {}
 
-/// Spawns a task into the current set of local tasks. If that set was dropped, and only a guard of
-/// it is left, the task is cancelled at once.
+/// Spawns a task into the current set of local tasks. If that set is being dropped, or was dropped
+/// and only a guard of it is left, the task is cancelled at once.
+///
+/// The destructors of a set's tasks are code of that set, as their polls are.
 ///
 /// # Panics
 /// Outside of a [`LocalSet`] and of a [`LocalRuntime`](crate::runtime::LocalRuntime).
@@ -330,9 +332,9 @@ impl Drop for Polls<'_> {
 }
 
 impl LocalShared {
-    /// Calls `f` as code of this set, which the calling thread polls.
+    /// Calls `f` as code of this set, which the calling thread polls or drops.
     fn with<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
-        // SAFETY: this thread polls the set, so the set is this thread's. The caller has a
+        // SAFETY: this thread polls or drops the set, so the set is this thread's. The caller has a
         // reference.
         unsafe { context::with_local(Arc::as_ptr(self), f) }
     }
@@ -340,8 +342,9 @@ impl LocalShared {
     /// Cancels all tasks, and refuses further ones.
     fn cancel_tasks(self: &Arc<Self>) {
         self.own.is_gone.set(true);
-        // Tasks that destructors wake or spawn find the inbox closed.
-        context::local_drops(|| {
+        // Destructors are code of this set, as the polls were. Tasks that they wake find the inbox
+        // closed, and those that they spawn are cancelled.
+        self.with(|| {
             let mut queued = self.inbox.close();
             queued.append(&mut self.own.queue.borrow_mut());
             queued.drain(|task| task.cancel(&**self));

@@ -171,6 +171,70 @@ fn a_local_runtime_spawns_local_tasks_everywhere() {
     assert!(dropped.get());
 }
 
+/// Spawns a local task when it is dropped, and stores whether that was cancelled.
+struct SpawnsOnDrop(Arc<AtomicBool>);
+
+impl Drop for SpawnsOnDrop {
+    fn drop(&mut self) {
+        // Had it waited for a turn, it would not have ended here.
+        let spawned = task::spawn_local(pending::<()>());
+        self.0.store(spawned.is_finished(), Relaxed);
+    }
+}
+
+/// A future that waits for ever, and how it was dropped.
+fn spawns_on_drop() -> (Arc<AtomicBool>, impl Future<Output = ()> + Send) {
+    let is_cancelled = Arc::new(AtomicBool::new(false));
+    let value = SpawnsOnDrop(Arc::clone(&is_cancelled));
+    let future = async move {
+        let _value = value;
+        pending::<()>().await;
+    };
+    (is_cancelled, future)
+}
+
+/// As with tokio: a destructor is code of the set whose task it belongs to, and what it spawns into
+/// a set that is being dropped is cancelled.
+#[test]
+fn destructors_may_spawn_into_the_set_that_is_dropped() {
+    let set = LocalSet::new();
+    let (polled, future) = spawns_on_drop();
+    drop(set.spawn_local(future));
+    assert!(
+        pin!(set.run_until(pending::<()>()))
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
+    let (fresh, future) = spawns_on_drop();
+    drop(set.spawn_local(future));
+    // Around the drop, another set is the current one.
+    let around = LocalSet::new();
+    let _around = around.enter();
+    drop(set);
+    assert!(polled.load(Relaxed) && fresh.load(Relaxed));
+}
+
+#[test]
+fn destructors_may_spawn_into_the_local_runtime_that_is_dropped() {
+    for in_background in [false, true] {
+        let runtime = LocalRuntime::new().unwrap();
+        let (local, future) = spawns_on_drop();
+        drop(runtime.spawn_local(future));
+        let (sent, future) = spawns_on_drop();
+        drop(runtime.handle().spawn(future));
+        runtime.block_on(task::yield_now());
+        if in_background {
+            runtime.shutdown_background()
+        } else {
+            drop(runtime)
+        }
+        assert!(local.load(Relaxed), "{in_background}");
+        assert!(sent.load(Relaxed), "{in_background}");
+        // Nothing is left of the runtime's context.
+        assert!(std::panic::catch_unwind(|| drop(task::spawn_local(async {}))).is_err());
+    }
+}
+
 #[trefoil::test(flavor = "local")]
 async fn tests_may_be_local() {
     let alone = Rc::new(3);

@@ -107,8 +107,8 @@
 //!   blocking tasks, and under [`Handle::enter`](crate::runtime::Handle::enter). In no context,
 //!   they go to [the global runtime](self#the-global-pool). rayon's functions go to the pool that
 //!   the calling thread belongs to, or else to the global pool; a pool has no context to enter.
-//! - In the context of a current-thread runtime, closures are called one after the other, in order,
-//!   on the calling thread. rayon has no such pool.
+//! - In the context of a current-thread runtime, closures are called one after the other on the
+//!   calling thread, in order (those of a `scope`, the newest first). rayon has no such pool.
 //! - If a runtime has shut down, closures that are forked or installed there run on the caller. A
 //!   pool of rayon's cannot be reached any more once it was dropped.
 //! - So they do in a fork of the process, for a runtime of the parent. With rayon, they wait for
@@ -147,7 +147,8 @@
 //!   is left.
 //! - Parallel iterators: see [below](self#loops). rayon's indexed iterators have a counterpart,
 //!   [`Divisible`](super::Divisible), whose items can be counted, and split anywhere. Unindexed
-//!   ones (`par_bridge`, `filter`, trees, hash maps, strings) have none. `with_max_len`,
+//!   ones (`par_bridge`, `filter`, trees, hash maps, strings) have none, and nor have ranges that
+//!   include their end (`a..=b`) and those of `char`. `with_max_len`,
 //!   `try_for_each` and whatever stops early (`any`, `find_any`) have none either: every item is
 //!   visited.
 //! - Parallel sorts.

@@ -67,19 +67,23 @@ macro_rules! divisible_ranges {
     ($($number:ty)*) => {$(
         impl Divisible for Range<$number> {
             fn item_count(&self) -> usize {
-                usize::try_from(self.end.saturating_sub(self.start)).unwrap_or(usize::MAX)
+                if self.is_empty() {
+                    return 0;
+                }
+                usize::try_from(self.end.abs_diff(self.start)).unwrap_or(usize::MAX)
             }
 
             fn cut(self, count: usize) -> (Self, Self) {
-                // `count` is at most `item_count`, so the sum is at most `end`.
-                let middle = self.start + count as $number;
+                // `count` is at most `item_count`, so the true sum is at most `end`. A signed
+                // number may not hold `count`, which wraps then, and the sum wraps back.
+                let middle = self.start.wrapping_add(count as $number);
                 (self.start..middle, middle..self.end)
             }
         }
     )*};
 }
 
-divisible_ranges!(u8 u16 u32 u64 usize);
+divisible_ranges!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 
 impl<T: Sync> Divisible for &[T] {
     fn item_count(&self) -> usize {

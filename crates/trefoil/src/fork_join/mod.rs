@@ -24,11 +24,13 @@
 //! | in the context of a current-thread runtime | **on the caller, one after another, in order** |
 //! | in no runtime | on the workers of the process-wide one; the caller blocks |
 //!
+//! The order of what is spawned into a [`scope`](fn@scope) is not specified, on the caller either.
+//!
 //! A thread that is not a worker is in the context of a runtime in `block_on`, in a blocking task,
 //! and under [`Handle::enter`](crate::runtime::Handle::enter). The process-wide runtime is
 //! [`runtime::global`](crate::runtime::global()); the first fork starts it.
 //!
-//! Closures also run on the caller, in order, if the runtime has shut down, if the process is a
+//! Closures run on the caller in the same way if the runtime has shut down, if the process is a
 //! fork of the one that has made the runtime (whose threads are not in the fork), or if the
 //! process-wide runtime cannot be started.
 //!

@@ -94,7 +94,28 @@ fn loops_serve_every_item_once() {
         assert_eq!(Divisible::item_count(&std::ops::Range { start: 5u32, end: 3 }), 0);
         assert_eq!(Divisible::item_count(&(0..u64::MAX)), usize::MAX);
         assert_eq!(map_reduce(250..255u8, u32::from, |a, b| a + b), Some(1260));
+        // What no other type is asked for is an `i32`.
+        assert_eq!(map_reduce(-2..5, |n| n.to_string(), |a, b| a + &b).unwrap(), "-2-101234");
+        assert_eq!(map_reduce(i64::MIN..i64::MIN + 3, |n| n, i64::max), Some(i64::MIN + 2));
+        assert_eq!(map_reduce(u128::MAX - 2..u128::MAX, |_| 1, |a, b| a + b), Some(2));
     });
+}
+
+/// A signed number may be too small for the number of items.
+#[test]
+fn a_signed_range_is_cut_where_an_unsigned_one_is() {
+    for (start, end) in [(i8::MIN, i8::MAX), (-100, 100), (-3, -1), (0, 127), (5, -5), (7, 7)] {
+        let items: Vec<i8> = (start..end).collect();
+        let range = start..end;
+        assert_eq!(range.item_count(), items.len());
+        for count in 0..=items.len() {
+            let (left, right) = range.clone().cut(count);
+            assert_eq!((left.item_count(), right.item_count()), (count, items.len() - count));
+            assert!(left.chain(right).eq(items.iter().copied()));
+        }
+    }
+    assert_eq!(Divisible::item_count(&(i128::MIN..i128::MAX)), usize::MAX);
+    assert_eq!(Divisible::item_count(&(-5..isize::MAX)), (isize::MAX as usize) + 5);
 }
 
 /// A range that records how it is cut.

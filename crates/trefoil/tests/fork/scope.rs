@@ -1,6 +1,7 @@
 //! `scope`: what closures borrow, and when the scope ends.
 
-use crate::support::{everywhere, fib, multi};
+use crate::support::{current_thread, everywhere, fib, multi};
+use parking_lot::Mutex;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use trefoil::fork_join::{Scope, scope};
@@ -25,6 +26,22 @@ fn a_scope_ends_after_all_that_was_spawned() {
             assert_eq!((result, count.load(SeqCst)), ("result", (1 << (depth + 1)) - 1));
         }
     });
+}
+
+/// The page for those who come from rayon says so of current-thread runtimes.
+#[test]
+fn without_workers_the_newest_closure_goes_first() {
+    let runtime = current_thread();
+    let _context = runtime.enter();
+    let order = Mutex::new(Vec::new());
+    scope(|scope| {
+        for n in 0..4 {
+            let order = &order;
+            scope.spawn(move |_| order.lock().push(n));
+        }
+        order.lock().push(9);
+    });
+    assert_eq!(order.into_inner(), [9, 3, 2, 1, 0]);
 }
 
 #[test]

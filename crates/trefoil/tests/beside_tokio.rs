@@ -3,7 +3,7 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::mem::forget;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
@@ -449,6 +449,13 @@ macro_rules! answers {
                 assert_eq!(runtime.metrics().global_queue_depth(), 1);
                 // A runtime has no blank name.
                 assert!(panics(|| drop(Builder::new_current_thread().name(" ").build())));
+                // Whoever has a runtime may catch panics around it, and errors can be copied.
+                fn is_unwind_safe<T: UnwindSafe + RefUnwindSafe>() {}
+                is_unwind_safe::<Runtime>();
+                is_unwind_safe::<LocalRuntime>();
+                is_unwind_safe::<Handle>();
+                fn is_copied<T: Copy>() {}
+                is_copied::<$runtime::time::error::Error>();
                 // Guards may be shared between threads.
                 fn is_sync(_: &impl Sync) {}
                 is_sync(&current().enter());

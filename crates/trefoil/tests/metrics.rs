@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use trefoil::runtime::{Builder, HistogramConfiguration, LogHistogram, Runtime, RuntimeMetrics};
+use trefoil::runtime::{
+    Builder, HistogramConfiguration, LogHistogram, LogHistogramBuilder, Runtime, RuntimeMetrics,
+};
 use trefoil::{task, time};
 
 fn measured(workers: Option<usize>) -> Runtime {
@@ -268,7 +270,7 @@ fn histograms_are_kept_only_if_asked_for() {
         .metrics_schedule_latency_histogram_configuration(configuration)
         .enable_metrics_schedule_latency_histogram()
         .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(
-            LogHistogram::builder(),
+            LogHistogramBuilder::default(),
         ))
         .build()
         .unwrap();

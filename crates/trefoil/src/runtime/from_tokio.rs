@@ -310,6 +310,8 @@
 //!
 //! - `signal` and `process` on Windows, and the named pipes of Windows.
 //! - `io::bsd`.
+//! - `AsSocket`, `AsRawSocket` and their like, and `AsHandle` of standard input and output, on
+//!   Windows.
 //!
 //! **Sockets and signals**
 //!

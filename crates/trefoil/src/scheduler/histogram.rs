@@ -114,11 +114,7 @@ pub struct LogHistogram {
 impl LogHistogram {
     /// A builder, which starts with the default's settings.
     pub fn builder() -> LogHistogramBuilder {
-        LogHistogramBuilder {
-            precision: 2,
-            min_value: Duration::from_nanos(100),
-            max_value: Duration::from_secs(60),
-        }
+        LogHistogramBuilder::default()
     }
 }
 
@@ -134,6 +130,16 @@ pub struct LogHistogramBuilder {
     precision: u32,
     min_value: Duration,
     max_value: Duration,
+}
+
+impl Default for LogHistogramBuilder {
+    fn default() -> Self {
+        Self {
+            precision: 2,
+            min_value: Duration::from_nanos(100),
+            max_value: Duration::from_secs(60),
+        }
+    }
 }
 
 impl LogHistogramBuilder {

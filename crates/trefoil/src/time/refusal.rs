@@ -6,7 +6,7 @@ use std::fmt;
 /// Timers of this crate panic instead, or never fail: there is no limit to their number, and a
 /// deadline beyond what can be represented is in the far future. The type is for code that has its
 /// own timers and reports their errors in the same way.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Error(Kind);
 
 #[derive(Clone, Copy, Debug)]

@@ -154,8 +154,8 @@ impl Pipe {
 
 /// Makes two ends of a pipe in memory. What is written to one is read from the other.
 ///
-/// At most `max_buf_size` bytes are on their way in each direction; a writer waits for room. With
-/// zero, nothing can be written, ever. Memory is allocated for what is on its way only.
+/// At most `max_buf_size` bytes are on their way in each direction; a writer waits for room. Memory
+/// is allocated for what is on its way only.
 ///
 /// ```
 /// # #[trefoil::main(flavor = "current_thread")]

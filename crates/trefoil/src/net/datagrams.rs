@@ -119,7 +119,10 @@ macro_rules! datagrams {
                 self.io.registration().try_io(Interest::READABLE, || self.io.recv(buf))
             }
 
-            /// As [`recv`](Self::recv), to the end of a buffer that grows.
+            /// As [`recv`](Self::recv), to the end of a buffer.
+            ///
+            /// The datagram gets the room that the buffer has. Only a buffer that is full grows,
+            /// and not to the datagram's length. So reserve room for the longest datagram before.
             ///
             /// # Errors
             /// As [`recv`](Self::recv).
@@ -185,7 +188,10 @@ macro_rules! datagrams {
                 Ok((count, addr.into()))
             }
 
-            /// As [`recv_from`](Self::recv_from), to the end of a buffer that grows.
+            /// As [`recv_from`](Self::recv_from), to the end of a buffer.
+            ///
+            /// The datagram gets the room that the buffer has. Only a buffer that is full grows,
+            /// and not to the datagram's length. So reserve room for the longest datagram before.
             ///
             /// # Errors
             /// As [`recv_from`](Self::recv_from).

@@ -30,6 +30,11 @@
 //! and `ready` wait without a call, and the functions whose names begin with `try_` make the call
 //! without a wait. What is ready is a hint: a call may still find that it would block.
 //!
+//! Once a call has found that it would block, none is made until the runtime has seen an event, not
+//! even by `try_` functions: they return [`WouldBlock`](std::io::ErrorKind::WouldBlock) although
+//! something may have come. So a loop of these needs an `.await` of `readable`, `writable` or
+//! `ready`. In a current-thread runtime, nobody looks for events in between.
+//!
 //! The functions whose names begin with `poll_` keep one waker for reads and one for writes, that
 //! of the last caller. Any number of tasks may wait in asynchronous functions.
 //!
@@ -42,7 +47,9 @@
 //!
 //! # The end of the runtime
 //!
-//! When the runtime of a socket has shut down, all operations fail, those that wait included.
+//! When the runtime of a socket has shut down, all operations that may wait fail, and those that
+//! wait as well. What never waits goes on: `try_` functions take what has arrived and write what
+//! there is room for, and `shutdown` ends the writes of a stream.
 //!
 //! # Forks
 //!

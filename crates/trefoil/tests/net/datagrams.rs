@@ -45,6 +45,13 @@ fn udp_to_and_from() {
         a.try_send_to(b"ed", to).unwrap();
         assert_eq!(b.recv_buf(&mut grows).await.unwrap(), 2);
         assert_eq!(grows, b"polled");
+        // A datagram gets the room that there is, and a full buffer grows by a little.
+        for mut buf in [Vec::with_capacity(5), Vec::new()] {
+            a.send_to(&[1; 3000], to).await.unwrap();
+            let count = b.recv_buf(&mut buf).await.unwrap();
+            assert_eq!(count, buf.capacity());
+            assert!(count < 3000);
+        }
         a.send_to(b"last", to.to_string()).await.unwrap();
         let mut place = ReadBuf::new(&mut buf);
         assert_eq!(poll_fn(|cx| b.poll_peek_from(cx, &mut place)).await.unwrap(), from);

@@ -54,8 +54,41 @@ fn what_has_arrived_may_be_taken_when_the_runtime_has_shut_down() {
     assert_eq!(near.try_read(&mut word).unwrap(), 4);
     assert_eq!(&word, b"late");
     assert_eq!(near.try_read(&mut word).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    let error = current_thread().block_on(near.read(&mut word)).unwrap_err();
+    let runtime = current_thread();
+    let error = runtime.block_on(near.read(&mut word)).unwrap_err();
     assert!(is_rt_shutdown_err(&error));
+    let error = runtime.block_on(near.write(b"no")).unwrap_err();
+    assert!(is_rt_shutdown_err(&error));
+    // What does not wait is written, and the end after it.
+    assert_eq!(near.try_write(b"bye").unwrap(), 3);
+    runtime.block_on(near.shutdown()).unwrap();
+    let mut far = far.into_std().unwrap();
+    far.set_nonblocking(false).unwrap();
+    let mut all = Vec::new();
+    std::io::Read::read_to_end(&mut far, &mut all).unwrap();
+    assert_eq!(all, b"bye");
+}
+
+/// Nobody looks for events while the thread of a current-thread runtime does something else.
+#[test]
+fn an_attempt_is_in_vain_until_the_runtime_has_seen_an_event() {
+    let runtime = current_thread();
+    let listener = std::net::TcpListener::bind(LOCAL).unwrap();
+    let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    near.set_nonblocking(true).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    let system = near.try_clone().unwrap();
+    let near = runtime.block_on(async { TcpStream::from_std(near) }).unwrap();
+    let mut buf = [0; 8];
+    assert_eq!(near.try_read(&mut buf).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    std::io::Write::write_all(&mut far, b"there").unwrap();
+    // The bytes are there, as the system says.
+    while system.peek(&mut buf).is_err() {
+        std::thread::yield_now();
+    }
+    assert_eq!(near.try_read(&mut buf).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    runtime.block_on(near.readable()).unwrap();
+    assert_eq!(near.try_read(&mut buf).unwrap(), 5);
 }
 
 /// Tasks that are always ready, and events that are taken one by one: all of them are.

@@ -233,6 +233,46 @@ fn transient_and_temporary_children() {
 }
 
 #[test]
+fn a_transient_child_that_has_returned_is_restarted_with_others() {
+    each(|| async {
+        let world = World::default();
+        let supervisor = Supervisor::new(Strategy::OneForAll)
+            .intensity(10, HOUR)
+            .child(world.child("transient").restart(Restart::Transient))
+            .child(world.child("b"))
+            .start()
+            .await
+            .unwrap();
+        world.log();
+        world.tell(&supervisor, "transient", Order::Return).await;
+        assert_eq!(world.log(), "-transient");
+        assert_eq!(supervisor.children().await.unwrap()[0].pid, None);
+        world.tell(&supervisor, "b", Order::Fail).await;
+        assert_eq!(world.log(), "-b +transient +b");
+        let status = supervisor.children().await.unwrap();
+        assert!(status[0].pid.is_some());
+        assert_eq!(status[0].restarts, 1);
+        supervisor.stop().await;
+    });
+}
+
+/// Otherwise this would wait for ever.
+#[test]
+fn a_start_does_not_wait_for_what_a_child_does_first() {
+    let runtime = support::multi(2);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let child = Child::task("child", move |_: Context<()>| {
+        let released = Arc::clone(&released);
+        async move { task::block_in_place(|| released.lock().recv().unwrap()) }
+    });
+    let supervisor = Supervisor::new(Strategy::OneForOne).child(child.restart(Restart::Temporary));
+    let supervisor = runtime.block_on(supervisor.start()).unwrap();
+    release.send(()).unwrap();
+    runtime.block_on(supervisor.stop());
+}
+
+#[test]
 fn a_temporary_child_is_not_restarted_with_others() {
     each(|| async {
         let world = World::default();

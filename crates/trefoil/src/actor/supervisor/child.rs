@@ -13,9 +13,10 @@ use std::time::Duration;
 pub enum Restart {
     /// Always.
     Permanent,
-    /// If it has failed: for another reason than `Normal` and `Shutdown`.
+    /// If it has failed: for another reason than `Normal` and `Shutdown`. With others, it is
+    /// started again however it has ended.
     Transient,
-    /// Never: neither for itself, nor with others.
+    /// Never: neither for itself, nor with others. When it has ended, its supervisor forgets it.
     Temporary,
 }
 

@@ -5,6 +5,10 @@
 //! are more restarts than the supervisor's [intensity](Supervisor::intensity) allows, it stops all
 //! children and fails, which is then the matter of its own supervisor.
 //!
+//! A child has started when it is spawned, and a supervisor below when its children have. What the
+//! child's function does first may come after what the next child's does. What others need at once
+//! is made in the closure of [`Child::new`], such as the name below.
+//!
 //! ```
 //! # #[trefoil::main]
 //! # async fn main() {
@@ -205,7 +209,7 @@ pub struct Handle {
 pub struct Status {
     /// The child's name.
     pub name: String,
-    /// The actor, unless it has ended and is not started again.
+    /// The actor; `None` if it has ended, and was not started again so far.
     pub pid: Option<Pid>,
     /// How often it was started again, for itself or because of others.
     pub restarts: u64,
@@ -217,8 +221,9 @@ impl Handle {
         self.actor.pid()
     }
 
-    /// What the supervisor says of its children, in their order. It answers after all that has come
-    /// to it before; so it has dealt with each end of a child that was joined before the call.
+    /// What the supervisor says of its children, in their order, without temporary ones that have
+    /// ended. It answers after all that has come to it before; so it has dealt with each end of a
+    /// child that was joined before the call.
     ///
     /// # Cancellation safety
     /// Nothing is lost if the future is dropped: it can be made again.

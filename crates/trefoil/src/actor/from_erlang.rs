@@ -18,6 +18,18 @@
 //! | `register`, `whereis` | [`Registry::register`], [`Registry::find`] |
 //! | `supervisor:start_link` | [`Supervisor::start_link`] |
 //!
+//! # What is missing
+//!
+//! - Of supervisors: children that a call adds, stops, restarts or deletes (`start_child` and its
+//!   like), and so `simple_one_for_one`; significant children and `auto_shutdown`. A supervisor has
+//!   the children that it was made with.
+//! - `gen_server` and the other behaviours: an actor's function is its own loop. A call is a
+//!   message with a [`oneshot::Sender`](crate::sync::oneshot::Sender) for the answer, which fails
+//!   when the actor has ended.
+//! - Aliases, and monitors of names. Other nodes: all actors are of one process.
+//! - `send_after`: spawn a task that sleeps, and then sends.
+//! - `hibernate`, `process_info`, tracing, and the exchange of code.
+//!
 //! # The same
 //!
 //! - Messages from one actor to another arrive in their order, and an actor's exit signal after all

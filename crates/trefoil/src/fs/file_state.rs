@@ -124,13 +124,16 @@ impl FileState {
             return Poll::Ready(Err(error));
         }
         let own = self.buf();
-        let ahead = own.len();
+        let ahead = if own.is_empty() { Buf::default() } else { std::mem::take(own) };
         let taken = own.take_from(bufs, max);
         let buf = std::mem::take(own);
         let mut write = Write { std: Arc::clone(std), buf, ahead, is_due: true };
         self.call = Call::Busy(spawn_blocking(move || {
             let result = CallResult::Write(write.run());
-            Done { buf: std::mem::take(&mut write.buf), result }
+            // What was to be written is never read, also if none of it was written.
+            let is_ahead = !write.ahead.is_empty();
+            let buf = std::mem::take(if is_ahead { &mut write.ahead } else { &mut write.buf });
+            Done { buf, result }
         }));
         Poll::Ready(Ok(taken))
     }
@@ -172,10 +175,7 @@ impl FileState {
             // What was read ahead is the file's until the system's position has moved: a seek that
             // fails leaves both.
             CallResult::Seek(match position {
-                SeekFrom::Current(_) => go_back(&std, own.len()).and_then(|()| {
-                    *own = Buf::default();
-                    (&*std).seek(position)
-                }),
+                SeekFrom::Current(_) => give_back(&std, own).and_then(|()| (&*std).seek(position)),
                 _ => (&*std).seek(position).inspect(|_| *own = Buf::default()),
             })
         });
@@ -201,8 +201,8 @@ impl FileState {
     ) {
         let std = Arc::clone(std);
         self.begin(move |own| {
-            let ahead = if is_exact { std::mem::take(own).len() } else { 0 };
-            CallResult::Other(go_back(&std, ahead).and_then(|()| call(&std)))
+            let moved = if is_exact { give_back(&std, own) } else { Ok(()) };
+            CallResult::Other(moved.and_then(|()| call(&std)))
         });
     }
 
@@ -215,11 +215,15 @@ impl FileState {
     }
 }
 
-/// Moves the position back by what was read ahead.
-fn go_back(mut std: &StdFile, ahead: usize) -> io::Result<()> {
-    if ahead > 0 {
+/// Moves the position back by what was read ahead, and forgets that: it will be read again.
+///
+/// # Errors
+/// Those of the system. What was read ahead is still there then.
+fn give_back(mut std: &StdFile, ahead: &mut Buf) -> io::Result<()> {
+    if !ahead.is_empty() {
         // A buffer has less than `isize::MAX` bytes.
-        std.seek(SeekFrom::Current(-(ahead as i64)))?;
+        std.seek(SeekFrom::Current(-(ahead.len() as i64)))?;
+        *ahead = Buf::default();
     }
     Ok(())
 }
@@ -228,14 +232,19 @@ fn go_back(mut std: &StdFile, ahead: usize) -> io::Result<()> {
 struct Write {
     std: Arc<StdFile>,
     buf: Buf,
-    ahead: usize,
+    /// What was read ahead. A file that has no position keeps it for the next read.
+    ahead: Buf,
     is_due: bool,
 }
 
 impl Write {
     fn run(&mut self) -> io::Result<()> {
         self.is_due = false;
-        go_back(&self.std, self.ahead)?;
+        match give_back(&self.std, &mut self.ahead) {
+            // A terminal, a pipe, a socket: its reads and its writes know nothing of each other.
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => {}
+            moved => moved?,
+        }
         self.buf.write_to(&mut &*self.std)
     }
 }

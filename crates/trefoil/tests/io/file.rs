@@ -127,6 +127,54 @@ fn a_seek_that_fails_leaves_what_was_read_ahead() {
     });
 }
 
+/// A terminal, for one. Here it is a socket, whose other end is in the test's hands.
+#[cfg(unix)]
+#[test]
+fn a_write_to_what_has_no_position_leaves_what_was_read_ahead() {
+    use std::io::{Read, Write};
+    use std::os::fd::OwnedFd;
+    one_thread().block_on(async {
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut file = File::from(OwnedFd::from(ours));
+        theirs.write_all(b"abcdef").unwrap();
+        abandon(file.read(&mut [0; 6]));
+        file.write_all(b"XY").await.unwrap();
+        file.flush().await.unwrap();
+        let mut written = [0; 2];
+        theirs.read_exact(&mut written).unwrap();
+        assert_eq!(&written, b"XY");
+        let mut first = [0; 2];
+        file.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"ab");
+        // It has no length either, and the attempt costs nothing of what was read.
+        assert!(file.set_len(0).await.is_err());
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut rest = Vec::new();
+        file.read_to_end(&mut rest).await.unwrap();
+        assert_eq!(rest, b"cdef");
+    });
+}
+
+/// The position is that of all handles, and another one has moved it.
+#[test]
+fn what_could_not_be_written_is_not_read() {
+    let directory = Directory::new("not-written");
+    let path = directory.file(b"abcdef");
+    one_thread().block_on(async {
+        let mut file = read_write(&path).await;
+        abandon(file.read(&mut [0; 4]));
+        let mut other = file.try_clone().await.unwrap();
+        other.rewind().await.unwrap();
+        // Four bytes before the beginning, there is no place to write to.
+        file.write_all(b"XY").await.unwrap();
+        assert_eq!(file.flush().await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        let mut all = Vec::new();
+        file.read_to_end(&mut all).await.unwrap();
+        assert_eq!(all, b"abcdabcdef");
+        assert_eq!(fs::read(&path).await.unwrap(), b"abcdef");
+    });
+}
+
 #[test]
 fn a_read_is_no_longer_than_the_buffer_may_be() {
     let directory = Directory::new("max-buf");

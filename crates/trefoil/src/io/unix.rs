@@ -45,7 +45,9 @@ use std::task::{Context, Poll, ready};
 /// Readiness is kept until it is cleared: by [`try_io`](AsyncFdReadyGuard::try_io), if the call
 /// says that it would block, or by
 /// [`clear_ready`](AsyncFdReadyGuard::clear_ready). A guard that clears nothing has the next wait
-/// return at once.
+/// return at once. That the other side is closed stays ready, whatever is cleared, for as long as
+/// it is so. (On Linux. Elsewhere it stays ready for ever, also if the other side of a terminal or
+/// of a pipe with a name is opened again.)
 pub struct AsyncFd<T: AsRawFd> {
     registration: Registration,
     /// None once it was given back.
@@ -206,7 +208,10 @@ impl<T: AsRawFd> AsyncFd<T> {
     ) -> Result<Self, AsyncFdRegisterError<T>> {
         let fd = inner.as_raw_fd();
         match Registration::new(&mut SourceFd(&fd), interest, &Handle::current()) {
-            Ok(registration) => Ok(Self { registration, inner: Some(inner) }),
+            Ok(mut registration) => {
+                registration.ends_while_reported_of(fd);
+                Ok(Self { registration, inner: Some(inner) })
+            }
             Err(cause) => Err(AsyncFdRegisterError { inner, cause }),
         }
     }

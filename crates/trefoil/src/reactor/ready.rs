@@ -83,6 +83,12 @@ impl Ready {
         self.intersects(Self::ERROR)
     }
 
+    /// Whether either side of it is closed.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn is_closed(self) -> bool {
+        self.intersects(Self::FINAL)
+    }
+
     pub(crate) fn is_urgent(self) -> bool {
         self.intersects(Self::URGENT)
     }
@@ -91,7 +97,8 @@ impl Ready {
         self.0 & other.0 != 0
     }
 
-    /// What a failed operation may clear. That the other side has closed stays true.
+    /// What a failed operation may clear. That the other side has closed stays true, but for
+    /// sources that may be opened again.
     pub(crate) fn clearable(self) -> Self {
         self - Self::FINAL
     }

@@ -16,8 +16,19 @@ use std::task::{Context, Poll, ready};
 pub(crate) struct Registration {
     reactor: Reactor,
     place: Place,
-    /// What looks like its end may pass.
-    never_closes: bool,
+    ends: Ends,
+}
+
+/// Whether what the system reports as the end of a source is there for good.
+#[derive(Clone, Copy, Debug)]
+enum Ends {
+    ForGood,
+    /// It may pass, and a call that would block says that it has.
+    Never,
+    /// It may pass or not, and the call is somebody else's, who may say so of other things. So the
+    /// system is asked about this descriptor.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    WhileReportedOf(std::os::fd::RawFd),
 }
 
 impl Registration {
@@ -36,7 +47,7 @@ impl Registration {
     ) -> io::Result<Self> {
         let reactor = handle.reactor();
         let place = reactor.register(source, interest)?;
-        let registration = Self { reactor: reactor.clone(), place, never_closes: false };
+        let registration = Self { reactor: reactor.clone(), place, ends: Ends::ForGood };
         handle.have_reactor_attended();
         Ok(registration)
     }
@@ -59,12 +70,33 @@ impl Registration {
     /// the one as it reports the end of a stream; the other may be a file, and somebody may open
     /// its other end again. So a later call may have to wait.
     pub(crate) fn never_closes(&mut self) {
-        self.never_closes = true;
+        self.ends = Ends::Never;
+    }
+
+    /// The source is any descriptor: of a stream, which ends for good, or of a terminal or a pipe
+    /// with a name, whose other end may be opened again. Elsewhere than on Linux, all end for good.
+    #[cfg(unix)]
+    pub(crate) fn ends_while_reported_of(&mut self, fd: std::os::fd::RawFd) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            self.ends = Ends::WhileReportedOf(fd);
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = fd;
     }
 
     pub(crate) fn clear(&self, event: Event) {
         let slot = self.place.slot();
-        if self.never_closes { slot.clear_all(event) } else { slot.clear(event) }
+        match self.ends {
+            Ends::Never => slot.clear_all(event),
+            // If the end comes again, it does so with an event: one that has come to the slot since
+            // `event` keeps all from being cleared, and one that comes later sets it again.
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Ends::WhileReportedOf(fd) if event.ready.is_closed() && has_no_end(fd) => {
+                slot.clear_all(event);
+            }
+            _ => slot.clear(event),
+        }
     }
 
     /// Waits for one side. The last caller of each side is woken. It spends no budget.
@@ -206,6 +238,19 @@ impl Drop for Registration {
     fn drop(&mut self) {
         self.reactor.vacate(&self.place);
     }
+}
+
+/// Whether the system reports nothing of a descriptor that looks like an end. If it cannot tell,
+/// there may be one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cold]
+fn has_no_end(fd: std::os::fd::RawFd) -> bool {
+    // An end and an error are reported unasked.
+    let mut asked = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: the pointer is to one `pollfd`, which the call may write to, and keeps no longer than
+    // it lasts. It does not wait. A number that is no open descriptor's is allowed, and reported.
+    let reported = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    reported == 0
 }
 
 #[inline]

@@ -181,6 +181,82 @@ fn descriptors() {
     });
 }
 
+/// Whether the descriptor has nothing to do, now that `tried` was in vain.
+#[cfg(target_os = "linux")]
+fn waits<T: std::os::fd::AsRawFd>(fd: &AsyncFd<T>, tried: impl Fn(&AsyncFd<T>)) -> bool {
+    // What was reported before may come once more.
+    (0..3).any(|_| {
+        tried(fd);
+        // This spends no budget, which would look like a wait.
+        fd.try_io(Interest::READABLE, |_| Ok(())).is_err()
+    })
+}
+
+/// A reader of a FIFO file, which `AsyncFd` does not know to be one, and whose writers come and go.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_end_that_has_passed_makes_nobody_spin() {
+    use std::os::unix::fs::OpenOptionsExt;
+    type Try = fn(&AsyncFd<std::fs::File>);
+    let in_vain: [Try; 3] = [
+        |fd| {
+            let read = fd.try_io(Interest::READABLE, |mut file| file.read(&mut [0]));
+            assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
+        },
+        |fd| {
+            let cx = &mut Context::from_waker(Waker::noop());
+            if let std::task::Poll::Ready(guard) = fd.poll_read_ready(cx) {
+                assert!(guard.unwrap().try_io(|fd| fd.get_ref().read(&mut [0])).is_err());
+            }
+        },
+        |fd| {
+            let read = fd.async_io(Interest::READABLE, |mut file| file.read(&mut [0]));
+            assert!(is_pending(read));
+        },
+    ];
+    everywhere(move || async move {
+        let fifo = Name::new();
+        let made = std::process::Command::new("mkfifo").arg(&fifo.0).status().unwrap();
+        assert!(made.success());
+        let mut reads = std::fs::OpenOptions::new();
+        let reads = reads.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+        let file = reads.open(&fifo.0).unwrap();
+        let fd = Arc::new(AsyncFd::with_interest(file, Interest::READABLE).unwrap());
+        for tried in in_vain {
+            drop(std::fs::OpenOptions::new().write(true).open(&fifo.0).unwrap());
+            while !fd.readable().await.unwrap().ready().is_read_closed() {}
+            let read = fd.async_io(Interest::READABLE, |mut file| file.read(&mut [0])).await;
+            assert_eq!(read.unwrap(), 0);
+            // The next writer has nothing to say yet.
+            let mut writer = std::fs::OpenOptions::new().write(true).open(&fifo.0).unwrap();
+            assert!(waits(&fd, tried));
+            writer.write_all(b"x").unwrap();
+            let read = fd.async_io(Interest::READABLE, |mut file| file.read(&mut [0])).await;
+            assert_eq!(read.unwrap(), 1);
+            // The next end is seen, although the one before was cleared.
+            let last = spawn({
+                let fd = fd.clone();
+                async move { fd.async_io(Interest::READABLE, |mut file| file.read(&mut [0])).await }
+            });
+            trefoil::task::yield_now().await;
+            drop(writer);
+            assert_eq!(last.await.unwrap().unwrap(), 0);
+        }
+    });
+}
+
+#[test]
+fn the_end_of_a_stream_cannot_be_cleared() {
+    everywhere(|| async {
+        let (ours, theirs) = async_pair();
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut guard = ours.readable().await.unwrap();
+        assert!(guard.ready().is_read_closed());
+        guard.clear_ready();
+        assert!(!is_pending(ours.readable()));
+    });
+}
+
 #[test]
 fn a_regular_file_is_refused_and_given_back() {
     current_thread().block_on(async {

@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p trefoil --example http_server -- [ADDRESS] [current_thread]`
 //!
-//! Prints the address it listens on. At ctrl-c it takes no more connections, answers what it was
-//! asked on those it has, closes them, and ends. Who has not finished by `DRAIN` is cut off.
+//! Prints the address it listens on. At ctrl-c it takes no more connections than the system has
+//! taken for it by then, answers what it is asked on those it has, closes them, and ends. Who has
+//! not finished by `DRAIN` is cut off.
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
@@ -31,6 +32,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// After an error of `accept`, such as too many open files, some connections may end first.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// More connections than the system keeps waiting for `accept`.
+const WAITING_MAX: usize = 10_000;
 
 /// Says hello, and sends back what is posted while it still comes in.
 async fn answer(
@@ -91,6 +95,15 @@ async fn run(address: String) -> io::Result<()> {
     let mut interrupt = pin!(signal::ctrl_c());
     loop {
         select! {
+            // In this order, so that ctrl-c is listened for before a connection is taken. There are
+            // never more that have ended than were taken.
+            biased;
+            interrupted = interrupt.as_mut() => {
+                interrupted?;
+                break;
+            }
+            // Those that ended are forgotten, or the set would grow for ever.
+            Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _peer)) => {
                     connections.spawn(serve(stream, stopped.clone()));
@@ -100,16 +113,19 @@ async fn run(address: String) -> io::Result<()> {
                     time::sleep(AFTER_ERROR).await;
                 }
             },
-            // Those that ended are forgotten, or the set would grow for ever.
-            Some(_) = connections.join_next() => {}
-            interrupted = interrupt.as_mut() => {
-                interrupted?;
-                break;
-            }
         }
     }
 
-    drop(listener);
+    // The clients of these are connected, and may have asked already: to close the listener with
+    // them would reset them. Others may connect meanwhile, so there is a bound.
+    let waiting = listener.into_std()?;
+    for stream in waiting.incoming().map_while(Result::ok).take(WAITING_MAX) {
+        match stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream)) {
+            Ok(stream) => drop(connections.spawn(serve(stream, stopped.clone()))),
+            Err(error) => eprintln!("accept: {error}"),
+        }
+    }
+    drop(waiting);
     drop(stop);
     let drained = time::timeout(DRAIN, async { while connections.join_next().await.is_some() {} });
     if drained.await.is_err() {

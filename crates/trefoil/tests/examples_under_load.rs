@@ -61,8 +61,12 @@ impl Example {
         Self { child, address }
     }
 
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     fn interrupt(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.signal(Signal::INT);
     }
 
     /// Waits until the program has ended, and not by the signal.
@@ -174,6 +178,36 @@ fn http_server_answers_all_and_drains() {
             let server = Example::start("http_server", args);
             time::timeout(HANG, load_http(&server.address)).await.expect("a request hangs");
             time::timeout(HANG, drains(server)).await.expect("an answer hangs");
+        });
+    }
+}
+
+/// A request that the system has taken before ctrl-c is answered, although the program has not
+/// seen its connection by then.
+#[test]
+fn http_server_answers_who_waits_to_be_accepted() {
+    for args in [&["127.0.0.1:0"][..], &["127.0.0.1:0", "current_thread"]] {
+        multi(2).block_on(async {
+            let server = Example::start("http_server", args);
+            // The program listens for signals before it takes a connection.
+            let mut sender = connect_1(&server.address).await;
+            sender.send_request(hello()).await.unwrap();
+            server.signal(Signal::STOP);
+            let mut asked = Vec::new();
+            for _ in 0..CONNECTIONS {
+                let mut stream = TcpStream::connect(&server.address).await.unwrap();
+                stream.write_all(b"GET / HTTP/1.1\r\nhost: host\r\n\r\n").await.unwrap();
+                asked.push(stream);
+            }
+            server.interrupt();
+            server.signal(Signal::CONT);
+            for mut stream in asked {
+                let mut answer = String::new();
+                let read = time::timeout(HANG, stream.read_to_string(&mut answer)).await;
+                read.expect("an answer hangs").unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello\n"));
+            }
+            server.ends_well().await;
         });
     }
 }

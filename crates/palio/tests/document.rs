@@ -11,7 +11,7 @@ use crate::support::{Fake, Project, assert_has};
 use palio::contender::Contender;
 use palio::published::{Document, Per, Published, Row, Table, Value};
 use palio::record::Outcome;
-use palio::report::model::{Entry, Interval, NoiseFloor, Race};
+use palio::report::model::{Entry, Interval, NoiseFloor, Race, Selection, Thinned};
 use palio::report::{Report, document};
 use palio::workload::Catalogue;
 
@@ -222,6 +222,36 @@ fn what_is_not_as_in_the_document_is_told() {
             "- matmul(2048): not measured: the run has no race of it",
         ],
     );
+}
+
+#[test]
+fn a_part_of_a_run_a_thinned_and_an_unfinished_one_say_so_below_the_tables() {
+    let published = published();
+    let of = published.of("yaay").unwrap();
+    let mut report = measured(of);
+    report.races.retain(|race| !race.workload.starts_with("spawn_one"));
+    let plain = document::render(&report, &published).unwrap();
+    let run = &mut report.run;
+    run.thinned = Some(Thinned { samples_per_process: 10, measured: 2_000, kept: 500 });
+    run.selection = Some(Selection {
+        contenders: vec!["tokio-mt".into()],
+        contenders_left_out: vec!["yaay".into()],
+        intersection: false,
+        races_left_out: Vec::new(),
+    });
+    run.interruptions = Some("resumed once".into());
+    run.state = "running".into();
+    let text = document::render(&report, &published).unwrap();
+    let said = [
+        "This run is thinned: 2,000 samples measured, of which 500 are here",
+        "This report shows a part of its run: 1 of 2 contenders, without yaay.",
+        "was resumed once.",
+        "is running.",
+    ];
+    assert_has(&text, &said);
+    assert!(said.iter().all(|said| !plain.contains(said)), "{plain}");
+    // Names of rows that have commas do not run into each other.
+    assert_has(&text, &["- spawn, local; spawn, remote: not measured: the run has no race of it"]);
 }
 
 const DOCUMENT: &str = r#"

@@ -135,9 +135,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
     };
-    // A table has no head to say it in.
-    let is_table = matches!(format, Format::Csv | Format::CsvSamples | Format::Document)
-        || options.table.is_some();
+    // A table has no head to say it in. Below those of a document there is room for it.
+    let is_table = matches!(format, Format::Csv | Format::CsvSamples) || options.table.is_some();
     if is_table && options.headline.is_empty() {
         beside_a_table(&report);
     }
@@ -150,17 +149,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
 
 /// Says what a reader of its tables must know of a run.
 pub(super) fn beside_a_table(report: &Report) {
-    if let Some(selection) = &report.run.selection {
-        note(&selection.text(report.races.len()));
-    }
-    if let Some(thinned) = &report.run.thinned {
-        note(&thinned.text());
-    }
-    if let Some(interruptions) = &report.run.interruptions {
-        note(&format!("The run {} was {interruptions}.", report.run.id));
-    }
-    if report.run.state != "finished" {
-        note(&format!("The run {} is {}.", report.run.id, report.run.state));
+    for text in table::beside(report) {
+        note(&text);
     }
 }
 

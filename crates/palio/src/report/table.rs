@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::model::Report;
+use super::model::{Report, Thinned};
 use super::{json, markdown, replication_text, scaling_text, sweep_text, terminal};
 
 /// What of a report.
@@ -75,4 +75,19 @@ pub fn render(
             })
         }
     }
+}
+
+/// What a reader of tables without a head must know of their run, each a sentence or two: that a
+/// part of it is shown, that it is thinned, was interrupted or is not finished.
+#[must_use]
+pub fn beside(report: &Report) -> Vec<String> {
+    let run = &report.run;
+    let mut notes = Vec::new();
+    notes.extend(run.selection.as_ref().map(|selection| selection.text(report.races.len())));
+    notes.extend(run.thinned.as_ref().map(Thinned::text));
+    notes.extend(run.interruptions.as_ref().map(|text| format!("The run {} was {text}.", run.id)));
+    if run.state != "finished" {
+        notes.push(format!("The run {} is {}.", run.id, run.state));
+    }
+    notes
 }

@@ -13,6 +13,7 @@ use anyhow::{Result, ensure};
 use super::markdown::markup::text;
 use super::model::{Entry, Race, Report};
 use super::replication::{absence, other_sizes, race_of};
+use super::table;
 use crate::published::{Document, Layout, Per, Published, Row, Table};
 use crate::stats::{Estimate, location_ns};
 
@@ -144,6 +145,9 @@ impl<'a> Sheet<'a> {
             text(&run.id),
             text(&self.of.name)
         );
+        for note in table::beside(self.report) {
+            let _ = writeln!(out, "\n{}", text(&note));
+        }
         let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
         for table in &self.of.tables {
             for row in &table.rows {
@@ -161,7 +165,9 @@ impl<'a> Sheet<'a> {
         }
         for (note, names) in notes {
             let names: Vec<String> = names.into_iter().map(text).collect();
-            let _ = writeln!(out, "- {}: {}", names.join(", "), text(&note));
+            // A row may be called `spawn, local`.
+            let between = if names.iter().any(|name| name.contains(',')) { "; " } else { ", " };
+            let _ = writeln!(out, "- {}: {}", names.join(between), text(&note));
         }
     }
 

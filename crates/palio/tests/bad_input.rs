@@ -266,7 +266,7 @@ fn a_knob_that_is_not_there_lists_those_that_are() {
     let run = project().palio(&["run", "-c", "good@dail=1"]).run();
     run.fails_with(&["good has no knob \"dail\"", "dial"]);
     let run = project().palio(&["run", "-c", "good@dial"]).run();
-    run.fails_with(&["\"dial\"", "ID@KNOB=VALUE"]);
+    run.fails_with(&["\"dial\"", "ID@KNOB=VALUE, as in good@KNOB=VALUE"]);
     for empty in ["good@", "good@dial=7@", "good@@dial=7", "other=good@"] {
         let run = project().palio(&["run", "-c", empty]).run();
         run.fails_with(&["\"\" in", empty, "ID@KNOB=VALUE"]);
@@ -419,6 +419,7 @@ fn a_contender_whose_library_no_package_brings_is_nobodys_failure() {
     let setup = |id: &[&str]| project.palio(&[&["setup", "--dry-run"], id].concat()).run().exits(0);
     setup(&[]).prints(&["No Debian package is missing", "frob: frobnicator"]);
     setup(&["frob"]).prints(&["apt-get install", "frobc", "frob: frobnicator"]);
+    setup(&["-c", "frob"]).prints(&["apt-get install", "frobc"]);
     let doctor = project.palio(&["doctor"]).run().exits(0).prints(&[says[1]]);
     assert!(!doctor.stdout.contains("`palio setup` installs"), "{}", doctor.stdout);
 }

@@ -68,6 +68,7 @@ fn options_that_would_change_nothing_about_a_list_are_refused() {
         ),
         (&["suites", "-c", "good"], "takes no --contender, which is for `palio list contenders`"),
         (&["contenders", "--deviations"], "takes no --deviations"),
+        (&["contenders", "--preset", "native"], "takes no --preset"),
     ] {
         project.palio(&[&["list"], args].concat()).run().fails_with(&[said]);
     }
@@ -207,7 +208,10 @@ fn help_documents_the_exit_statuses() {
     let run = project().palio(&["--help"]).run().exits(0);
     // Wherever its lines end.
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    support::assert_has(&text, &["Exit status: 0", "130", "palio run --resume"]);
+    support::assert_has(
+        &text,
+        &["Exit status: 0", "baseline check, build)", "130", "palio run --resume"],
+    );
     project().palio(&["--version"]).run().exits(0).prints(&["palio "]);
 }
 

@@ -120,7 +120,9 @@ fn an_unknown_contender_is_refused() {
     let project = three();
     raced(&project, "own");
     let run = project.palio(&["report", "latest", "--headline", "nobody"]).run();
-    run.fails_with(&["nobody is not in the run"]);
+    run.fails_with(&["nobody is not in the run", "; it has ", "own"]);
+    let run = project.palio(&["report", "latest", "--headline", "secnd"]).run();
+    run.fails_with(&["secnd is not in the run", "did you mean second?"]);
 }
 
 #[test]

@@ -21,9 +21,9 @@ pub(super) struct Options {
     /// Only these contenders, as `run` takes them
     #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
     contender: Vec<String>,
-    /// The parameters of this preset
-    #[arg(long, value_enum, default_value_t = Preset::Quick)]
-    preset: Preset,
+    /// The parameters of this preset [default: quick]
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
     /// Below each workload, what differs from its document's program
     #[arg(long)]
     deviations: bool,
@@ -57,6 +57,7 @@ fn check_unused(options: &Options) -> Result<()> {
     let given = [
         ("--suite", options.suite.is_some(), &[What::Workloads, What::Contenders][..]),
         ("--contender", !options.contender.is_empty(), &[What::Contenders]),
+        ("--preset", options.preset.is_some(), &[What::Workloads]),
         ("--deviations", options.deviations, &[What::Workloads]),
     ];
     for (option, is_given, of) in given {
@@ -85,6 +86,7 @@ fn threads_text(workload: &Workload, preset: Preset) -> String {
 
 fn workloads(options: &Options, places: &Places) -> Result<()> {
     let project = Project::load(places)?;
+    let preset = options.preset.unwrap_or(Preset::Quick);
     let chosen = rows(options, &project.catalogue)?;
     if options.json {
         return say_json(&chosen);
@@ -94,8 +96,8 @@ fn workloads(options: &Options, places: &Places) -> Result<()> {
         .map(|workload| {
             vec![
                 workload.id.clone(),
-                settings_text(&workload.presets[&options.preset].set),
-                format!("threads={}", threads_text(workload, options.preset)),
+                settings_text(&workload.presets[&preset].set),
+                format!("threads={}", threads_text(workload, preset)),
                 workload.model.to_string(),
                 workload.scope.to_string(),
                 workload.origin.fidelity.to_string(),

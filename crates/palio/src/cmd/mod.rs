@@ -55,7 +55,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 #[command(
     name = "palio",
     version,
-    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare, baseline check), or no answer was found (bisect); 2 an error, explained on standard \
+    after_help = "Exit status: 0 done; 1 a check did not pass (verify, compare, baseline check, build), or no answer was found (bisect); 2 an error, explained on standard \
                   error; 130 interrupted by Ctrl-C, to be resumed with `palio run --resume`."
 )]
 struct Cli {

@@ -15,6 +15,9 @@ use crate::runner::install;
 pub(super) struct Options {
     /// Only for these contenders
     contenders: Vec<String>,
+    /// The same, several with commas between them
+    #[arg(short, long, value_name = "CONTENDER", value_delimiter = ',')]
+    contender: Vec<String>,
     /// Only print the commands
     #[arg(long)]
     dry_run: bool,
@@ -24,9 +27,10 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let project = Project::load(places)?;
     let mut prober = Prober::default();
     let (mut packages, mut by_hand) = (BTreeSet::new(), BTreeSet::new());
-    for choice in project.choose(&options.contenders)? {
+    let chosen = [&options.contenders[..], &options.contender].concat();
+    for choice in project.choose(&chosen)? {
         let missing = prober.missing(&choice.contender);
-        let wanted = !options.contenders.is_empty() || !is_left_out(&missing);
+        let wanted = !chosen.is_empty() || !is_left_out(&missing);
         for requirement in missing {
             if requirement.debian.is_empty() {
                 by_hand.insert(format!(

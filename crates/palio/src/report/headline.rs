@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::markdown::markup::text as plain;
 use super::model::{Contender, Entry, Race, Report, Run};
 use super::view::printable;
-use super::{pair, units};
+use super::{pair, selection, units};
 use crate::contender::{Kind, Track};
 use crate::record::Outcome;
 use crate::stats::{HEADLINE_FLOOR_MAX, RatioInterval, Verdict, quantile};
@@ -97,7 +97,12 @@ impl Headline {
         let find = |id: &str| report.contenders.iter().find(|known| known.id == id);
         for id in without.iter().map(String::as_str).chain([contender]) {
             if find(id).is_none() {
-                bail!("{id} is not in the run {}", report.run.id);
+                let known = report.contenders.iter().map(|known| known.id.as_str());
+                bail!(
+                    "{id} is not in the run {}; {}",
+                    report.run.id,
+                    selection::instead(id, known)
+                );
             }
         }
         let known = find(contender);

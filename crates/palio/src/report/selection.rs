@@ -34,11 +34,7 @@ impl Choice {
         let ids: Vec<&str> = run.contenders.iter().map(|contender| contender.id.as_str()).collect();
         for id in self.only.iter().chain(&self.except) {
             if !ids.contains(&id.as_str()) {
-                let near = nearest(id, ids.iter().copied());
-                let hint = near.map_or_else(
-                    || format!("it has {}", ids.join(", ")),
-                    |near| format!("did you mean {near}?"),
-                );
+                let hint = instead(id, ids.iter().copied());
                 bail!("the contender {id} is not in the run {}; {hint}", run.header.id);
             }
         }
@@ -51,6 +47,14 @@ impl Choice {
         }
         Ok(shown)
     }
+}
+
+/// What to name instead of a contender that a run with these has not.
+pub(super) fn instead<'a>(id: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    nearest(id, known.clone()).map_or_else(
+        || format!("it has {}", known.collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean {near}?"),
+    )
 }
 
 /// The report of what was chosen of a run.

@@ -5,6 +5,7 @@ use crate::report_fixture::{empty, hostile, large, pending, scaled, small, swept
 use palio::record::Outcome;
 use palio::report::model::Thinned;
 use palio::report::{Report, html};
+use palio::workload::{Fidelity, Origin};
 
 fn all() -> [(&'static str, Report); 8] {
     [
@@ -51,6 +52,39 @@ fn twelve_contenders_by_fifty_races_fit_with_every_drawing() {
         cells,
         "and the caption says how"
     );
+}
+
+#[test]
+fn the_noise_floor_is_said_to_hold_back_what_it_holds_back() {
+    // "Equivalent" is a verdict, too, and is given below the floor.
+    let page = html::render(&small());
+    let said = "nobody is called faster or slower below it";
+    assert!(page.contains(said) && !page.contains("no verdict is given"), "{page}");
+}
+
+#[test]
+fn a_race_says_where_it_comes_from() {
+    let mut report = small();
+    let said = |report: &Report| -> &'static str {
+        let page = html::render(report);
+        let of = |text: &&&str| page.contains(**text);
+        [" From the document nio.", " From the document nio, adapted.", " From no document."]
+            .iter()
+            .find(of)
+            .copied()
+            .unwrap_or_default()
+    };
+    for (fidelity, text) in [
+        (Fidelity::Same, " From the document nio."),
+        (Fidelity::Adapted, " From the document nio, adapted."),
+        (Fidelity::Own, " From no document."),
+    ] {
+        report.races[0].origin =
+            Some(Origin { source: "nio".into(), fidelity, deviations: Vec::new(), held_out: None });
+        assert_eq!(said(&report), text);
+    }
+    report.races[0].origin = None;
+    assert_eq!(said(&report), "");
 }
 
 #[test]

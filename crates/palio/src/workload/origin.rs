@@ -52,6 +52,15 @@ impl Origin {
         }
     }
 
+    /// Where the row comes from and how near it is to that: a sentence without its full stop.
+    pub fn text(&self) -> String {
+        match self.fidelity {
+            Fidelity::Same => format!("From the document {}", self.source),
+            Fidelity::Adapted => format!("From the document {}, adapted", self.source),
+            Fidelity::Own => "From no document".to_owned(),
+        }
+    }
+
     /// What a reader of a race must know, each a sentence without its full stop.
     pub fn notes(&self) -> Vec<String> {
         let differs = |deviation| format!("not as the document {}: {deviation}", self.source);

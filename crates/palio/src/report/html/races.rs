@@ -95,6 +95,9 @@ fn conditions(out: &mut String, view: &View<'_>, race: &Race) {
         title_case(race.scope.name()),
         race.model
     );
+    if let Some(origin) = &race.origin {
+        put!(out, " {}.", esc(&origin.text()));
+    }
     put!(out, " <b>Noise floor {}.</b>", esc(&race.noise_text()));
     if let Some(statistic) = race.statistic_text() {
         put!(out, " <b>Not a time of an iteration:</b> {}.", esc(&statistic));

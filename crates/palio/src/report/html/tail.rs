@@ -275,7 +275,7 @@ pub(super) fn reading(out: &mut String) {
          <dt>Ratio to best<dd>Time divided by the time of the fastest, compared block by block. 1.24 takes 24 % longer.\n\
          <dt>95 % interval<dd>Where the ratio lies, as far as the blocks can tell. A dash is a side that they do not bound.\n\
          <dt>Noise floor<dd>The reference runs twice in each block, as itself and as its own shadow. What differs between the two is \
-         noise, and no verdict is given below it.\n\
+         noise, and nobody is called faster or slower below it.\n\
          <dt>Rank<dd>An interval where the data allow several places: 1–2 is a tie for first.\n\
          <dt>Verdict<dd>Against the reference: <b class=v-faster>faster</b> or <b class=v-slower>slower</b> beyond the noise; \
          equivalent if any difference is too small to matter; otherwise inconclusive.\n\

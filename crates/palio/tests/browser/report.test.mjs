@@ -536,6 +536,30 @@ const tests = {
     });
   },
 
+  async "a narrow page needs no sideways scroll, and a stacked row is one of 1 thread or of 2 threads"() {
+    for (const name of ["typical", "bundle-fork-join", "bundle-full"]) {
+      await visit(name, { width: 320, height: 800 }, async (page) => {
+        await noSidewaysScroll(page);
+        const told = await page.$$eval("#heat tbody td.n:nth-child(2)", (cells) =>
+          cells.map((cell) => cell.textContent + getComputedStyle(cell, "::after").content.replaceAll('"', "")));
+        assert.ok(told.length > 0);
+        const wrong = told.filter((text) => text !== (text.startsWith("1 ") ? "1 thread" : `${Number.parseInt(text, 10)} threads`));
+        assert.deepEqual(wrong, []);
+      });
+    }
+  },
+
+  async "the result of a prediction and what is to be known of a contender have room"() {
+    for (const width of [870, 1280]) {
+      await visit("bundle-full", { width }, async (page) => {
+        const lines = await page.$$eval("#predictions tbody b", (results) => results.map((result) => result.getClientRects().length));
+        assert.ok(lines.length > 100 && lines.every((n) => n === 1), "a word is broken");
+        const room = await page.$$eval("#contenders tbody td:last-child", (cells) => Math.min(...cells.map((cell) => cell.clientWidth)));
+        assert.ok(room >= 200, `${room} px`);
+      });
+    }
+  },
+
   async "it prints"() {
     await visit("typical", { scheme: "dark" }, async (page) => {
       await page.emulateMedia({ media: "print", colorScheme: "light" });

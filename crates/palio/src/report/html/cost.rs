@@ -192,7 +192,7 @@ fn plot(out: &mut String, view: &View<'_>, cloud: &Cloud, size: Size, limits: Li
     let y = Log::new(limits.cpu[0], limits.cpu[1], bottom, top);
     put!(
         out,
-        "<svg class=cloud width={width} height={height} role=img aria-label=\"{}\">",
+        "<svg class=cloud viewBox=\"0 0 {width} {height}\" width={width} role=img aria-label=\"{}\">",
         told(view, cloud)
     );
     put!(out, "<path class=frame d=\"M{left} {top}V{bottom}H{right}\"/>");

@@ -76,7 +76,8 @@ fn table(out: &mut String, view: &View<'_>, family: &Family<'_>, depth: Depth) {
         let floor = race.noise_floor.and_then(|floor| floor.ratio);
         put!(
             out,
-            "<td class=n>{}<td class=\"n noise\">{}",
+            "<td class={}>{}<td class=\"n noise\">{}",
+            if race.threads == 1 { "\"n one\"" } else { "n" },
             race.threads,
             floor.map_or(NONE.into(), units::factor)
         );

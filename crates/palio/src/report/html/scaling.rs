@@ -1,5 +1,7 @@
 //! Time against threads, for the workloads that were raced on several thread counts.
 
+use std::collections::BTreeMap;
+
 use super::markup::{colour, esc, put, section, workload};
 use super::speed_up;
 use super::svg::{Log, mark, px, spread_out};
@@ -102,7 +104,7 @@ pub(super) fn draw(out: &mut String, curves: &[Curve<'_>], axis: &Axis<'_>) {
     let y = Log::new(lo / 1.1, hi * 1.1, BOTTOM, TOP);
     put!(
         out,
-        "<svg class=lines width={WIDTH} height={HEIGHT} role=img aria-label=\"{}\">",
+        "<svg class=lines viewBox=\"0 0 {WIDTH} {HEIGHT}\" width={WIDTH} role=img aria-label=\"{}\">",
         told(curves)
     );
     for tick in y.ticks(5) {
@@ -122,12 +124,8 @@ pub(super) fn draw(out: &mut String, curves: &[Curve<'_>], axis: &Axis<'_>) {
     if axis.ideal {
         ideal(out, curves, x, y, lo / 1.1, fewest, most);
     }
-    // Names of those that were there to the end stand at the right; the others' beside their last
-    // point.
-    let is_long = |curve: &&Curve<'_>| curve.last().0 == most;
-    let ends: Vec<f64> = curves.iter().filter(is_long).map(|curve| y.at(curve.last().1)).collect();
-    let mut labels = spread_out(&ends, 13.0, TOP, BOTTOM + 6.0).into_iter();
-    for curve in curves {
+    let labels = labels(curves, y);
+    for (curve, label) in curves.iter().zip(labels) {
         put!(out, "<g class=s{} data-c={}>", colour(curve.hue), curve.column);
         let path: Vec<String> = curve
             .points
@@ -141,34 +139,35 @@ pub(super) fn draw(out: &mut String, curves: &[Curve<'_>], axis: &Axis<'_>) {
             mark(out, curve.hue, x.at(f64::from(*n)), y.at(*ns), 3.0);
         }
         let (last, end) = (x.at(f64::from(curve.last().0)), y.at(curve.last().1));
-        match is_long(&curve).then(|| labels.next()).flatten() {
-            Some(label) => {
-                put!(
-                    out,
-                    "<path class=tie d=\"M{} {}L{} {}\"/>",
-                    px(last + 5.0),
-                    px(end),
-                    px(RIGHT),
-                    px(label)
-                );
-                put!(
-                    out,
-                    "<text class=name x={} y={}>{}</text></g>",
-                    px(RIGHT + 3.0),
-                    px(label),
-                    esc(curve.name)
-                );
-            }
-            None => put!(
-                out,
-                "<text class=\"name in\" x={} y={}>{}</text></g>",
-                px(last + 7.0),
-                px(end),
-                esc(curve.name)
-            ),
+        // Names of those that were there to the end stand at the right; the others' beside their
+        // last point, over whatever runs there.
+        let (class, name) =
+            if curve.last().0 == most { ("name", RIGHT) } else { ("\"name in\"", last + 9.0) };
+        let (end, label) = (px(end), px(label));
+        if end != label {
+            let (from, to) = (px(last + 5.0), px(name));
+            put!(out, "<path class=tie d=\"M{from} {end}L{to} {label}\"/>");
         }
+        let text = px(name + 3.0);
+        put!(out, "<text class={class} x={text} y={label}>{}</text></g>", esc(curve.name));
     }
     out.push_str("</svg>");
+}
+
+/// How high each curve's name stands: near its last point, and apart from the names in its column.
+fn labels(curves: &[Curve<'_>], y: Log) -> Vec<f64> {
+    let mut columns: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, curve) in curves.iter().enumerate() {
+        columns.entry(curve.last().0).or_default().push(i);
+    }
+    let mut labels = vec![0.0; curves.len()];
+    for column in columns.values() {
+        let ends: Vec<f64> = column.iter().map(|&i| y.at(curves[i].last().1)).collect();
+        for (&i, label) in column.iter().zip(spread_out(&ends, 13.0, TOP, BOTTOM + 6.0)) {
+            labels[i] = label;
+        }
+    }
+    labels
 }
 
 /// From the fastest curve on the fewest threads down with slope −1, as far as the panel reaches.
@@ -215,4 +214,32 @@ fn told(curves: &[Curve<'_>]) -> String {
         format!("{} {}", esc(curve.name), points.join(", "))
     };
     curves.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_curves_that_end_at_one_place_stand_apart() {
+        let curve = |column, name, points| Curve { column, hue: column, name, points };
+        let curves = [
+            curve(0, "long", vec![(1, 1000.0), (2, 500.0)]),
+            curve(1, "one", vec![(1, 1010.0)]),
+            curve(2, "two", vec![(1, 1020.0)]),
+            curve(3, "far", vec![(1, 9000.0)]),
+        ];
+        let mut out = String::new();
+        let text = |n: u32| n.to_string();
+        draw(&mut out, &curves, &Axis { at: &[1, 2], name: "threads", text, ideal: false });
+        let height = |name: &str| -> f64 {
+            let text =
+                out.split("<text ").find(|text| text.contains(&format!(">{name}<"))).unwrap();
+            let y = text.split_once("y=").unwrap().1;
+            y.split_once('>').unwrap().0.parse().unwrap()
+        };
+        assert!(height("one") - height("two") >= 13.0, "{out}");
+        assert!(height("two") - height("far") >= 13.0, "{out}");
+        assert_eq!(out.matches("class=\"name in\"").count(), 3, "{out}");
+    }
 }

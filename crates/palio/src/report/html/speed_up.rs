@@ -58,7 +58,7 @@ fn draw(out: &mut String, view: &View<'_>, scaling: &Scaling) {
     let told: Vec<String> = scaling.curves.iter().map(told).collect();
     put!(
         out,
-        "<svg class=lines width={WIDTH} height={HEIGHT} role=img aria-label=\"{}\">",
+        "<svg class=lines viewBox=\"0 0 {WIDTH} {HEIGHT}\" width={WIDTH} role=img aria-label=\"{}\">",
         esc(&told.join("; "))
     );
     for tick in y.ticks(6) {

@@ -43,7 +43,7 @@ impl Log {
         let within = |x: &f64| *x >= self.lo * 0.999 && *x <= self.hi * 1.001;
         let mut all = Vec::new();
         for steps in STEPS {
-            let decades = (first..=last).flat_map(|e| steps.iter().map(move |s| s * 10f64.powi(e)));
+            let decades = (first..=last).flat_map(|e| steps.iter().map(move |s| decimal(*s, e)));
             all = decades.filter(within).collect::<Vec<f64>>();
             if all.len() <= most {
                 return all;
@@ -53,6 +53,14 @@ impl Log {
         let every = all.len().div_ceil(most);
         all.into_iter().step_by(every).collect()
     }
+}
+
+/// `digits`, which has two at most, times a power of ten. From a whole number there is one rounding
+/// alone, so that it is printed as it is written: 7.0 times 0.1 would be 0.7000000000000001.
+fn decimal(digits: f64, power: i32) -> f64 {
+    let (whole, power) = ((digits * 10.0).round(), power - 1);
+    let factor = 10f64.powi(power.abs());
+    if power < 0 { whole / factor } else { whole * factor }
 }
 
 /// Maps values to pixels in proportion.
@@ -143,6 +151,20 @@ mod tests {
         assert_eq!(scale.ticks(7), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
         assert_eq!(Log::new(1.0, 1e9, 0.0, 1.0).ticks(5).len(), 5);
         assert!(Log::new(3.0, 3.0, 0.0, 1.0).at(3.0).is_finite());
+    }
+
+    #[test]
+    fn ticks_are_printed_with_two_digits() {
+        for power in -9..=12 {
+            let lo = 10f64.powi(power);
+            for most in [3, 6, 8] {
+                for tick in Log::new(lo * 0.9, lo * 9.0, 0.0, 1.0).ticks(most) {
+                    let text = tick.to_string();
+                    assert!(text.trim_matches(['0', '.']).len() <= 3, "{text}");
+                }
+            }
+        }
+        assert_eq!(Log::new(0.29, 1.1, 0.0, 1.0).ticks(6), [0.3, 0.4, 0.5, 0.7, 1.0]);
     }
 
     #[test]

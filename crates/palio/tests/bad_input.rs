@@ -266,10 +266,10 @@ fn a_knob_that_is_not_there_lists_those_that_are() {
     let run = project().palio(&["run", "-c", "good@dail=1"]).run();
     run.fails_with(&["good has no knob \"dail\"", "dial"]);
     let run = project().palio(&["run", "-c", "good@dial"]).run();
-    run.fails_with(&["\"dial\"", "ID@KNOB=VALUE, as in good@KNOB=VALUE"]);
+    run.fails_with(&["\"dial\"", "write good@KNOB=VALUE"]);
     for empty in ["good@", "good@dial=7@", "good@@dial=7", "other=good@"] {
         let run = project().palio(&["run", "-c", empty]).run();
-        run.fails_with(&["\"\" in", empty, "ID@KNOB=VALUE"]);
+        run.fails_with(&["\"\" in", empty, "write good@KNOB=VALUE"]);
     }
 }
 

@@ -199,9 +199,7 @@ impl Project {
         let mut settings = Settings::new();
         for knob in knobs.into_iter().flat_map(|knobs| knobs.split('@')) {
             let (key, value) = knob.split_once('=').with_context(|| {
-                format!(
-                    "{knob:?} in {text:?} is no knob: write ID@KNOB=VALUE, as in {id}@KNOB=VALUE"
-                )
+                format!("{knob:?} in {text:?} is no knob: write {id}@KNOB=VALUE")
             })?;
             if Release::KEYS.contains(&key) {
                 if contender.release.is_some() {

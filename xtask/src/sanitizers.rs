@@ -156,6 +156,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             "fiber_echo_sends_all_back_on_as_many_connections_as_there_may_be",
         ),
         of_examples("examples_under_load", "http_server_answers_all_and_drains"),
+        of_examples("examples_under_load", "http_server_answers_who_waits_to_be_accepted"),
         of_examples("examples_under_load", "stall_report_names_the_place_and_answers_meanwhile"),
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
@@ -212,6 +213,7 @@ pub(crate) static THREAD: Sanitizer = Sanitizer {
         few_threads("a_worker_that_has_no_thread_yet_gets_none_for_a_while"),
         of_examples("examples_under_load", "axum_server_answers_all"),
         of_examples("examples_under_load", "http_server_answers_all_and_drains"),
+        of_examples("examples_under_load", "http_server_answers_who_waits_to_be_accepted"),
         of_examples("examples_under_load", "stall_report_names_the_place_and_answers_meanwhile"),
         of_examples("examples_under_load", "tcp_proxy_passes_on_all_bytes_and_both_ends"),
         of_examples("examples_under_load", "udp_echo_sends_all_back"),
@@ -403,5 +405,41 @@ impl Habit<'_> {
             }
         }
         listen("timeout", command.current_dir(self.root))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_test_of_examples_is_left_to_a_sanitizer() {
+        let file = "examples_under_load";
+        let path = crate::root().join(format!("crates/trefoil/tests/{file}.rs"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut before = "";
+        let mut seen = 0;
+        for (line, next) in text.lines().zip(text.lines().skip(1)) {
+            if line == "#[test]" {
+                let test =
+                    next.strip_prefix("fn ").and_then(|rest| rest.split_once('(')).unwrap().0;
+                for sanitizer in [&ADDRESS, &THREAD] {
+                    let is_special = sanitizer
+                        .special
+                        .iter()
+                        .any(|special| (special.file, special.test) == (file, test));
+                    let is_left_out =
+                        sanitizer.short == "tsan" && before.contains("not(trefoil_tsan)");
+                    assert!(
+                        is_special || is_left_out,
+                        "{} runs {test}, which needs an example",
+                        sanitizer.name
+                    );
+                }
+                seen += 1;
+            }
+            before = line;
+        }
+        assert!(seen > 5, "{seen}");
     }
 }

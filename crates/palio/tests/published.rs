@@ -311,3 +311,18 @@ fn every_missed_prediction_of_the_results_says_why() {
     }
     assert!(seen > 0, "a row of a missed prediction is found by its beginning");
 }
+
+#[test]
+fn a_table_of_a_thinned_run_says_so_where_there_is_room() {
+    let bundle = root().join("docs/results/full.json.gz");
+    let project = Project::new();
+    for (format, has_room) in [("terminal", true), ("markdown", true), ("csv", false)] {
+        let args = ["replicate", "nio", "--bundle", bundle.to_str().unwrap(), "--format", format];
+        let palio = project.palio(&args).env("PALIO_ROOT", root()).arg("--other-catalogue");
+        let run = palio.run().exits(0);
+        let (text, other) =
+            if has_room { (run.stdout, run.stderr) } else { (run.stderr, run.stdout) };
+        assert_has(&text, &["This run is thinned: "]);
+        assert!(!other.contains("thinned"), "{format}: {other}");
+    }
+}

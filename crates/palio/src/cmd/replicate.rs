@@ -76,7 +76,9 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         say(&json::render(&report))?;
         return Ok(ExitCode::SUCCESS);
     }
-    report::beside_a_table(&report);
+    if options.format == Format::Csv {
+        report::beside_rows(&report);
+    }
     let paper = terminal::Options { width: columns(), color: colour() };
     say(&table::render(&report, Table::Replication, options.format, paper)?)?;
     Ok(ExitCode::SUCCESS)

@@ -135,10 +135,9 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         Format::Csv => csv::entries(&report),
         Format::CsvSamples => csv::samples(&report),
     };
-    // A table has no head to say it in. Below those of a document there is room for it.
-    let is_table = matches!(format, Format::Csv | Format::CsvSamples) || options.table.is_some();
-    if is_table && options.headline.is_empty() {
-        beside_a_table(&report);
+    // Rows have no room to say it in.
+    if matches!(format, Format::Csv | Format::CsvSamples) && options.headline.is_empty() {
+        beside_rows(&report);
     }
     match file {
         Some(path) => write_file(path, &text)?,
@@ -147,8 +146,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what a reader of its tables must know of a run.
-pub(super) fn beside_a_table(report: &Report) {
+/// Says what a reader of its rows must know of a run.
+pub(super) fn beside_rows(report: &Report) {
     for text in table::beside(report) {
         note(&text);
     }

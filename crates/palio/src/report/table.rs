@@ -3,6 +3,7 @@
 
 use anyhow::{Result, ensure};
 
+use super::markdown::markup;
 use super::model::{Report, Thinned};
 use super::{json, markdown, replication_text, scaling_text, sweep_text, terminal};
 
@@ -30,11 +31,30 @@ pub enum Format {
     Json,
 }
 
-/// The table as text.
+/// The table as text and, where it is for people, below it what they must know of its run.
 ///
 /// # Errors
 /// The report has no such table.
 pub fn render(
+    report: &Report,
+    table: Table,
+    format: Format,
+    paper: terminal::Options,
+) -> Result<String> {
+    let mut text = alone(report, table, format, paper)?;
+    for note in beside(report) {
+        let note = match format {
+            Format::Terminal => note,
+            Format::Markdown => markup::text(&note),
+            Format::Csv | Format::Json => break,
+        };
+        text.truncate(text.trim_end().len());
+        text += &format!("\n\n{note}\n");
+    }
+    Ok(text)
+}
+
+fn alone(
     report: &Report,
     table: Table,
     format: Format,

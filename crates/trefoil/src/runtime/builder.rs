@@ -535,7 +535,7 @@ impl Builder {
     /// # Errors
     /// If the system cannot start that thread (or all of them, with
     /// [`serve_in_block_on`](Builder::serve_in_block_on)), or if workers cannot be pinned as
-    /// [`worker_affinity`](Builder::worker_affinity) asks.
+    /// [`worker_affinity`](Builder::worker_affinity) asks, or are a billion or more.
     ///
     /// # Panics
     /// If a multi-thread runtime is to start with a paused clock. Paused time jumps when nothing

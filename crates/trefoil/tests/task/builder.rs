@@ -187,3 +187,10 @@ fn a_fork_and_a_blocking_call_bring_no_lifo_slot_back() {
         assert_eq!(order, [0, 1, 2]);
     }
 }
+
+#[test]
+fn more_workers_than_can_be_counted_are_an_error() {
+    let error = Builder::new_multi_thread().worker_threads(usize::MAX).build().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    assert!(error.to_string().contains(&usize::MAX.to_string()), "{error}");
+}

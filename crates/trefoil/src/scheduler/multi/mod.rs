@@ -37,9 +37,13 @@ use host::Hosts;
 use lifo::LifoSlot;
 use loan::Loan;
 use monitor::Monitor;
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 use worker::WorkerState;
+
+/// The idle protocol counts them in a part of a word.
+const MOST_WORKERS: usize = u32::MAX as usize / 4 - 1;
 
 /// The default of `Builder::search_rounds`.
 pub(crate) const SEARCH_ROUNDS: u32 = 24;
@@ -101,13 +105,14 @@ impl Shared {
     /// Makes a scheduler, and starts the threads that it needs from the beginning.
     ///
     /// # Errors
-    /// The system cannot start a thread. The threads that were started are told to leave.
-    pub(crate) fn start(
-        common: Common,
-        knobs: Knobs,
-        workers: usize,
-    ) -> std::io::Result<Arc<Self>> {
-        assert!(workers > 0 && workers < u32::MAX as usize / 4);
+    /// There are too many workers; or the system cannot start a thread. The threads that were
+    /// started are told to leave.
+    pub(crate) fn start(common: Common, knobs: Knobs, workers: usize) -> io::Result<Arc<Self>> {
+        debug_assert!(workers > 0);
+        if workers > MOST_WORKERS {
+            let text = format!("a runtime has at most {MOST_WORKERS} workers, and not {workers}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let remotes = (0..workers)
             .map(|_| {
                 let parker = Arc::new(common.parker());

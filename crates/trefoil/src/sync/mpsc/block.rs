@@ -69,9 +69,12 @@ impl<T> Block<T> {
     }
 
     fn layout(len: usize) -> Layout {
+        const TOO_LARGE: &str = "the messages of a block are more than there are addresses";
+        // Whoever looks for a place in the block multiplies as well, and does not check.
+        let slots = Layout::array::<Slot<T>>(len).expect(TOO_LARGE);
         let bytes = Self::flags_at(len) + len * size_of::<AtomicBool>();
-        let align = align_of::<Header<T>>().max(align_of::<Slot<T>>());
-        Layout::from_size_align(bytes, align).expect("a message of less than half the memory")
+        let align = align_of::<Header<T>>().max(slots.align());
+        Layout::from_size_align(bytes, align).expect(TOO_LARGE)
     }
 
     /// An empty block: the first one, or one to come after the given one.

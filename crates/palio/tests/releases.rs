@@ -99,6 +99,14 @@ fn git(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Makes a repository of a folder, with all of it committed. Returns the commit.
+fn committed(folder: &Path) -> String {
+    git(folder, &["init", "--quiet"]);
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "--quiet", "--message", "start"]);
+    git(folder, &["rev-parse", "--short=7", "HEAD"])
+}
+
 /// `[id, version]` of every contender of a report.
 fn contenders(report: &Value) -> Vec<[String; 2]> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -113,10 +121,7 @@ fn a_release_and_a_working_copy_race_beside_the_pinned_release() {
     project.write("work/copy/Cargo.toml", "[workspace]\nmembers = [\"engine\"]\n");
     engine(&project, "work/copy/engine", "3.0.0-dev");
     let copy = project.path("work/copy");
-    git(&copy, &["init", "--quiet"]);
-    git(&copy, &["add", "."]);
-    git(&copy, &["commit", "--quiet", "--message", "start"]);
-    let commit = git(&copy, &["rev-parse", "--short=7", "HEAD"]);
+    let commit = committed(&copy);
     let sources = ["Cargo.toml", "Cargo.lock", "racer/Cargo.toml"];
     let read = || sources.map(|name| project.read(&format!("{WORKSPACE}/{name}")));
     let before = read();
@@ -238,10 +243,7 @@ fn another_state_of_a_working_copy_is_not_mixed_in() {
         scripted(&project, "goer", "1.1", "[releases]\ntool = \"go\"\n");
         project.write("work/go/bin/go", "");
         let copy = project.path("work/go");
-        git(&copy, &["init", "--quiet"]);
-        git(&copy, &["add", "."]);
-        git(&copy, &["commit", "--quiet", "--message", "start"]);
-        let commit = git(&copy, &["rev-parse", "--short=7", "HEAD"]);
+        let commit = committed(&copy);
         let meeting = project.meeting("slow");
         let run = project.race().set("--contender", "goer@path=work/go,slow").start();
         let guest = meeting.guest();
@@ -274,10 +276,7 @@ fn a_working_copy_that_changes_before_it_is_built_does_not_race() {
         scripted(&project, "goer", "1.1", "[releases]\ntool = \"go\"\n");
         project.write("work/go/bin/go", "");
         let copy = project.path("work/go");
-        git(&copy, &["init", "--quiet"]);
-        git(&copy, &["add", "."]);
-        git(&copy, &["commit", "--quiet", "--message", "start"]);
-        let commit = git(&copy, &["rev-parse", "--short=7", "HEAD"]);
+        let commit = committed(&copy);
         if was_dirty {
             project.write("work/go/bin/go", "one");
         }

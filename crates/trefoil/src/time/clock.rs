@@ -160,7 +160,7 @@ impl Clock {
         let Some(base) = control.base.checked_add(duration) else {
             // The hook of a panic is foreign code, and may ask for the time.
             drop(control);
-            panic!("overflow when adding duration to instant");
+            panic!("stopped time cannot be advanced by {duration:?}: there is no such time");
         };
         control.base = base;
         true

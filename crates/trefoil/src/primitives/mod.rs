@@ -25,8 +25,8 @@ pub(crate) mod atomic {
     /// That RMW must be `AcqRel` or stronger: an RMW that only releases, and whose result nobody
     /// uses, may be compiled to a plain store.
     ///
-    /// On all machines except x86-64, and under loom, this is `fence(SeqCst)`. On x86-64, it is
-    /// only the compiler's half of that fence. The argument for the machine's half follows.
+    /// On all machines except x86-64, and under loom and Miri, this is `fence(SeqCst)`. On x86-64,
+    /// it is only the compiler's half of that fence. The argument for the machine's half follows.
     ///
     /// - *The machine.* An atomic RMW is a `lock`ed instruction, or `xchg`,
     ///   which is one by nature. In x86-TSO, the model that Intel's and AMD's
@@ -57,9 +57,10 @@ pub(crate) mod atomic {
     ///   stand in one order.
     #[inline(always)]
     pub(crate) fn fence_after_rmw() {
-        #[cfg(target_arch = "x86_64")]
+        // Miri shows what the language allows and the machine does not.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         std::sync::atomic::compiler_fence(SeqCst);
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(any(not(target_arch = "x86_64"), miri))]
         fence(SeqCst);
     }
 }

@@ -31,8 +31,11 @@ const SMALLEST: usize = 256;
 const SMALLEST: usize = 4;
 
 /// How many values a ring can grow to hold. A power of two.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 const LARGEST: usize = 1 << 16;
+/// Miri needs minutes to fill the above.
+#[cfg(all(miri, not(loom)))]
+const LARGEST: usize = 4 * SMALLEST;
 #[cfg(loom)]
 const LARGEST: usize = 8;
 

@@ -56,8 +56,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time between two looks.
-pub(in crate::scheduler) const PERIOD: Duration = Duration::from_millis(2);
+/// The time between two looks. Miri's clock counts steps of its interpreter, and in 2 ms a look can
+/// hardly end.
+pub(in crate::scheduler) const PERIOD: Duration =
+    Duration::from_millis(if cfg!(miri) { 200 } else { 2 });
 
 /// How long a timer has to be overdue before the monitor fires it: a worker that is not in a long
 /// poll has fired it by then.

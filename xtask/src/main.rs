@@ -1,6 +1,7 @@
 //! One command a habit: `cargo xtask check`, `test`, `verify`. CI calls only these.
 #![forbid(unsafe_code)]
 
+mod miri;
 mod results;
 mod sanitizers;
 mod tests;
@@ -20,6 +21,7 @@ cargo xtask <habit>
   loom [NAME]           every interleaving of Trefoil's small models, or of those whose name contains NAME
   asan [TEST...]        Trefoil's tests, or these files of them, under AddressSanitizer; skipped without nightly
   tsan [TEST...]        the same under ThreadSanitizer, with a std built for it where there is rust-src, or --std=toolchain
+  miri [TEST...]        Trefoil's unit tests and small races, or these files of tests, interpreted; skipped without nightly's Miri
   fences                the machine code of Trefoil's fences, and a litmus test of them
   stress [--seconds N] [--workers W]  storms of spawns, aborts, panics, timers, forks, fibers, actors and shutdowns on Trefoil, counted and watched
 ";
@@ -28,8 +30,10 @@ cargo xtask <habit>
 const LEAN: &str = "--profile=lean";
 
 /// What may follow `cargo xtask`.
-const VERBS: [&str; 10] =
-    ["check", "tidy", "results", "test", "verify", "loom", "asan", "tsan", "fences", "stress"];
+const VERBS: [&str; 11] = [
+    "check", "tidy", "results", "test", "verify", "loom", "asan", "tsan", "miri", "fences",
+    "stress",
+];
 
 fn main() -> ExitCode {
     let habit = std::env::args().nth(1).unwrap_or_default();
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         "loom" => loom(&root, &std::env::args().nth(2).unwrap_or_default()),
         "asan" => sanitizers::run(&root, &sanitizers::ADDRESS, std::env::args().skip(2)),
         "tsan" => sanitizers::run(&root, &sanitizers::THREAD, std::env::args().skip(2)),
+        "miri" => miri::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "fences" => fences(&root),
         "stress" => stress(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "verify" => run(

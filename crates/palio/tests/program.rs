@@ -20,6 +20,7 @@ mod forged_facts;
 mod forget;
 mod forks;
 mod headline;
+mod headline_rows;
 mod interrupt;
 mod kills;
 mod kills_while_writing;

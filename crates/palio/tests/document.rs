@@ -8,11 +8,12 @@ use crate::report_fixture;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Fake, Project, assert_has};
+use palio::budget::CpuBudget;
 use palio::contender::Contender;
 use palio::published::{Document, Per, Published, Row, Table, Value};
 use palio::record::Outcome;
 use palio::report::model::{Entry, Interval, NoiseFloor, Race, Selection, Thinned};
-use palio::report::{Report, document};
+use palio::report::{Report, document, replication};
 use palio::workload::Catalogue;
 
 /// Of the second number of threads, where a document has one processor and we do not.
@@ -118,6 +119,37 @@ fn every_document_is_printed_as_it_is() {
     for of in &published.documents {
         let text = document::render(&measured(of), &published).unwrap();
         golden(&format!("document-{}.md", of.suite), &text);
+    }
+}
+
+/// A race with a CPU budget and one without are not the same, whichever the run has first.
+#[test]
+fn a_row_stands_beside_a_race_of_its_own_track() {
+    let published = published();
+    for of in &published.documents {
+        let mut report = measured(of);
+        let alone = replication::of(&report, of);
+        let flip = |race: &Race| {
+            let mut other = race.clone();
+            let budget = CpuBudget::of_threads(race.threads);
+            other.cpu_budget = race.cpu_budget.is_none().then_some(budget);
+            other.entries.iter_mut().flat_map(|e| &mut e.sample_ns).for_each(|ns| *ns *= 3.0);
+            // Only one contender, so that each ratio would change.
+            other.entries.truncate(1);
+            other
+        };
+        let others: Vec<Race> = report.races.iter().map(flip).collect();
+        let is_new = |other: &Race| {
+            let same = |race: &&Race| {
+                (&race.workload, race.threads) == (&other.workload, other.threads)
+                    && race.cpu_budget.is_some() == other.cpu_budget.is_some()
+            };
+            !report.races.iter().any(|race| same(&race))
+        };
+        let others: Vec<Race> = others.into_iter().filter(is_new).collect();
+        assert!(!others.is_empty(), "{}", of.suite);
+        report.races.splice(..0, others);
+        assert_eq!(replication::of(&report, of), alone, "{}", of.suite);
     }
 }
 

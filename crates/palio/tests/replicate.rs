@@ -94,6 +94,35 @@ fn a_new_race_stands_beside_its_document() {
     assert_eq!(table["rows"][0]["reference"], "Good");
 }
 
+/// Where the run lacks the document's number of threads, the race on the most of them is nearest.
+#[test]
+fn without_its_number_of_threads_a_row_stands_beside_the_race_on_the_most() {
+    let project = project();
+    let palio = project.palio(&["replicate", "quick", "--threads", "1,2", "--format", "json"]);
+    let document = short(palio).run().exits(0).json();
+    let rows = &document["replication"]["tables"][0]["rows"];
+    assert_eq!(rows[0]["differences"][0], "on 2 threads, where the document has 64");
+}
+
+/// Two systems of a document may be one contender here, which is nobody to compare it with.
+#[test]
+fn nobody_is_compared_with_itself_and_only_the_compared_are_doubted() {
+    let claims = |id: &str| Fake::new(id).fault("claim:4000000");
+    let liar = Fake::new("liar").fault("claim:2000000").fault("lie:10");
+    let project = Project::new().with(claims("good")).with(claims("twice")).with(liar);
+    let names = "Good = \"good\", Twice = \"twice\", Turned = \"good\"";
+    let text = DOCUMENT.replace("Good = \"good\", Twice = \"twice\", Turned = \"turned\"", names);
+    assert!(text.contains(names));
+    project.write("published/quick.toml", &text);
+    let document = raced(&project, "json").json();
+    let row = &document["replication"]["tables"][0]["rows"][0];
+    let systems: Vec<&Value> =
+        row["pairs"].as_array().unwrap().iter().map(|pair| &pair["system"]).collect();
+    assert_eq!(systems, ["Gone", "Twice"]);
+    let doubts = row["doubts"].to_string();
+    assert!(!doubts.contains("liar"), "{doubts}");
+}
+
 #[test]
 fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
     let project = project();

@@ -368,6 +368,9 @@ mod tests {
             (1.04, Equivalent, Direction::Agrees),
             (0.96, Equivalent, Direction::Agrees),
             (2.0, Equivalent, Direction::Disagrees),
+            // What the document shows is small, and still on the other side.
+            (1.03, Faster, Direction::Disagrees),
+            (0.97, Slower, Direction::Disagrees),
         ] {
             assert_eq!(Direction::of(published, measured), direction, "{published} {measured:?}");
         }

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::record::{ContenderRecord, Outcome, RunRecord};
-use crate::report::model::{Entry, Interval, Race, Report};
+use crate::report::model::{Entry, Interval, NoiseFloor, Race, Report};
 use crate::report::pair::blocks;
 use crate::report::{needed, summary, units};
 use crate::stats::{EquivalenceMargin, RatioInterval, Statistic};
@@ -397,13 +397,8 @@ fn change(
     is_anchored: bool,
 ) -> Change {
     let ([x, y], [before, after]) = (races, entries);
-    let floors = [x.noise_floor, y.noise_floor].into_iter();
-    let floors =
-        floors.chain([before, after].map(|e| e.noise_floor).into_iter().filter(Option::is_some));
-    let noise_floor = floors
-        .map(|floor| floor.and_then(|floor| floor.ratio))
-        .reduce(|a, b| Some(a?.max(b?)))
-        .flatten();
+    let own = [before, after].map(|entry| entry.noise_floor).into_iter().filter(Option::is_some);
+    let noise_floor = widest([x.noise_floor, y.noise_floor].into_iter().chain(own));
     let mut change = Change {
         workload: y.workload.clone(),
         threads: y.threads,
@@ -416,8 +411,7 @@ fn change(
         noise_floor,
         note: String::new(),
         blocks_needed: None,
-        fails_now: before.outcome == Outcome::Ok
-            && !matches!(after.outcome, Outcome::Ok | Outcome::Unsupported | Outcome::Pending),
+        fails_now: is_failure(before.outcome, after.outcome),
     };
     if before.outcome != Outcome::Ok || after.outcome != Outcome::Ok {
         change.note = if before.outcome == after.outcome {
@@ -452,23 +446,11 @@ fn change(
         lo: bounded.then_some(ratio.lo),
         hi: bounded.then_some(ratio.hi),
     });
-    let margin = EquivalenceMargin::default().ratio();
-    let beyond = |floor: f64| ratio.point > floor || ratio.point < 1.0 / floor;
-    let clear = bounded && (ratio.lo > 1.0 || ratio.hi < 1.0);
     if (anchor.is_none() || !is_anchored) && bounded {
         change.note = UNKNOWN.to_owned();
         return change;
     }
-    change.note = match noise_floor {
-        Some(floor) if clear && beyond(floor) => {
-            if ratio.point > 1.0 { "slower" } else { "faster" }.to_owned()
-        }
-        Some(floor) if floor <= margin && ratio.lo >= 1.0 / margin && ratio.hi <= margin => {
-            "equivalent".to_owned()
-        }
-        None if bounded => UNKNOWN_FLOOR.to_owned(),
-        _ => "inconclusive".to_owned(),
-    };
+    change.note = word(&ratio, noise_floor).to_owned();
     if change.note == "inconclusive" {
         let floors = [x.noise_floor, y.noise_floor, before.noise_floor, after.noise_floor];
         change.blocks_needed = change
@@ -476,4 +458,122 @@ fn change(
             .and_then(|seen| needed::blocks(seen, ratio.blocks, floors.into_iter().flatten()));
     }
     change
+}
+
+/// The floor of both runs, which is unknown if that of one is.
+fn widest(floors: impl Iterator<Item = Option<NoiseFloor>>) -> Option<f64> {
+    floors
+        .map(|floor| floor.and_then(|floor| floor.ratio))
+        .reduce(|a, b| Some(a?.max(b?)))
+        .flatten()
+}
+
+/// Whether a contender fails that did not. Who refuses, or has not raced to the end, has not
+/// failed.
+fn is_failure(before: Outcome, after: Outcome) -> bool {
+    before == Outcome::Ok && !matches!(after, Outcome::Ok | Outcome::Unsupported | Outcome::Pending)
+}
+
+/// What the data say of a contender's time in B ÷ its time in A, both in units of the anchor's.
+fn word(ratio: &RatioInterval, noise_floor: Option<f64>) -> &'static str {
+    let margin = EquivalenceMargin::default().ratio();
+    let beyond = |floor: f64| ratio.point > floor || ratio.point < 1.0 / floor;
+    let bounded = ratio.is_bounded();
+    let clear = bounded && (ratio.lo > 1.0 || ratio.hi < 1.0);
+    match noise_floor {
+        Some(floor) if clear && beyond(floor) && ratio.point > 1.0 => "slower",
+        Some(floor) if clear && beyond(floor) => "faster",
+        Some(floor) if floor <= margin && ratio.lo >= 1.0 / margin && ratio.hi <= margin => {
+            "equivalent"
+        }
+        None if bounded => UNKNOWN_FLOOR,
+        _ => "inconclusive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(lo: f64, point: f64, hi: f64) -> RatioInterval {
+        RatioInterval { point, lo, hi, blocks: 6 }
+    }
+
+    #[test]
+    fn a_change_is_clear_of_one_and_beyond_the_floor() {
+        let slower = ratio(1.1, 1.2, 1.3);
+        assert_eq!(word(&slower, Some(1.1)), "slower");
+        assert_eq!(word(&slower.inverse(), Some(1.1)), "faster");
+        assert_eq!(word(&slower, Some(1.25)), "inconclusive", "as noise is");
+        assert_eq!(word(&ratio(0.9, 1.2, 1.5), Some(1.1)), "inconclusive", "it may be none");
+        assert_eq!(word(&slower, None), UNKNOWN_FLOOR);
+        assert_eq!(word(&ratio(0.0, 1.2, f64::INFINITY), None), "inconclusive");
+    }
+
+    #[test]
+    fn equivalence_needs_a_floor_within_the_margin() {
+        let even = ratio(0.97, 1.0, 1.03);
+        assert_eq!(word(&even, Some(1.04)), "equivalent");
+        assert_eq!(word(&even, Some(1.06)), "inconclusive");
+        assert_eq!(word(&ratio(0.94, 1.0, 1.03), Some(1.04)), "inconclusive");
+        assert_eq!(word(&ratio(0.97, 1.0, 1.06), Some(1.04)), "inconclusive");
+    }
+
+    #[test]
+    fn the_floor_is_the_widest_and_unknown_if_one_is() {
+        let shadow = Interval { point: 1.0, lo: None, hi: None };
+        let floor = |ratio: f64| Some(NoiseFloor { ratio: Some(ratio), shadow });
+        assert_eq!(widest([floor(1.3), floor(1.1)].into_iter()), Some(1.3));
+        assert_eq!(widest([floor(1.1), floor(1.3)].into_iter()), Some(1.3));
+        assert_eq!(widest([floor(1.1), None].into_iter()), None);
+        assert_eq!(widest([None, floor(1.1)].into_iter()), None);
+    }
+
+    #[test]
+    fn who_refuses_or_has_not_raced_to_the_end_does_not_fail() {
+        use Outcome::{Crashed, Ok, Pending, TimedOut, Unsupported, WrongAnswer};
+        for after in [Crashed, TimedOut, WrongAnswer] {
+            assert!(is_failure(Ok, after), "{after}");
+            assert!(!is_failure(Crashed, after), "{after}: it failed before");
+        }
+        for after in [Ok, Pending, Unsupported] {
+            assert!(!is_failure(Ok, after), "{after}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_slower_than_the_limit_is_told_also_where_nothing_bounds_it() {
+        let change = |contender: &str, hi: Option<f64>| Change {
+            workload: "echo".to_owned(),
+            threads: 1,
+            contender: contender.to_owned(),
+            race: "echo".to_owned(),
+            a_ns: Some(1.0),
+            b_ns: Some(1.0),
+            is_time: true,
+            ratio: Some(Interval { point: 1.0, lo: hi.map(|hi| 1.0 / hi), hi }),
+            noise_floor: Some(1.01),
+            note: "inconclusive".to_owned(),
+            blocks_needed: None,
+            fails_now: false,
+        };
+        let changes =
+            vec![change("sure", Some(1.04)), change("wide", Some(1.06)), change("few", None)];
+        let comparison = Comparison {
+            a: "a".to_owned(),
+            b: "b".to_owned(),
+            anchor: Some("anchor".to_owned()),
+            within: None,
+            warnings: Vec::new(),
+            changes,
+            anchor_changed: None,
+        };
+        let judgement = comparison.judge(1.05).unwrap();
+        assert!(judgement.has_passed);
+        let names = ["wide", "few"];
+        assert_eq!(judgement.not_excluded.len(), names.len());
+        for (text, name) in judgement.not_excluded.iter().zip(names) {
+            assert!(text.starts_with(&format!("echo: {name} takes ")), "{text}");
+        }
+    }
 }

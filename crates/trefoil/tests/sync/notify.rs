@@ -101,3 +101,29 @@ fn many_who_wait_are_notified_once() {
     }
     assert!(poll_once(pin!(notify.notified())).is_pending(), "no permit is stored");
 }
+
+/// Which of three that wait, in the order in which they began to, are notified.
+#[test]
+fn the_last_one_is_the_newest_and_passes_it_on_to_the_next_newest() {
+    for is_last in [true, false] {
+        let notify = Notify::new();
+        let notify_one = || if is_last { notify.notify_last() } else { notify.notify_one() };
+        let wakes: Vec<_> = (0..3).map(|_| Arc::new(Wakes::default())).collect();
+        let mut waits: Vec<_> = wakes
+            .iter()
+            .map(|wakes| {
+                let mut wait = Box::pin(notify.notified());
+                assert!(poll_with(wait.as_mut(), wakes).is_pending());
+                wait
+            })
+            .collect();
+        let woken = || wakes.iter().map(|wakes| wakes.get()).collect::<Vec<_>>();
+        notify_one();
+        assert_eq!(woken(), if is_last { [0, 0, 1] } else { [1, 0, 0] });
+        // One that has been notified and goes without having seen it.
+        drop(waits.remove(if is_last { 2 } else { 0 }));
+        assert_eq!(woken(), if is_last { [0, 1, 1] } else { [1, 1, 0] });
+        notify_one();
+        assert_eq!(woken(), [1, 1, 1]);
+    }
+}

@@ -179,6 +179,19 @@ fn wait_for_asks_about_the_present_value_first() {
 }
 
 #[test]
+fn what_wait_for_has_shown_is_seen() {
+    let (sender, mut receiver) = watch::channel(0);
+    sender.send(1).unwrap();
+    assert!(receiver.has_changed().unwrap());
+    assert!(by_hand(receiver.wait_for(|&n| n == 2)).is_pending());
+    assert!(!receiver.has_changed().unwrap(), "it was shown, and not what is waited for");
+    sender.send(2).unwrap();
+    assert!(now(receiver.wait_for(|&n| n == 2)).is_ok());
+    assert!(!receiver.has_changed().unwrap());
+    assert!(by_hand(receiver.changed()).is_pending());
+}
+
+#[test]
 fn wait_for_asks_about_the_last_value_before_it_fails() {
     let (sender, mut receiver) = watch::channel(1);
     let mut asked = Vec::new();

@@ -2,11 +2,12 @@
 //! been seen. If it never is, the watchdog says so.
 
 use crate::floods::{Flood, yield_for_ever};
-use crate::rig::{Event, OnDrop, Rig, timer_that_waits, worker};
+use crate::rig::{Event, OnDrop, Rig, timer_that_waits, wait_for, worker};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use trefoil::task::{spawn_pinned, yield_now};
@@ -86,6 +87,56 @@ fn the_task_in_its_lifo_slot() {
         }));
         its.wait("a task that waits");
         held(&rig, "the task that was woken", &seen, move || notify.notify_waiters());
+    }
+}
+
+/// "To the front of the shared queue": before those that wait there already.
+#[test]
+fn the_task_in_its_lifo_slot_goes_before_those_in_the_shared_queue() {
+    const QUEUED: usize = 8;
+    let rig = Rig::monitored(2);
+    for _ in 0..5 {
+        let ends = [OnDrop(Event::default()), OnDrop(Event::default())];
+        let (inside, order) = (Arc::new(Barrier::new(3)), Arc::new(Mutex::new(Vec::new())));
+        let (go, all) = (Event::default(), Event::default());
+        let note = |who: &'static str| {
+            let (order, all) = (order.clone(), all.clone());
+            async move {
+                let mut order = order.lock();
+                order.push(who);
+                if order.len() > QUEUED {
+                    all.happens();
+                }
+            }
+        };
+        let holders: Vec<_> = (0..2)
+            .map(|worker| {
+                let (its_end, is_inside) = (ends[worker].0.clone(), inside.clone());
+                let (may_go, from_slot) = (go.clone(), note("slot"));
+                rig.handle().spawn_pinned(worker, async move {
+                    is_inside.wait();
+                    if worker == 0 {
+                        may_go.hold();
+                        drop(spawn(from_slot));
+                    }
+                    its_end.hold();
+                })
+            })
+            .collect();
+        inside.wait();
+        for _ in 0..QUEUED {
+            drop(rig.handle().spawn(note("queued")));
+        }
+        go.happens();
+        wait_for("the task from the slot in the shared queue", || {
+            rig.metrics.global_queue_depth() == QUEUED + 1
+        });
+        let [first, second] = ends;
+        drop(second);
+        all.wait("all tasks, beside the other worker");
+        assert_eq!(order.lock()[0], "slot");
+        drop(first);
+        holders.into_iter().for_each(|holder| rig.handle().block_on(holder).unwrap());
     }
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 use trefoil::fork_join::{join, scope};
 use trefoil::runtime::Handle;
 use trefoil::spawn;
-use trefoil::task::yield_now;
+use trefoil::task::{spawn_pinned, yield_now};
 use trefoil::time::{Duration, sleep};
 
 const WORKERS: [usize; 2] = [2, 8];
@@ -105,6 +105,27 @@ fn tasks_pinned_to_a_worker_that_forks() {
                 drop(end);
                 rig.handle().block_on(forker).unwrap();
             }
+        }
+    }
+}
+
+/// Tasks that the worker has queued for itself before it forked are in no queue that others see.
+#[test]
+fn tasks_that_a_worker_has_pinned_to_itself_before_it_forks() {
+    for workers in WORKERS {
+        let rig = Rig::monitored(workers);
+        for _ in 0..5 {
+            let end = OnDrop(Event::default());
+            let seen = Event::default();
+            let (its_end, its) = (end.0.clone(), seen.clone());
+            let forker = rig.handle().spawn_pinned(0, async move {
+                drop(spawn_pinned(0, async move { its.happens() }));
+                fork_until(&its_end);
+            });
+            seen.wait("a task that a worker has pinned to itself");
+            assert!(!forker.is_finished());
+            drop(end);
+            rig.handle().block_on(forker).unwrap();
         }
     }
 }

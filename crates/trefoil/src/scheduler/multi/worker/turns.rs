@@ -361,6 +361,31 @@ mod tests {
         }
     }
 
+    /// The number is that of `progress.md`, and not this file's constant.
+    #[test]
+    fn the_slot_goes_first_three_times_in_a_row() {
+        let turns = Turns::new();
+        let streak = || {
+            let mut runs = 0;
+            while turns.slot() == Slot::Runs {
+                runs += 1;
+            }
+            runs
+        };
+        assert_eq!(streak(), 3);
+        turns.slot_queues(5);
+        for _ in 0..5 {
+            assert!(turns.is_for_ring());
+            turns.ring_went_first(false);
+        }
+        assert!(!turns.is_for_ring(), "all that were there have run");
+        assert_eq!(streak(), 3);
+        turns.slot_queues(0);
+        assert_eq!(turns.slot(), Slot::Runs);
+        turns.slot_is_empty();
+        assert_eq!(streak(), 3, "an empty slot ends a streak");
+    }
+
     #[test]
     fn a_batch_is_a_quantum_within_its_limits() {
         let turns = Turns::new();

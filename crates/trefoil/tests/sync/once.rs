@@ -1,7 +1,8 @@
 //! Cells that are written once.
 
 use crate::polled::Polled;
-use crate::support::{current_and_multi, current_thread};
+use crate::support::by_hand::turns_of_others;
+use crate::support::current_and_multi;
 use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::mem::size_of;
@@ -260,23 +261,34 @@ fn waiting_tasks_are_woken_by_a_value_from_another_thread() {
 }
 
 #[test]
-fn values_that_are_always_there_leave_others_their_turn() {
-    current_thread().block_on(async {
-        for which in 0..2 {
-            let other = trefoil::spawn(async {});
-            let working = trefoil::spawn(async move {
-                let (cell, once) = (OnceCell::from(1), SetOnce::from(1));
-                for _ in 0..200 {
-                    match which {
-                        0 => cell.get_or_init(pending).await,
-                        _ => once.wait().await,
-                    };
-                }
-                other.is_finished()
-            });
-            assert!(working.await.unwrap());
+fn what_is_always_there_leaves_others_their_turn() {
+    let cells = turns_of_others(async {
+        let cell = OnceCell::from(1);
+        for _ in 0..1000 {
+            cell.get_or_init(pending).await;
         }
     });
+    let set = turns_of_others(async {
+        let once = SetOnce::from(1);
+        for _ in 0..1000 {
+            once.wait().await;
+        }
+    });
+    let messages = turns_of_others(async {
+        for n in 0..1000 {
+            let (sender, receiver) = oneshot::channel();
+            sender.send(n).unwrap();
+            assert_eq!(receiver.await, Ok(n));
+        }
+    });
+    let ends = turns_of_others(async {
+        let (mut sender, receiver) = oneshot::channel::<()>();
+        drop(receiver);
+        for _ in 0..1000 {
+            sender.closed().await;
+        }
+    });
+    assert_eq!((cells, set, messages, ends), (7, 7, 7, 7));
 }
 
 #[test]

@@ -572,3 +572,17 @@ fn a_set_that_one_of_its_tasks_polls_is_polled_from_outside() {
     nested.abort();
     assert!(flag.poll(pin!(set.run_until(nested))).is_ready());
 }
+
+/// More tasks are ready than one poll of the set runs. Nothing else would have it polled again.
+#[test]
+fn what_a_poll_leaves_wakes_whoever_polls_the_set() {
+    for tasks in [60, 62] {
+        let is_left = tasks > 61;
+        let (set, told) = (LocalSet::new(), Flag::new());
+        (0..tasks).for_each(|_| drop(set.spawn_local(async {})));
+        let waker = Waker::from(Arc::clone(&told));
+        let polled = pin!(set.run_until(pending::<()>())).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        assert_eq!(told.is_woken(), is_left, "{tasks}");
+    }
+}

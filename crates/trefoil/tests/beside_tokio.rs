@@ -456,6 +456,9 @@ macro_rules! answers {
                 is_unwind_safe::<Handle>();
                 fn is_copied<T: Copy>() {}
                 is_copied::<$runtime::time::error::Error>();
+                // Ids of tasks may be keys of ordered maps.
+                fn is_ordered<T: Ord>() {}
+                is_ordered::<task::Id>();
                 // Guards may be shared between threads.
                 fn is_sync(_: &impl Sync) {}
                 is_sync(&current().enter());

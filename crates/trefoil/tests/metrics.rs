@@ -562,6 +562,7 @@ fn log_histograms_have_tokios_buckets() {
     assert_eq!(default.poll_time_histogram_bucket_range(0), ns(0)..ns(96));
     assert_eq!(default.poll_time_histogram_bucket_range(1), ns(96)..ns(112));
     assert_eq!(default.poll_time_histogram_bucket_range(118), ns(7 << 33)..ns(u64::MAX));
+    assert_eq!(LogHistogram::default().max_value(), 7 << 33);
 
     let builder = LogHistogram::builder()
         .max_value(Duration::from_millis(4))
@@ -577,4 +578,6 @@ fn log_histograms_have_tokios_buckets() {
     let exact = buckets(builder.max_value(ns(1 << 22)).build());
     assert_eq!(exact.poll_time_histogram_bucket_range(9).start, ns(1 << 22));
     assert_eq!(exact.poll_time_histogram_num_buckets(), 10);
+    assert_eq!(builder.max_value(ns(1 << 22)).build().max_value(), 1 << 22);
+    assert_eq!(builder.max_value(ns((1 << 22) + 1)).build().max_value(), 1 << 23);
 }

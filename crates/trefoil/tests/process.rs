@@ -152,6 +152,26 @@ fn what_cannot_be_started_is_an_error() {
 }
 
 #[test]
+fn a_closure_starts_the_child() {
+    everywhere(|| async {
+        let mut command = sh("cat; exit $CODE");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command
+            .spawn_with(|std| {
+                assert_eq!(std.get_program(), "sh");
+                std.env("CODE", "7").spawn()
+            })
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"by a closure").await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert_eq!((output.stdout, output.status.code()), (b"by a closure".to_vec(), Some(7)));
+
+        let error = sh("").spawn_with(|_| Err(ErrorKind::AddrInUse.into())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    });
+}
+
+#[test]
 #[should_panic = "in no Trefoil runtime"]
 fn outside_of_a_runtime_nothing_is_started() {
     let _ = Command::new("/nonexistent/program").spawn();

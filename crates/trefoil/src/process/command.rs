@@ -206,10 +206,26 @@ impl Command {
     /// If the thread is in no runtime, or the runtime has no I/O. Then nothing is started.
     #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
+        self.spawn_with(process::Command::spawn)
+    }
+
+    /// Starts the program by a closure, for systems with more than one way to start a process.
+    /// [`spawn`](Self::spawn) is this with [`process::Command::spawn`].
+    ///
+    /// # Errors
+    /// Those of the closure, and of [`spawn`](Self::spawn) for what comes after the start.
+    ///
+    /// # Panics
+    /// If the thread is in no runtime, or the runtime has no I/O. Then the closure is not called.
+    #[track_caller]
+    pub fn spawn_with(
+        &mut self,
+        with: impl FnOnce(&mut process::Command) -> io::Result<process::Child>,
+    ) -> io::Result<Child> {
         // For its panics.
         Handle::current().reactor();
         orphans::take_over();
-        let mut child = self.std.spawn()?;
+        let mut child = with(&mut self.std)?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on, the child is reaped whatever happens.

@@ -116,6 +116,13 @@ impl LogHistogram {
     pub fn builder() -> LogHistogramBuilder {
         LogHistogramBuilder::default()
     }
+
+    /// Where the last bucket starts, which holds all longer durations, in nanoseconds. It is no
+    /// earlier than the builder's [`max_value`](LogHistogramBuilder::max_value), unless that is
+    /// within the last of all steps.
+    pub fn max_value(&self) -> u64 {
+        start_of(self.below + self.buckets - 1, self.precision)
+    }
 }
 
 impl Default for LogHistogram {

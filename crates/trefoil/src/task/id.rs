@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 /// The id of a task. It is unique among all tasks of the process, and never reused. Its order means
 /// nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(NonZeroU64);
 
 /// How many ids a thread takes at a time, so that spawning touches no shared

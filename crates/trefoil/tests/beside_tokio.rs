@@ -211,6 +211,16 @@ macro_rules! answers {
                 Arc::strong_count(&message) - 1
             }
 
+            /// What errors of channels and locks say.
+            pub(super) fn texts_of_errors() -> [String; 3] {
+                use $runtime::sync::{Semaphore, mpsc};
+                let (sender, mut receiver) = mpsc::channel::<u8>(1);
+                let empty = receiver.try_recv().unwrap_err().to_string();
+                drop(receiver);
+                let closed = sender.try_send(1).unwrap_err().to_string();
+                [empty, closed, Semaphore::new(0).try_acquire().unwrap_err().to_string()]
+            }
+
             /// Whether the first in a queue is one who asked first, and had no budget then.
             fn a_task_without_budget_keeps_its_place() -> bool {
                 let semaphore = $runtime::sync::Semaphore::new(0);
@@ -508,6 +518,9 @@ fn what_is_different_of_channels() {
 
     assert_eq!(theirs::messages_sent_to_nobody(), 1);
     assert_eq!(ours::messages_sent_to_nobody(), 0);
+
+    let mut texts = theirs::texts_of_errors().into_iter().zip(ours::texts_of_errors());
+    assert!(texts.all(|(theirs, ours)| theirs != ours));
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn other_crates_may_be_given_it_for_tokio() {
     write(&root.join("Cargo.toml"), &format!("{workspace}{patch}\n"));
     fs::copy(here.join("../../Cargo.lock"), root.join("Cargo.lock")).unwrap();
     let dependencies = "[dependencies]\n\
-        tokio = { version = \"1\", features = [\"full\", \"test-util\"] }\n\
+        tokio = { version = \"1\", features = [\"full\", \"test-util\", \"tracing\"] }\n\
         http-body-util = \"0.1\"\n\
         hyper = { version = \"1\", features = [\"client\", \"server\", \"http1\", \"http2\"] }\n\
         hyper-util = { version = \"0.1\", default-features = false, features = [\"tokio\"] }\n";

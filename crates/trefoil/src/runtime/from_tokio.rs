@@ -73,6 +73,8 @@
 //! rt-multi-thread = []
 //! sync = []
 //! time = []
+//! # For what is not there: console-subscriber and tarpc ask for it.
+//! tracing = []
 //!
 //! [dependencies]
 //! trefoil = { path = "…", default-features = false }
@@ -86,9 +88,10 @@
 //! ```
 //!
 //! If `Cargo.lock` has another version of tokio already, it stays until `cargo update tokio`, and
-//! Cargo warns that the patch was not used. `cargo tree --invert trefoil` shows who has Trefoil.
-//! Trefoil itself must not have its feature `tokio` then, or it would depend on itself. Such a
-//! program is built and run by `renamed::other_crates_may_be_given_it_for_tokio`.
+//! Cargo warns that the patch was not used. It also stays, with the same warning, if a dependency
+//! asks for a feature that the package does not have. `cargo tree --invert trefoil` shows who has
+//! Trefoil. Trefoil itself must not have its feature `tokio` then, or it would depend on itself.
+//! Such a program is built and run by `renamed::other_crates_may_be_given_it_for_tokio`.
 //!
 //! Servers and clients of these were run in this way, on both schedulers: actix-web 4.18, quinn
 //! 0.11, reqwest 0.12, sqlx 0.8 (SQLite), tarpc 0.36, tokio-rustls 0.26, tokio-tungstenite 0.27 and
@@ -128,8 +131,8 @@
 //! - Of `runtime::Builder`: `enable_alt_timer`, `enable_eager_driver_handoff`,
 //!   `enable_sharded_blocking_queue` and `enable_io_uring`, which choose among implementations of
 //!   tokio's; `track_task_schedule_latency`, and with it `TaskMeta::schedule_latency`.
-//! - What tokio has deprecated: `metrics_poll_count_histogram_*`, `poll_count_histogram_*`,
-//!   `active_tasks_count`, `injection_queue_depth`.
+//! - What tokio has deprecated: `metrics_poll_count_histogram_*` and `HistogramScale`,
+//!   `poll_count_histogram_*`, `active_tasks_count`, `injection_queue_depth`.
 //! - `tracing`, and dumps of tasks. [`Handle::dump`](super::Handle::dump) shows the scheduler's
 //!   state.
 //!
@@ -250,8 +253,10 @@
 //!   With tokio, `build` starts all. `task::unstarted::one_task_needs_one_thread`
 //! - The texts of panics and errors are tokio's where a short one says all, and those of
 //!   `JoinError` are. Others begin with the words that programs look for, and then name the way
-//!   out; some name this crate where tokio's name tokio.
+//!   out; some name this crate where tokio's name tokio. Errors of channels and locks have other
+//!   words: match on the errors, not on their texts.
 //!   `time::after_shutdown::a_timer_panics_in_a_runtime_that_has_shut_down`
+//!   `beside_tokio::what_is_different_of_channels`
 //! - `TREFOIL_WORKER_THREADS` takes the place of `TOKIO_WORKER_THREADS`. A value that is 0 or not a
 //!   number is ignored; tokio panics. `fork_outside::the_number_of_workers_is_the_environments`
 //!
@@ -335,6 +340,9 @@
 //! - A read that ends at the mark of urgent data is not taken for the end of what there is. tokio
 //!   takes every short read for that, and what is behind the mark waits for the next event.
 //!   `net::tcp::urgent_data_hides_nothing_behind_it`
+//! - `AsFd` of an `AsyncFd` is there if what is inside of it has one. With tokio, `AsRawFd` is
+//!   enough, but then the descriptor may have been closed; so its `new` is deprecated. Here `new`
+//!   stays. `net::unix::a_descriptor_is_lent_if_its_owner_lends_it`
 //! - A `Signal` belongs to the runtime in which it was made, and `recv` returns `None` when that
 //!   has shut down. With tokio, it goes on as long as any runtime listens.
 //!   `signal::two_runtimes_listen`

@@ -4,7 +4,8 @@
 use crate::rig::everywhere;
 use crate::support::current_thread;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, RawFd};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -269,6 +270,22 @@ fn a_regular_file_is_refused_and_given_back() {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         file.read_exact(&mut [0; 4]).unwrap();
     });
+}
+
+/// A number may be that of a descriptor which was closed, and `AsyncFd::new` asks for no promise.
+#[test]
+fn a_descriptor_is_lent_if_its_owner_lends_it() {
+    struct Is<T>(PhantomData<T>);
+    impl<T: AsFd> Is<T> {
+        const LENT: bool = true;
+    }
+    /// Takes effect where the bound above is not met.
+    trait Otherwise {
+        const LENT: bool = false;
+    }
+    impl<T> Otherwise for Is<T> {}
+    let of_file = Is::<AsyncFd<std::fs::File>>::LENT;
+    assert_eq!((of_file, Is::<AsyncFd<RawFd>>::LENT), (true, false));
 }
 
 #[test]

@@ -241,6 +241,8 @@
 //!   within 3 ms. `progress::busy_worker::timers`
 //! - A timer may be polled outside of its runtime, and once that has shut down, in another one.
 //!   With tokio, the latter panics. `time::sleep::a_timer_outlives_its_runtime`
+//! - Stopped time does not jump to the next timer while there is an event of a socket that has not
+//!   been looked at. With tokio, it does. `net::unix::stopped_time_does_not_jump_past_an_event`
 //! - The timers of a thread in `Handle::block_on` of a current-thread runtime fire. With tokio,
 //!   they wait for a thread that drives the runtime.
 //!   `time::of_block_on::a_timer_fires_although_nobody_drives`

@@ -335,3 +335,26 @@ fn new_sockets_are_written_to_before_any_event() {
         assert_eq!(server.try_write(b"x").unwrap(), 1);
     });
 }
+
+/// Bytes that have come are read before stopped time jumps to the next timer.
+#[cfg(feature = "test-util")]
+#[test]
+fn stopped_time_does_not_jump_past_an_event() {
+    use trefoil::time::{Duration, Instant, sleep};
+    let mut builder = trefoil::runtime::Builder::new_current_thread();
+    builder.enable_all().start_paused(true).build().unwrap().block_on(async {
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        let _timer = spawn(sleep(Duration::from_secs(1)));
+        spawn(async move {
+            while let Ok(byte) = far.read_u8().await {
+                far.write_u8(byte).await.unwrap();
+            }
+        });
+        let start = Instant::now();
+        for byte in 0..20 {
+            near.write_u8(byte).await.unwrap();
+            assert_eq!(near.read_u8().await.unwrap(), byte);
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    });
+}

@@ -23,3 +23,17 @@ fn main() -> ExitCode {
         driver: runtime::driver(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_sleep_that_is_nothing_before_its_first_poll_is_not_timed() {
+        // It is made where there is no runtime, so that it has asked for none.
+        drop(compio::time::sleep(Duration::from_secs(1)));
+        assert!(rows().iter().all(|(row, _)| *row != "timer/sleep"));
+    }
+}

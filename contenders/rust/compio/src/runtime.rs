@@ -43,6 +43,9 @@ impl<T> Future for Join<T> {
 impl AsyncRuntime for OneThread {
     const DRIVEN_BY_BLOCK_ON: bool = true;
 
+    /// `time::sleep` is an asynchronous function: it does nothing before it is polled.
+    const MAKES_SLEEPS_AT_ONCE: bool = false;
+
     type Handle = ();
     type Join<T: Send + 'static> = Join<T>;
 

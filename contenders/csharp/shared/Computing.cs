@@ -7,7 +7,7 @@ static class Computing
 {
     internal static Work PreparePrimes(Request request)
     {
-        // Beyond 2^32 the square of a divisor could overflow.
+        // Beyond 2^32 a number would not fit what IsPrime takes.
         ulong limit = request.Between("limit", 0, 1UL << 32);
         int tasks = request.Count("tasks");
         return Pool.Rooted(() => Pool.SpawnAndJoin(
@@ -19,7 +19,7 @@ static class Computing
         ulong sum = 0;
         for (ulong n = first; n < limit; n += step)
         {
-            if (IsPrime(n))
+            if (IsPrime((uint)n))
             {
                 sum = unchecked(sum + Salt.Mixed(n));
             }
@@ -27,13 +27,18 @@ static class Computing
         return sum;
     }
 
-    static bool IsPrime(ulong n)
+    /// <summary>
+    /// In 32 bits, which hold every number here. LLVM sees that in Rust's contenders as it
+    /// divides, and takes the shorter instruction, which is the faster one; C# takes what the type
+    /// says.
+    /// </summary>
+    static bool IsPrime(uint n)
     {
         if (n % 2 == 0 || n < 2)
         {
             return n == 2;
         }
-        for (ulong divisor = 3; divisor * divisor <= n; divisor += 2)
+        for (uint divisor = 3; (ulong)divisor * divisor <= n; divisor += 2)
         {
             if (n % divisor == 0)
             {

@@ -9,8 +9,8 @@ public final class Primes {
     public final int tasks;
 
     public Primes(Request request) {
-        // Beyond 2^32 the square of a divisor could overflow.
-        limit = request.between("limit", 0, 1L << 32);
+        // Beyond 2^31 a number would not fit what isPrime takes.
+        limit = request.between("limit", 0, 1L << 31);
         tasks = request.count("tasks");
     }
 
@@ -18,18 +18,22 @@ public final class Primes {
     public long weigh(int task) {
         long sum = 0;
         for (long n = task; n < limit; n += tasks) {
-            if (isPrime(n)) {
+            if (isPrime((int) n)) {
                 sum += Salt.mixed(n);
             }
         }
         return sum;
     }
 
-    private static boolean isPrime(long n) {
+    /**
+     * In 32 bits, which hold every number here. LLVM sees that in Rust's contenders as it divides, and
+     * takes the shorter instruction, which is the faster one; Java takes what the type says.
+     */
+    private static boolean isPrime(int n) {
         if (n % 2 == 0 || n < 2) {
             return n == 2;
         }
-        for (long divisor = 3; divisor * divisor <= n; divisor += 2) {
+        for (int divisor = 3; (long) divisor * divisor <= n; divisor += 2) {
             if (n % divisor == 0) {
                 return false;
             }

@@ -2,7 +2,7 @@ using System.Collections.Generic;
 using System.Threading.Tasks;
 using Palio;
 
-/// <summary>The row nqueens: every legal placement is a task.</summary>
+/// <summary>The row nqueens: every legal placement in a row is a task but the last.</summary>
 static class Nqueens
 {
     const int RowsMax = 16;
@@ -89,16 +89,23 @@ static class Nqueens
     static Found Try(Board board, int row, int rows)
     {
         var children = new List<Task<Found>>(rows);
+        // The last legal column so far. It is forked when there is another one behind it.
+        int last = -1;
         for (int column = 0; column < rows; column++)
         {
-            if (board.Allows(row, column))
+            if (!board.Allows(row, column))
             {
-                Board child = board.With(row, column);
+                continue;
+            }
+            if (last >= 0)
+            {
+                Board child = board.With(row, last);
                 Forks.Handed();
                 children.Add(Task.Run(() => Place(child, row + 1, rows)));
             }
+            last = column;
         }
-        var all = new Found();
+        var all = last < 0 ? new Found() : Place(board.With(row, last), row + 1, rows);
         // Backwards, as a worker takes its newest task first.
         for (int i = children.Count - 1; i >= 0; i--)
         {

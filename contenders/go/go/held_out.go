@@ -57,7 +57,8 @@ func (s shape) children(node uint64) int {
 	return 0
 }
 
-// search forks a goroutine for each child. Most nodes have none, and need no slice.
+// search forks a goroutine for each child but the last, which runs in place. Most nodes have none,
+// and need no slice.
 func (s shape) search(node uint64, children int) subtree {
 	whole := subtree{sum: harness.Mix(salt, node), tasks: 1}
 	if children == 0 {
@@ -65,14 +66,17 @@ func (s shape) search(node uint64, children int) subtree {
 	}
 	var done sync.WaitGroup
 	results := make([]subtree, children)
-	done.Add(children)
-	for i := range results {
+	last := children - 1
+	done.Add(last)
+	for i := range last {
 		go func() {
 			child := harness.Mix(node, uint64(i)+1)
 			results[i] = s.search(child, s.children(child))
 			done.Done()
 		}()
 	}
+	child := harness.Mix(node, uint64(children))
+	results[last] = s.search(child, s.children(child))
 	done.Wait()
 	for _, child := range results {
 		whole.sum += child.sum

@@ -42,28 +42,39 @@ func place(queens board, row, n int) placements {
 	return below
 }
 
-// tryRow forks a task for each legal placement in a row, and joins them.
+// tryRow forks a task for each legal placement in a row but the last, which runs in place, and
+// joins them.
 func tryRow(queens board, row, n int) placements {
 	var children struct {
 		done    sync.WaitGroup
 		results [rowsMax]placements
 	}
 	forked := 0
+	// The last legal column so far. It is forked when there is another one behind it.
+	last := -1
 	for column := range n {
 		if !legal(&queens, row, column) {
 			continue
 		}
-		child, slot := queens, &children.results[forked]
-		child[row] = byte(column)
-		forked++
-		children.done.Add(1)
-		go func() {
-			*slot = place(child, row+1, n)
-			children.done.Done()
-		}()
+		if last >= 0 {
+			child, slot := queens, &children.results[forked]
+			child[row] = byte(last)
+			forked++
+			children.done.Add(1)
+			go func() {
+				*slot = place(child, row+1, n)
+				children.done.Done()
+			}()
+		}
+		last = column
+	}
+	var all placements
+	if last >= 0 {
+		child := queens
+		child[row] = byte(last)
+		all = place(child, row+1, n)
 	}
 	children.done.Wait()
-	var all placements
 	for _, child := range children.results[:forked] {
 		all.solutions += child.solutions
 		all.made += child.made

@@ -30,6 +30,31 @@ func sampled(t *testing.T, row, settings string, batch int) (line string, create
 	return out.String(), count[0].Value.Uint64() - before
 }
 
+// The last child of each task runs in place.
+func TestEveryChildButTheLastIsAGoroutine(t *testing.T) {
+	count := []metrics.Sample{{Name: goroutinesCreated}}
+	if metrics.Read(count); count[0].Value.Kind() != metrics.KindUint64 {
+		t.Skip("this Go does not count goroutines")
+	}
+	// The collector makes goroutines of its own in its first cycle, and none after it.
+	runtime.GC()
+	for _, c := range []struct {
+		row   string
+		run   func()
+		forks uint64
+	}{
+		{"skynet", func() { skynet(0, 1000) }, 999},
+		{"nqueens", func() { tryRow(board{}, 0, 9) }, 2935},
+		{"held_out/unbalanced_tree", func() { shape{roots: 10, branches: 4}.search(1, 10) }, 9},
+	} {
+		metrics.Read(count)
+		before := count[0].Value.Uint64()
+		c.run()
+		metrics.Read(count)
+		expect(t, c.row, count[0].Value.Uint64()-before, c.forks)
+	}
+}
+
 func TestAllIterationsOfASampleAreInOneRootOrEachInItsOwn(t *testing.T) {
 	count := []metrics.Sample{{Name: goroutinesCreated}}
 	if metrics.Read(count); count[0].Value.Kind() != metrics.KindUint64 {

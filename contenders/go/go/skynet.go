@@ -32,18 +32,21 @@ func skynet(first, size uint64) subtree {
 	}
 	var children struct {
 		done    sync.WaitGroup
-		results [10]subtree
+		results [9]subtree
 	}
-	children.done.Add(len(children.results))
-	part := size / uint64(len(children.results))
+	forked := uint64(len(children.results))
+	children.done.Add(int(forked))
+	part := size / (forked + 1)
 	for i := range children.results {
 		go func() {
 			children.results[i] = skynet(first+uint64(i)*part, part)
 			children.done.Done()
 		}()
 	}
+	// The last child runs in place.
+	whole := skynet(first+forked*part, part)
+	whole.tasks++
 	children.done.Wait()
-	whole := subtree{tasks: 1}
 	for _, child := range children.results {
 		whole.sum += child.sum
 		whole.tasks += child.tasks

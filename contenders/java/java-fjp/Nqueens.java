@@ -5,7 +5,7 @@ import palio.Request;
 import palio.Work;
 import work.Board;
 
-/** The row nqueens: a task is a legal placement, and all of a row are forked. */
+/** The row nqueens: a task is a legal placement; the last one of a row runs in place. */
 final class Nqueens extends RecursiveAction {
     private static final long serialVersionUID = 1;
 
@@ -43,22 +43,28 @@ final class Nqueens extends RecursiveAction {
             return;
         }
         Nqueens[] children = new Nqueens[rows];
-        int forked = 0;
+        int found = 0;
         for (int column = 0; column < rows; column++) {
             if (Board.legal(low, high, row, column)) {
-                Nqueens child = new Nqueens(
+                // The one before is not the last.
+                if (found > 0) {
+                    Forks.handed();
+                    children[found - 1].fork();
+                }
+                children[found++] = new Nqueens(
                         Board.low(low, row, column), Board.high(high, row, column), row + 1, rows);
-                children[forked++] = child;
-                Forks.handed();
-                child.fork();
             }
         }
+        if (found > 0) {
+            children[found - 1].compute();
+        }
         // Backwards, as the children lie on the worker's own stack of tasks.
-        while (forked > 0) {
-            Nqueens child = children[--forked];
-            child.join();
-            solutions += child.solutions;
-            placements += child.placements;
+        for (int i = found - 1; i >= 0; i--) {
+            if (i < found - 1) {
+                children[i].join();
+            }
+            solutions += children[i].solutions;
+            placements += children[i].placements;
         }
     }
 }

@@ -3,7 +3,7 @@ import palio.Request;
 import palio.Work;
 import work.Tree;
 
-/** The row held_out/unbalanced_tree: every child is a thread. */
+/** The row held_out/unbalanced_tree: every child of a node is a thread but the last, which runs in place. */
 final class UnbalancedTree implements Runnable {
     private final Tree tree;
     private final long node;
@@ -33,16 +33,21 @@ final class UnbalancedTree implements Runnable {
             return;
         }
         UnbalancedTree[] below = new UnbalancedTree[children];
-        Thread[] threads = new Thread[children];
+        Thread[] threads = new Thread[children - 1];
         for (int i = 0; i < children; i++) {
             long child = Tree.child(node, i);
             below[i] = new UnbalancedTree(tree, child, tree.children(child));
-            threads[i] = Scheduler.fork(below[i]);
+            if (i < threads.length) {
+                threads[i] = Scheduler.fork(below[i]);
+            }
         }
-        for (int i = 0; i < children; i++) {
-            Scheduler.join(threads[i]);
-            sum += below[i].sum;
-            nodes += below[i].nodes;
+        below[threads.length].run();
+        for (Thread thread : threads) {
+            Scheduler.join(thread);
+        }
+        for (UnbalancedTree child : below) {
+            sum += child.sum;
+            nodes += child.nodes;
         }
     }
 }

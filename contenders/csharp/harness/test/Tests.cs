@@ -3,7 +3,9 @@ using System.Diagnostics;
 using System.Threading;
 using Palio;
 
-/// <summary>Tests of batches, and of how many roots rows have: they sum themselves up.</summary>
+/// <summary>
+/// Tests of batches, and of how many roots and forks rows have: they sum themselves up.
+/// </summary>
 static class Tests
 {
     const int Batch = 3;
@@ -16,6 +18,9 @@ static class Tests
 
     static void Main()
     {
+        // First, since whether forks are counted is settled with the first of them.
+        RootAndForks("skynet", "leaves=1000", 1 + 999);
+        RootAndForks("nqueens", "n=9", 1 + 2935);
         Check("a batch that is done as a whole", Sampled(Together(5, 5, 5)), " ops=6 answer=5 work=9");
         Check("one that differs", Sampled(Together(5, 6, 7)), " ops=6 answer=differs:5:6 work=9");
         Check("a batch of iterations that are alike", Sampled(Apart(5, 5, 5)), " ops=6 answer=5 work=9");
@@ -72,6 +77,17 @@ static class Tests
         int before = Pool.Entries;
         string said = Sampled(work) + " roots=" + (Pool.Entries - before);
         Check(row, said, " ops=18 answer=6 work=18 roots=" + roots);
+    }
+
+    /// <summary>What an iteration hands to the pool: all children of a task but the last.</summary>
+    static void RootAndForks(string row, string setting, ulong forks)
+    {
+        string args = "--workload " + row + " --threads " + Environment.ProcessorCount
+            + " --salt 0 --count-forks --set " + setting;
+        Work work = Program.Workloads()[row](Request.Parse(args.Split(' ')));
+        ulong before = Forks.SoFar;
+        work.Sample(1, new Sums());
+        Check(row, " forks=" + (Forks.SoFar - before), " forks=" + forks);
     }
 
     static void Check(string name, string said, string end)

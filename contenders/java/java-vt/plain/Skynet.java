@@ -2,7 +2,7 @@ import palio.Request;
 import palio.Salt;
 import palio.Work;
 
-/** The row skynet: every child is a thread. */
+/** The row skynet: of ten children nine are threads, and the last one runs in place. */
 final class Skynet extends SkynetTask {
     private Skynet(long first, long size) {
         super(first, size);
@@ -19,16 +19,21 @@ final class Skynet extends SkynetTask {
             return;
         }
         Skynet[] children = new Skynet[CHILDREN];
-        Thread[] threads = new Thread[CHILDREN];
+        Thread[] threads = new Thread[CHILDREN - 1];
         long part = size / CHILDREN;
         for (int i = 0; i < CHILDREN; i++) {
             children[i] = new Skynet(first + i * part, part);
-            threads[i] = Scheduler.fork(children[i]);
+            if (i < threads.length) {
+                threads[i] = Scheduler.fork(children[i]);
+            }
         }
-        for (int i = 0; i < CHILDREN; i++) {
-            Scheduler.join(threads[i]);
-            sum += children[i].sum;
-            tasks += children[i].tasks;
+        children[threads.length].run();
+        for (Thread thread : threads) {
+            Scheduler.join(thread);
+        }
+        for (Skynet child : children) {
+            sum += child.sum;
+            tasks += child.tasks;
         }
     }
 }

@@ -2,7 +2,7 @@ import palio.Request;
 import palio.Work;
 import work.Board;
 
-/** The row nqueens: all legal placements of a row are forked in one scope. */
+/** The row nqueens: the legal placements of a row are forked in one scope but the last, which runs in place. */
 final class Nqueens extends NqueensTask {
     private Nqueens(long low, long high, int row, int rows) {
         super(low, high, row, rows);
@@ -21,18 +21,24 @@ final class Nqueens extends NqueensTask {
             return;
         }
         Nqueens[] children = new Nqueens[rows];
-        int forked = 0;
+        int found = 0;
         try (Scope scope = new Scope()) {
             for (int column = 0; column < rows; column++) {
                 if (Board.legal(low, high, row, column)) {
-                    children[forked] = new Nqueens(
+                    // The one before is not the last.
+                    if (found > 0) {
+                        scope.fork(children[found - 1]);
+                    }
+                    children[found++] = new Nqueens(
                             Board.low(low, row, column), Board.high(high, row, column), row + 1, rows);
-                    scope.fork(children[forked++]);
                 }
+            }
+            if (found > 0) {
+                children[found - 1].run();
             }
             scope.join();
         }
-        for (int i = 0; i < forked; i++) {
+        for (int i = 0; i < found; i++) {
             solutions += children[i].solutions;
             placements += children[i].placements;
         }

@@ -37,12 +37,16 @@ final class RootsTest {
         test("sync_mpsc_oneshot/request_reply", "requests=1 root=worker", 1, 1, 2);
         test("sync_semaphore/contention", SEMAPHORE + " root=worker", 6, 6, 7);
         test("sync_semaphore/uncontended", SEMAPHORE + " root=worker", 6, 6, 7);
+        // The root is a thread, and so are all children of a task but the last.
+        test("skynet", "leaves=100", 4950, 111, 1 + 99);
+        test("nqueens", "n=3", 0, 5, 1 + 2);
+        test("held_out/unbalanced_tree", "seed=1 roots=10 branches=4 chance=0", -8092052496323376749L, 11, 1 + 9);
         System.out.println(passed + " passed, " + failed + " failed");
         System.exit(failed == 0 ? 0 : 1);
     }
 
     /** Takes a sample of a row; what an iteration is to answer, to do, and to make of threads. */
-    private static void test(String row, String settings, int answer, int work, int threads)
+    private static void test(String row, String settings, long answer, int work, int threads)
             throws Exception {
         String[] args = Stream.concat(
                 Stream.of("--workload", row, "--threads", "2", "--salt", "0"),
@@ -56,7 +60,7 @@ final class RootsTest {
         double made = (nextNumber() - before - 1) / (double) BATCH;
         String line = said.toString(StandardCharsets.UTF_8).lines().findFirst().orElse("");
         int all = BATCH * work;
-        boolean right = line.contains(" ops=" + all + " answer=" + answer + " work=" + all + " ");
+        boolean right = line.contains(" ops=" + all + " answer=" + Long.toUnsignedString(answer) + " work=" + all + " ");
         if (right && Math.round(made) == threads) {
             passed++;
             return;

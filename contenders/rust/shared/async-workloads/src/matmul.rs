@@ -1,4 +1,4 @@
-//! matmul: each of the eight calls of a level is a spawned task.
+//! matmul: of four calls three are spawned tasks, and the last one is awaited in place.
 //!
 //! A task cannot borrow from the one that awaits it, so A and B are shared by reference count and
 //! the block of C moves into the child and comes back with its result. That is a few atomic
@@ -26,10 +26,14 @@ fn fork<R: AsyncRuntime, C: Forks>(a: &Shared, b: &Shared, c: Owned) -> R::Join<
     R::spawn(multiply::<R, C>(a.clone(), b.clone(), c))
 }
 
-async fn join<R: AsyncRuntime>(children: [R::Join<Product>; 4]) -> ([Owned; 4], u64) {
-    let [c11, c12, c21, c22] = children;
+/// Waits for three that were spawned, beside the last one, which was not.
+async fn join<R: AsyncRuntime>(
+    spawned: [R::Join<Product>; 3],
+    (c22, blocks22): Product,
+) -> ([Owned; 4], u64) {
+    let [c11, c12, c21] = spawned;
     let ((c11, blocks11), (c12, blocks12)) = (c11.await, c12.await);
-    let ((c21, blocks21), (c22, blocks22)) = (c21.await, c22.await);
+    let (c21, blocks21) = c21.await;
     ([c11, c12, c21, c22], blocks11 + blocks12 + blocks21 + blocks22)
 }
 
@@ -41,20 +45,20 @@ async fn multiply<R: AsyncRuntime, C: Forks>(a: Shared, b: Shared, mut c: Owned)
     let [a11, a12, a21, a22] = a.quadrants();
     let [b11, b12, b21, b22] = b.quadrants();
     let [c11, c12, c21, c22] = c.split();
-    let ([c11, c12, c21, c22], first) = join::<R>([
+    let spawned = [
         fork::<R, C>(&a11, &b11, c11),
         fork::<R, C>(&a11, &b12, c12),
         fork::<R, C>(&a21, &b11, c21),
-        fork::<R, C>(&a21, &b12, c22),
-    ])
-    .await;
-    let (quadrants, second) = join::<R>([
+    ];
+    let last = Box::pin(multiply::<R, C>(a21, b12, c22)).await;
+    let ([c11, c12, c21, c22], first) = join::<R>(spawned, last).await;
+    let spawned = [
         fork::<R, C>(&a12, &b21, c11),
         fork::<R, C>(&a12, &b22, c12),
         fork::<R, C>(&a22, &b21, c21),
-        fork::<R, C>(&a22, &b22, c22),
-    ])
-    .await;
+    ];
+    let last = Box::pin(multiply::<R, C>(a22, b22, c22)).await;
+    let (quadrants, second) = join::<R>(spawned, last).await;
     (BlockMut::merge(quadrants), first + second)
 }
 
@@ -118,7 +122,17 @@ mod tests {
     use palio_protocol::salt::mix;
 
     use super::*;
-    use crate::test_runtime::TestRuntime;
+    use crate::test_runtime::{TestRuntime, spawns};
+
+    #[test]
+    fn three_of_four_calls_are_spawned() {
+        let mut stages = Stages::<TestRuntime, Uncounted>::new(2, 2 * BASE, 0);
+        let c = stages.c.take().unwrap();
+        // Here are the root and what runs in place, all of them base cases.
+        let product = multiply::<TestRuntime, Uncounted>(stages.a.clone(), stages.b.clone(), c);
+        let (_, bases) = TestRuntime.block_on(product);
+        assert_eq!((spawns(), bases), (3 + 3, 8));
+    }
 
     #[test]
     fn the_checksum_is_that_of_a_plain_loop() {

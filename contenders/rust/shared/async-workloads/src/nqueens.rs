@@ -1,4 +1,5 @@
-//! nqueens: every legal placement is a spawned task.
+//! nqueens: of the legal placements in a row all but the last are spawned, and that one is awaited
+//! in place.
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::nqueens::{Placement, n};
@@ -14,9 +15,17 @@ fn fork<R: AsyncRuntime, C: Forks>(placement: Placement) -> R::Join<Tally> {
 }
 
 async fn solve<R: AsyncRuntime, C: Forks>(placement: Placement) -> Tally {
-    let children: Vec<_> = placement.children().map(fork::<R, C>).collect();
+    let mut spawned = Vec::new();
+    // The last one found, which is spawned when there is another one behind it.
+    let mut last = None;
+    for child in placement.children() {
+        spawned.extend(last.replace(child).map(fork::<R, C>));
+    }
     let mut tally = placement.own();
-    for child in children {
+    if let Some(last) = last {
+        tally += Box::pin(solve::<R, C>(last)).await;
+    }
+    for child in spawned {
         tally += child.await;
     }
     tally
@@ -40,7 +49,17 @@ mod tests {
     use palio_protocol::salt::mix;
 
     use super::*;
-    use crate::test_runtime::TestRuntime;
+    use crate::test_runtime::{TestRuntime, spawns};
+
+    #[test]
+    fn the_last_placement_of_a_row_is_not_spawned() {
+        // Here is the empty board, with five placements. The last of them has three more below it,
+        // and from the last of these on there is one in each row.
+        TestRuntime.block_on(async {
+            solve::<TestRuntime, Uncounted>(Placement::empty(5)).await;
+        });
+        assert_eq!(spawns(), 4 + 2);
+    }
 
     #[test]
     fn solutions_and_placements() {

@@ -1,7 +1,8 @@
-//! skynet: every node of the tree is a spawned task.
+//! skynet: of ten children nine are spawned, and the last one is awaited in place.
 //!
-//! The handles of ten children live in a `Vec`: an array of them inside the future would make every
-//! task as large as an inner one, and nine of ten are leaves.
+//! The handles of nine children live in a `Vec`: an array of them inside the future would make
+//! every task as large as an inner one, and nine of ten are leaves.
+//! A future cannot contain itself, so the child in place is boxed: one allocation, and no spawn.
 
 use fork_join_workloads::Tally;
 use fork_join_workloads::skynet::{CHILDREN, Span, leaves};
@@ -20,8 +21,9 @@ async fn skynet<R: AsyncRuntime, C: Forks>(span: Span) -> Tally {
     if let Some(leaf) = span.leaf() {
         return leaf;
     }
-    let children: Vec<_> = (0..CHILDREN).map(|i| fork::<R, C>(span.child(i))).collect();
+    let children: Vec<_> = (0..CHILDREN - 1).map(|i| fork::<R, C>(span.child(i))).collect();
     let mut tally = span.inner();
+    tally += Box::pin(skynet::<R, C>(span.child(CHILDREN - 1))).await;
     for child in children {
         tally += child.await;
     }
@@ -45,7 +47,16 @@ fn work<R: AsyncRuntime, C: Forks>(threads: usize, whole: Span) -> Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_runtime::TestRuntime;
+    use crate::test_runtime::{TestRuntime, spawns};
+
+    #[test]
+    fn nine_of_ten_children_are_spawned() {
+        // Here are the root and what runs in place, and no other thread spawns.
+        TestRuntime.block_on(async {
+            skynet::<TestRuntime, Uncounted>(Span::whole(10, 0)).await;
+        });
+        assert_eq!(spawns(), 9);
+    }
 
     #[test]
     fn the_tree_is_full() {

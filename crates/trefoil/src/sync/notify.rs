@@ -408,10 +408,10 @@ impl Wait {
         // The fast path takes a permit without the lock. It is guessed to be there: where others
         // change the word all the time, a look at it is as dear as the exchange.
         let (permit, empty) = (self.calls | PERMIT, self.calls | EMPTY);
-        let Err(mut seen) = notify.word.compare_exchange(permit, empty, SeqCst, SeqCst) else {
+        if notify.word.compare_exchange(permit, empty, SeqCst, SeqCst).is_ok() {
             self.phase = Phase::Waiting;
             return self.has_been_notified(ONE_OLDEST);
-        };
+        }
         // The clone comes before the lock, because it may run any code. Without a waker, a waker
         // that does nothing keeps the place.
         let waker = waker.map_or_else(|| Waker::noop().clone(), Waker::clone);
@@ -420,10 +420,10 @@ impl Wait {
         // is true.
         self.phase = Phase::Waiting;
         let mut waiters = notify.waiters.lock();
-        if seen & STATE == WAITING {
-            // It may have ceased to say so before the lock was taken.
-            seen = notify.word.load(SeqCst);
-        }
+        // A new look: what the exchange above has seen is from before the lock. `WAITING` would be
+        // trusted wrongly, and beside a thread that notifies without pause a permit has come since,
+        // so that an exchange by the old value fails.
+        let mut seen = notify.word.load(SeqCst);
         loop {
             if seen & !STATE != self.calls {
                 return self.has_been_notified(ALL);

@@ -49,18 +49,11 @@ constexpr auto place = [](auto self, palio::nqueens::Placement placement) -> lf:
     if (placement.is_full()) co_return all;
     std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
     std::size_t children = 0;
-    // The last legal column so far. It is forked when there is another one behind it.
-    std::uint8_t last = placement.n;
     for (std::uint8_t column = 0; column < placement.n; ++column) {
         if (!placement.is_legal(column)) continue;
-        if (last != placement.n) {
-            Forks::handed(1);
-            co_await lf::fork[&below[children++], self](placement.with(last));
-        }
-        last = column;
+        Forks::handed(1);
+        co_await lf::fork[&below[children++], self](placement.with(column));
     }
-    if (last == placement.n) co_return all;
-    co_await lf::call[&below[children++], self](placement.with(last));
     co_await lf::join;
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     co_return all;

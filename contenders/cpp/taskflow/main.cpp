@@ -55,19 +55,13 @@ palio::nqueens::Below place(tf::Executor& executor, const palio::nqueens::Placem
     std::array<palio::nqueens::Below, palio::nqueens::n_max> below;
     std::size_t children = 0;
     tf::TaskGroup legal = executor.task_group();
-    // The last legal column so far. It is forked when there is another one behind it.
-    std::uint8_t last = placement.n;
     for (std::uint8_t column = 0; column < placement.n; ++column) {
         if (!placement.is_legal(column)) continue;
-        if (last != placement.n) {
-            Forks::handed(1);
-            legal.silent_async([&executor, &result = below[children++], child = placement.with(last)] {
-                result = place<Forks>(executor, child);
-            });
-        }
-        last = column;
+        Forks::handed(1);
+        legal.silent_async([&executor, &result = below[children++], child = placement.with(column)] {
+            result = place<Forks>(executor, child);
+        });
     }
-    if (last != placement.n) below[children++] = place<Forks>(executor, placement.with(last));
     legal.corun();
     for (std::size_t child = 0; child < children; ++child) all += below[child];
     return all;

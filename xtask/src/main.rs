@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod miri;
+mod nightly;
 mod results;
 mod sanitizers;
 mod tests;

@@ -2,8 +2,9 @@
 //! memory: borrows, lifetimes, data races, and what weak memory may show.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::nightly;
 use crate::tests::{Count, Heard, listen};
 
 /// The programs that are small enough to be interpreted again and again.
@@ -30,9 +31,9 @@ const LEFT_OUT: [(&str, &str); 8] = [
     ("renamed", "it has Cargo build other crates, and that is what it tests"),
 ];
 
-/// The unit tests that are interpreted, by what their names contain: those of unsafe code. Others
-/// are of arithmetic, and have so many rounds that an interpreter needs minutes, or of what the
-/// system does.
+/// The unit tests that are interpreted, by what their names contain. Others are of arithmetic, or
+/// have so many rounds that an interpreter needs minutes, or are of what the system does. The unsafe
+/// code of the other folders is reached by the small races.
 const UNITS: [&str; 5] = ["context::", "primitives::", "queue::", "task::", "time::"];
 
 /// Runs these unit tests and the small races, or the tests in these files; true if none failed.
@@ -74,7 +75,7 @@ fn why_left_out(file: &str) -> Option<&'static str> {
 
 /// Has Miri build its standard library; says what is missing if it cannot.
 fn prepare() -> Result<(), String> {
-    let mut command = nightly();
+    let mut command = nightly::cargo_within(LIMIT_SECONDS);
     let setup = command.args(["miri", "setup"]).stdout(Stdio::null()).status();
     match setup {
         Ok(status) if status.success() => Ok(()),
@@ -84,19 +85,8 @@ fn prepare() -> Result<(), String> {
     }
 }
 
-/// Cargo of the nightly toolchain, whichever runs this. Unlike `cargo +nightly`, this never
-/// installs one.
-fn nightly() -> Command {
-    let mut command = Command::new("timeout");
-    let limit = LIMIT_SECONDS.to_string();
-    command.args(["--kill-after=10", &limit, "rustup", "run", "nightly", "cargo"]);
-    // The pinned toolchain's own would be used.
-    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
-    command
-}
-
 fn test(root: &Path, what: &[&str], flags: &str) -> Heard {
-    let mut command = nightly();
+    let mut command = nightly::cargo_within(LIMIT_SECONDS);
     command.args(["miri", "test", "--locked", "--no-fail-fast", "--target-dir", "target/miri"]);
     command.args(["--package", "trefoil"]).args(what);
     let flags = flags.trim();

@@ -1,8 +1,8 @@
 //! Trefoil's tests under the sanitizers that come with a nightly toolchain.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::nightly;
 use crate::tests::{Count, Heard, listen};
 
 /// The only target for which the flags and the suppressions have been tried.
@@ -270,7 +270,8 @@ fn libraries(sanitizer: &Sanitizer) -> Result<PathBuf, String> {
     if cfg!(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))) {
         return Err(format!("which is set up for {TARGET} only"));
     }
-    let printed = nightly("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let printed =
+        nightly::tool("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let folder = match printed {
         Ok(output) if output.status.success() => {
             PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
@@ -295,16 +296,6 @@ fn has_sources_of_std(libraries: &Path) -> Result<(), String> {
             rustup component add rust-src --toolchain nightly"
             .into()),
     }
-}
-
-/// A tool of the nightly toolchain, whichever runs this. Unlike `cargo +nightly`, this never
-/// installs one.
-fn nightly(tool: &str) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly", tool]);
-    // The pinned toolchain's own would be used.
-    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
-    command
 }
 
 struct Habit<'a> {
@@ -351,12 +342,10 @@ impl Habit<'_> {
 
     /// `cargo test` with these options of the sanitizer, for one file or for those that are wanted.
     fn cargo(&self, args: &[&str], options: &str, file: Option<&str>) -> Heard {
-        let limit = LIMIT_SECONDS.to_string();
-        let mut command = Command::new("timeout");
         let is_build = args == ["--no-run"];
         // A build takes the time that it takes.
-        command.args(["--kill-after=10", if is_build { "0" } else { &limit }]);
-        command.args(["rustup", "run", "nightly", "cargo", "test", "--locked", "--no-fail-fast"]);
+        let mut command = nightly::cargo_within(if is_build { 0 } else { LIMIT_SECONDS });
+        command.args(["test", "--locked", "--no-fail-fast"]);
         let folder = match self.std_is_rebuilt {
             true => format!("target/{}-std", self.sanitizer.short),
             false => format!("target/{}", self.sanitizer.short),
@@ -378,7 +367,6 @@ impl Habit<'_> {
             }
         }
         command.args(args);
-        command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
         let mut flags = self.sanitizer.rustflags.to_vec();
         if !self.std_is_rebuilt {
             flags.extend(self.sanitizer.rustflags_of_toolchain_std);

@@ -32,8 +32,8 @@ const LEFT_OUT: [(&str, &str); 8] = [
 ];
 
 /// The unit tests that are interpreted, by what their names contain. Others are of arithmetic, or
-/// have so many rounds that an interpreter needs minutes, or are of what the system does. The unsafe
-/// code of the other folders is reached by the small races.
+/// have so many rounds that an interpreter needs minutes, or are of what the system does. The small
+/// races reach the unsafe code of the other folders.
 const UNITS: [&str; 5] = ["context::", "primitives::", "queue::", "task::", "time::"];
 
 /// Runs these unit tests and the small races, or the tests in these files; true if none failed.

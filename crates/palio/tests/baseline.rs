@@ -159,8 +159,11 @@ fn what_can_say_nothing_is_refused_with_the_reason() {
     changed
         .fails_with(&["the anchor anchor is not the same in both runs", "nothing can be judged"]);
     // Too few blocks on one side: that nothing is slower then would say nothing.
-    project.palio(&["baseline", "save", "few", "--replace"]).run().exits(0);
+    let enough = project.palio(&["baseline", "save", "few", "--replace"]).run().exits(0);
+    assert_eq!(enough.stderr, "");
     project.race().run().exits(0);
+    let saved = project.palio(&["baseline", "save", "fewer"]).run().exits(0);
+    saved.complains(&["nothing can be judged by fewer than 5", "--blocks"]);
     let few = ["baseline", "check", "few", "--threshold", "5", "--anchor", "anchor"];
     project.palio(&few).run().fails_with(&["nothing can be judged", "5 blocks or more"]);
 }
@@ -201,4 +204,18 @@ fn another_machine_is_refused_unless_forced() {
     ]);
     let forced = check(&project, &["--threshold", "50", "--force"]).exits(0);
     forced.complains(&["forced, although it was raced on another machine"]);
+}
+
+#[test]
+fn a_run_that_is_not_finished_is_refused_unless_forced() {
+    let (project, _) = saved(&["--anchor", "anchor"]);
+    let id = race(&project);
+    let database = rusqlite::Connection::open(project.database()).unwrap();
+    let unfinish = "UPDATE run SET header = json_set(header, '$.finished_at', json('null')) \
+        WHERE json_extract(header, '$.id') = ?1";
+    assert_eq!(database.execute(unfinish, [&id]).unwrap(), 1);
+    let told = format!("the run {id} is not finished");
+    check(&project, &["--threshold", "50"]).fails_with(&[&told, "--force"]);
+    let forced = check(&project, &["--threshold", "50", "--force"]).exits(0);
+    forced.complains(&[&format!("forced, although {told}")]);
 }

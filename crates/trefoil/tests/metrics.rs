@@ -463,6 +463,43 @@ fn what_is_taken_from_a_worker_is_counted() {
     assert!(steals >= 1 && stolen >= steals, "{stolen} in {steals}");
 }
 
+/// A thief takes many at once: each of them counts, and the thief only once.
+#[test]
+fn tasks_that_are_taken_together_are_counted_one_by_one() {
+    const TASKS: usize = 64;
+    let runtime = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let metrics = runtime.metrics();
+    // A thief that the system gives no time finds that the monitor has passed them on.
+    for _ in 0..50 {
+        let (inside, is_inside) = std::sync::mpsc::channel();
+        let (go, may_go) = std::sync::mpsc::channel();
+        // Until all are there, nobody takes them as they come.
+        let thief = runtime.handle().spawn_pinned(1, async move {
+            inside.send(()).unwrap();
+            may_go.recv().unwrap();
+        });
+        is_inside.recv().unwrap();
+        let owner = runtime.handle().spawn_pinned(0, async move {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            // The last one is in the LIFO slot, and runs when it may.
+            for _ in 0..=TASKS {
+                let sender = sender.clone();
+                drop(trefoil::spawn(async move { sender.send(()).unwrap_or(()) }));
+            }
+            go.send(()).unwrap();
+            (0..TASKS).for_each(|_| receiver.recv().unwrap());
+        });
+        runtime.block_on(async { (thief.await.unwrap(), owner.await.unwrap()) });
+        let steals = sum_of(&metrics, |worker| metrics.worker_steal_operations(worker));
+        let stolen = sum_of(&metrics, |worker| metrics.worker_steal_count(worker));
+        assert!(stolen >= steals, "{stolen} in {steals}");
+        if stolen > steals {
+            return;
+        }
+    }
+    panic!("no two tasks were counted that were taken at once");
+}
+
 #[test]
 #[should_panic]
 fn a_worker_that_does_not_exist_has_no_numbers() {

@@ -13,6 +13,7 @@ use crate::record::RunRecord;
 use crate::report::comparison;
 use crate::report::listing;
 use crate::runner::race::timestamp;
+use crate::stats::MIN_BLOCKS;
 use crate::store::{Baseline, Store};
 
 #[derive(Debug, Subcommand)]
@@ -114,6 +115,13 @@ fn save(options: &Save, places: &Places) -> Result<ExitCode> {
     };
     open_store_to_write(places)?.save_baseline(&baseline, options.replace)?;
     say(&listing::wrapped(&format!("The run {id} is the baseline {name}."), columns()))?;
+    let blocks = run.header.blocks;
+    if (blocks as usize) < MIN_BLOCKS && run.header.until_floor.is_none() {
+        note(&format!(
+            "palio: the run has {blocks} block(s), and a check against it will be refused: nothing can be judged by \
+             fewer than {MIN_BLOCKS}; race again with more `--blocks`, and save that with --replace"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -355,6 +355,28 @@ mod tests {
         }
     }
 
+    /// In the top level, the slot that comes up next may hold a timer of a later rotation alone.
+    #[test]
+    fn the_first_deadline_is_not_that_of_a_timer_beyond_the_range() {
+        const SLOT: u64 = RANGE / SLOTS as u64;
+        let queue = queue();
+        let mut wheel = Wheel::new();
+        for at in [RANGE + SLOT, 2 * SLOT] {
+            // SAFETY: it lives until it is freed below, off the wheel.
+            unsafe { wheel.insert(Entry::new(&queue), at) };
+        }
+        assert_eq!(wheel.next_tick(), Some(SLOT), "nothing is earlier");
+        for at in [2 * SLOT, RANGE + SLOT] {
+            assert_eq!(wheel.first_deadline(), Some(at));
+            assert_eq!(wheel.pop(at - 1), None);
+            let entry = wheel.pop(at).expect("it is due");
+            assert_eq!(when(entry), at);
+            // SAFETY: the entry is on no wheel any more, and nobody else uses it.
+            unsafe { Entry::free(entry) };
+        }
+        assert!(wheel.is_empty());
+    }
+
     /// Between any two steps, timers are inserted and removed, also those of the slot that has come
     /// up.
     #[test]

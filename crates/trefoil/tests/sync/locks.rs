@@ -1,6 +1,7 @@
 //! The mutex, the lock for readers and writers, and the barrier.
 
 use crate::polled::{Dice, Polled};
+use crate::support::by_hand::turns_of_others;
 use crate::support::watch::wait_for;
 use crate::support::{current_and_multi, current_thread, multi};
 use std::mem::size_of;
@@ -520,17 +521,13 @@ fn a_barrier_for_none_is_one_for_one() {
 
 #[test]
 fn a_barrier_that_is_always_open_leaves_others_their_turn() {
-    current_thread().block_on(async {
-        let other = trefoil::spawn(async {});
-        let working = trefoil::spawn(async move {
-            let barrier = Barrier::new(1);
-            for _ in 0..200 {
-                barrier.wait().await;
-            }
-            other.is_finished()
-        });
-        assert!(working.await.unwrap());
+    let turns = turns_of_others(async {
+        let barrier = Barrier::new(1);
+        for _ in 0..1000 {
+            assert!(barrier.wait().await.is_leader());
+        }
     });
+    assert_eq!(turns, 7);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::polls::{Wakes, panic_of, poll_once, poll_with};
 use crate::support::Alive;
+use crate::support::by_hand::turns_of_others;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -511,4 +512,36 @@ fn debug_output_and_errors_do_not_need_the_message_to_have_any() {
     );
     assert!(matches!(TrySendError::from(SendError(1)).into_inner(), 1));
     assert_eq!(format!("{:?}", SendError(Mute)), "SendError { .. }");
+}
+
+#[test]
+fn what_is_always_there_leaves_others_their_turn() {
+    let many = turns_of_others(async {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        (0..1000).for_each(|n| sender.send(n).unwrap());
+        for n in 0..1000 {
+            let mut messages = Vec::new();
+            assert_eq!(receiver.recv_many(&mut messages, 1).await, 1);
+            assert_eq!(messages, [n]);
+        }
+    });
+    let none = turns_of_others(async {
+        let (_sender, mut receiver) = mpsc::channel::<()>(1);
+        for _ in 0..1000 {
+            assert_eq!(receiver.recv_many(&mut Vec::new(), 0).await, 0);
+        }
+    });
+    let ends = turns_of_others(async {
+        let (_, mut receiver) = mpsc::channel::<()>(1);
+        for _ in 0..1000 {
+            assert_eq!(receiver.recv().await, None);
+        }
+    });
+    let closed = turns_of_others(async {
+        let (sender, _) = mpsc::channel::<()>(1);
+        for _ in 0..1000 {
+            sender.closed().await;
+        }
+    });
+    assert_eq!((many, none, ends, closed), (7, 7, 7, 7));
 }

@@ -1,6 +1,7 @@
 //! The semaphore among bad neighbours: those that push in, give up, are not polled, or panic.
 
 use crate::polled::{Dice, Polled};
+use crate::support::by_hand::turns_of_others;
 use crate::support::watch::wait_for;
 use crate::support::{current_and_multi, current_thread, multi};
 use std::collections::VecDeque;
@@ -101,28 +102,11 @@ fn a_task_without_budget_takes_its_place_before_it_yields() {
 
 #[test]
 fn permits_that_are_always_there_leave_others_their_turn() {
-    let turns = current_thread().block_on(async {
-        let turns = Arc::new(AtomicUsize::new(0));
-        let its = Arc::clone(&turns);
-        let working = trefoil::spawn(async move {
-            // The other task is queued now.
-            task::yield_now().await;
-            let before = its.load(SeqCst);
-            let semaphore = Semaphore::new(1);
-            for _ in 0..1000 {
-                drop(semaphore.acquire().await.unwrap());
-            }
-            its.load(SeqCst) - before
-        });
-        let other = trefoil::spawn(async move {
-            loop {
-                turns.fetch_add(1, SeqCst);
-                task::yield_now().await;
-            }
-        });
-        let turns = working.await.unwrap();
-        other.abort();
-        turns
+    let turns = turns_of_others(async {
+        let semaphore = Semaphore::new(1);
+        for _ in 0..1000 {
+            drop(semaphore.acquire().await.unwrap());
+        }
     });
     // One for each 128 operations.
     assert_eq!(turns, 7);

@@ -1,36 +1,13 @@
 //! The budget, which makes a task yield whose operations are always ready.
 
+use crate::support::by_hand::turns_of_others;
+use crate::support::multi;
 use std::future::{poll_fn, ready};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::Poll;
 use trefoil::runtime::Builder;
-use trefoil::task::{self, LocalSet, coop};
-
-/// How often another task ran while a task did `work`.
-fn turns_of_others(work: impl Future<Output = ()> + Send + 'static) -> usize {
-    let runtime = Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        let turns = Arc::new(AtomicUsize::new(0));
-        let its = Arc::clone(&turns);
-        let worker = trefoil::spawn(async move {
-            // The other task is queued now.
-            task::yield_now().await;
-            let before = its.load(SeqCst);
-            work.await;
-            its.load(SeqCst) - before
-        });
-        let other = trefoil::spawn(async move {
-            loop {
-                turns.fetch_add(1, SeqCst);
-                task::yield_now().await;
-            }
-        });
-        let turns = worker.await.unwrap();
-        other.abort();
-        turns
-    })
-}
+use trefoil::task::{self, JoinSet, LocalSet, coop};
 
 #[test]
 fn ready_futures_leave_others_their_turn_if_they_cooperate() {
@@ -50,6 +27,30 @@ fn ready_futures_leave_others_their_turn_if_they_cooperate() {
         }
     }));
     assert_eq!((alone, cooperative, exempt), (0, 7, 0));
+}
+
+#[test]
+fn tasks_that_have_ended_are_joined_and_leave_others_their_turn() {
+    let elsewhere = multi(1);
+    let tasks: Vec<_> = (0..1000).map(|n| elsewhere.spawn(ready(n))).collect();
+    let mut set = JoinSet::new();
+    let members: Vec<_> = (0..1000).map(|n| set.spawn_on(ready(n), elsewhere.handle())).collect();
+    while !(tasks.iter().all(|task| task.is_finished())
+        && members.iter().all(|member| member.is_finished()))
+    {
+        std::thread::yield_now();
+    }
+    let one_by_one = turns_of_others(async {
+        for (n, task) in tasks.into_iter().enumerate() {
+            assert_eq!(task.await.unwrap(), n);
+        }
+    });
+    let in_a_set = turns_of_others(async move {
+        while let Some(joined) = set.join_next().await {
+            joined.unwrap();
+        }
+    });
+    assert_eq!((one_by_one, in_a_set), (7, 7));
 }
 
 /// On a multi-thread runtime, a task that has spent its budget may be polled a few more times

@@ -586,3 +586,28 @@ fn what_a_poll_leaves_wakes_whoever_polls_the_set() {
         assert_eq!(told.is_woken(), is_left, "{tasks}");
     }
 }
+
+/// What another thread wakes has its turn beside a task that is always ready.
+#[test]
+fn what_comes_from_other_threads_is_taken_beside_a_flood() {
+    let set = LocalSet::new();
+    set.spawn_local(poll_fn(|cx| {
+        cx.waker().wake_by_ref();
+        Poll::<()>::Pending
+    }));
+    let (sender, wakers) = std::sync::mpsc::channel();
+    let polls = Rc::new(Cell::new(0));
+    let its = polls.clone();
+    set.spawn_local(poll_fn(move |cx| {
+        its.set(its.get() + 1);
+        sender.send(cx.waker().clone()).unwrap();
+        Poll::<()>::Pending
+    }));
+    let mut waits = pin!(set.run_until(pending::<()>()));
+    let mut poll = || waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
+    assert!(poll() && polls.get() == 1);
+    let waker: Waker = wakers.recv().unwrap();
+    std::thread::spawn(move || waker.wake()).join().unwrap();
+    // 61 tasks are polled each time, and others are looked for as often.
+    assert!(poll() && poll() && polls.get() == 2);
+}

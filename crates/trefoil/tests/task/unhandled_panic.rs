@@ -153,6 +153,16 @@ fn without_it_a_panic_stays_in_its_task() {
 }
 
 #[test]
+fn a_panic_ends_no_other_runtime_of_its_builder() {
+    let mut builder = Builder::new_current_thread();
+    builder.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    let [ends, goes_on] = [(); 2].map(|()| builder.build().unwrap());
+    ends.spawn(async { panic!("on purpose") });
+    assert!(panics(|| ends.block_on(pending::<()>())));
+    assert_eq!(goes_on.block_on(async { trefoil::spawn(async { 3 }).await.unwrap() }), 3);
+}
+
+#[test]
 fn several_workers_do_not_end() {
     let mut builder = Builder::new_multi_thread();
     builder.unhandled_panic(UnhandledPanic::Ignore);

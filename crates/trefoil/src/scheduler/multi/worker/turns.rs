@@ -386,6 +386,23 @@ mod tests {
         assert_eq!(streak(), 3, "an empty slot ends a streak");
     }
 
+    /// By the number of `progress.md`, again.
+    #[test]
+    fn four_tasks_of_the_ring_go_before_a_joiner() {
+        for comes_again in [false, true] {
+            let turns = Turns::new();
+            turns.joiner_woken();
+            for n in 0..4 {
+                assert!(turns.is_for_ring(), "{n}");
+                turns.ring_went_first(true);
+                if comes_again && n == 0 {
+                    turns.joiner_woken();
+                }
+            }
+            assert_eq!(turns.is_for_ring(), comes_again, "that one has four from its coming on");
+        }
+    }
+
     #[test]
     fn a_batch_is_a_quantum_within_its_limits() {
         let turns = Turns::new();

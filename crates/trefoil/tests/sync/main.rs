@@ -12,6 +12,7 @@ mod mpsc_bounded;
 mod mpsc_model;
 mod notify;
 mod once;
+mod oneshot;
 mod semaphore;
 mod semaphore_neighbours;
 mod wakers;

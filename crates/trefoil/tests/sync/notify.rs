@@ -1,11 +1,11 @@
 //! `Notify`: places, budget, and many who wait.
 
 use crate::polls::{Wakes, poll_once, poll_with};
-use crate::support::current_and_multi;
-use std::future::poll_fn;
+use crate::support::{current_and_multi, current_thread};
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Wake, Waker};
 use trefoil::sync::Notify;
 use trefoil::task::{consume_budget, yield_now};
 
@@ -126,4 +126,58 @@ fn the_last_one_is_the_newest_and_passes_it_on_to_the_next_newest() {
         notify_one();
         assert_eq!(woken(), [1, 1, 1]);
     }
+}
+
+#[test]
+fn notify_hands_permits_on() {
+    let runtime = current_thread();
+    runtime.block_on(async {
+        let notify = Notify::new();
+        notify.notify_one();
+        notify.notify_one();
+        notify.notified().await;
+        let (mut one, mut two) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        assert!(!one.as_mut().enable());
+        assert!(!two.as_mut().enable());
+        notify.notify_one();
+        // The first waiter got the permit, and is dropped without using it.
+        drop(one);
+        two.await;
+        let before = notify.notified();
+        notify.notify_waiters();
+        before.await;
+        let mut after = Box::pin(notify.notified());
+        assert!(!after.as_mut().enable());
+        let (mut first, mut last) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+        first.as_mut().enable();
+        last.as_mut().enable();
+        notify.notify_last();
+        assert!(last.as_mut().enable());
+        assert!(!first.as_mut().enable());
+        notify.notify_waiters();
+        first.await;
+        after.await;
+    });
+}
+
+/// All who wait are notified, although the waker of one panics.
+#[test]
+fn a_waker_that_panics_keeps_nobody_from_being_notified() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("from a waker, on purpose");
+        }
+    }
+    let notify = Notify::new();
+    let mut waits: Vec<_> = (0..3).map(|_| Box::pin(notify.notified())).collect();
+    let wakes = [Arc::new(Wakes::default()), Arc::new(Wakes::default())];
+    assert!(poll_with(waits[0].as_mut(), &wakes[0]).is_pending());
+    let panics = Waker::from(Arc::new(Panics));
+    assert!(waits[1].as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+    assert!(poll_with(waits[2].as_mut(), &wakes[1]).is_pending());
+    let notified = std::panic::catch_unwind(|| notify.notify_waiters());
+    assert!(notified.is_err());
+    assert!(wakes.iter().all(|wakes| wakes.get() > 0));
+    assert!(poll_with(waits[2].as_mut(), &wakes[1]).is_ready());
 }

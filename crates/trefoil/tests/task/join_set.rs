@@ -297,3 +297,42 @@ async fn with_a_limit<F: Future>(future: F) -> F::Output {
     let limit = Duration::from_secs(20);
     trefoil::time::timeout(limit, future).await.expect("it waits for a member that is not there")
 }
+
+#[test]
+fn join_sets_return_all_and_abort_on_drop() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut set: JoinSet<u64> = (0..50u64)
+                .map(|n| async move {
+                    trefoil::time::sleep(Duration::from_micros(n % 7 * 100)).await;
+                    n
+                })
+                .collect();
+            assert_eq!(set.len(), 50);
+            let mut sum = 0;
+            while let Some(result) = set.join_next().await {
+                sum += result.unwrap();
+            }
+            assert_eq!((sum, set.len()), (1225, 0));
+            let (sender, receiver) = oneshot::channel::<()>();
+            let abort = set.spawn(async move {
+                let _sender = sender;
+                pending().await
+            });
+            assert!(set.try_join_next().is_none());
+            drop(set);
+            assert!(receiver.await.is_err());
+            while !abort.is_finished() {
+                task::yield_now().await;
+            }
+            let mut set = JoinSet::new();
+            for n in 0..10 {
+                set.spawn(async move { n });
+            }
+            set.spawn_blocking(|| 10);
+            let mut all = set.join_all().await;
+            all.sort_unstable();
+            assert_eq!(all, (0..=10).collect::<Vec<_>>());
+        });
+    }
+}

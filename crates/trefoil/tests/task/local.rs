@@ -1,6 +1,6 @@
-//! Tasks that are not `Send`, task-locals and join sets.
+//! Tasks that are not `Send`.
 
-use crate::support::{current_and_multi, current_thread};
+use crate::support::current_and_multi;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use trefoil::runtime::Builder;
 use trefoil::runtime::{LocalRuntime, Runtime};
-use trefoil::sync::{Notify, oneshot};
-use trefoil::task::{self, JoinSet, LocalSet};
+use trefoil::sync::oneshot;
+use trefoil::task::{self, LocalSet};
 
 fn runtimes() -> Vec<Runtime> {
     current_and_multi([1, 2])
@@ -245,158 +245,6 @@ async fn tests_may_be_local() {
 #[should_panic(expected = "`spawn_local` called from outside of a `task::LocalSet`")]
 fn spawn_local_needs_a_set() {
     drop(task::spawn_local(async {}));
-}
-
-trefoil::task_local! {
-    static NUMBER: u32;
-    static NAME: String;
-}
-
-#[test]
-fn task_locals_follow_their_future() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            assert!(NUMBER.try_get().is_err());
-            let handles: Vec<_> = (0..20)
-                .map(|n| {
-                    trefoil::spawn(NUMBER.scope(n, async move {
-                        for _ in 0..10 {
-                            assert_eq!(NUMBER.get(), n);
-                            task::yield_now().await;
-                        }
-                        NUMBER.scope(n + 1, async { assert_eq!(NUMBER.get(), n + 1) }).await;
-                        NAME.sync_scope("x".into(), || assert_eq!(NAME.get(), "x"));
-                        NUMBER.get()
-                    }))
-                })
-                .collect();
-            for (n, handle) in handles.into_iter().enumerate() {
-                assert_eq!(handle.await.unwrap(), n as u32);
-            }
-        });
-    }
-}
-
-#[test]
-fn join_sets_return_all_and_abort_on_drop() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            let mut set: JoinSet<u64> = (0..50u64)
-                .map(|n| async move {
-                    trefoil::time::sleep(Duration::from_micros(n % 7 * 100)).await;
-                    n
-                })
-                .collect();
-            assert_eq!(set.len(), 50);
-            let mut sum = 0;
-            while let Some(result) = set.join_next().await {
-                sum += result.unwrap();
-            }
-            assert_eq!((sum, set.len()), (1225, 0));
-            let (sender, receiver) = oneshot::channel::<()>();
-            let abort = set.spawn(async move {
-                let _sender = sender;
-                pending().await
-            });
-            assert!(set.try_join_next().is_none());
-            drop(set);
-            assert!(receiver.await.is_err());
-            while !abort.is_finished() {
-                task::yield_now().await;
-            }
-            let mut set = JoinSet::new();
-            for n in 0..10 {
-                set.spawn(async move { n });
-            }
-            set.spawn_blocking(|| 10);
-            let mut all = set.join_all().await;
-            all.sort_unstable();
-            assert_eq!(all, (0..=10).collect::<Vec<_>>());
-        });
-    }
-}
-
-#[test]
-fn notify_hands_permits_on() {
-    let runtime = current_thread();
-    runtime.block_on(async {
-        let notify = Notify::new();
-        notify.notify_one();
-        notify.notify_one();
-        notify.notified().await;
-        let (mut one, mut two) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
-        assert!(!one.as_mut().enable());
-        assert!(!two.as_mut().enable());
-        notify.notify_one();
-        // The first waiter got the permit, and is dropped without using it.
-        drop(one);
-        two.await;
-        let before = notify.notified();
-        notify.notify_waiters();
-        before.await;
-        let mut after = Box::pin(notify.notified());
-        assert!(!after.as_mut().enable());
-        let (mut first, mut last) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
-        first.as_mut().enable();
-        last.as_mut().enable();
-        notify.notify_last();
-        assert!(last.as_mut().enable());
-        assert!(!first.as_mut().enable());
-        notify.notify_waiters();
-        first.await;
-        after.await;
-    });
-}
-
-/// All who wait are notified, although the waker of one panics.
-#[test]
-fn a_waker_that_panics_keeps_nobody_from_being_notified() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("from a waker, on purpose");
-        }
-    }
-    let notify = Notify::new();
-    let mut waits: Vec<_> = (0..3).map(|_| Box::pin(notify.notified())).collect();
-    let flags = [Flag::new(), Flag::new()];
-    assert!(flags[0].poll(waits[0].as_mut()).is_pending());
-    let panics = Waker::from(Arc::new(Panics));
-    assert!(waits[1].as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
-    assert!(flags[1].poll(waits[2].as_mut()).is_pending());
-    let notified = std::panic::catch_unwind(|| notify.notify_waiters());
-    assert!(notified.is_err());
-    assert!(flags.iter().all(|flag| flag.is_woken()));
-    assert!(flags[1].poll(waits[2].as_mut()).is_ready());
-}
-
-#[test]
-fn oneshot_sides_see_each_other_go() {
-    let runtime = current_thread();
-    runtime.block_on(async {
-        let (sender, receiver) = oneshot::channel::<i32>();
-        drop(sender);
-        assert!(receiver.await.is_err());
-        let (mut sender, receiver) = oneshot::channel::<i32>();
-        assert!(!sender.is_closed());
-        drop(receiver);
-        sender.closed().await;
-        assert_eq!(sender.send(1), Err(1));
-        let (sender, mut receiver) = oneshot::channel::<i32>();
-        assert_eq!(receiver.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        sender.send(2).unwrap();
-        receiver.close();
-        assert_eq!(receiver.try_recv(), Ok(2));
-        let (sender, mut receiver) = oneshot::channel::<i32>();
-        let waiting = trefoil::spawn(async move {
-            let mut sender = sender;
-            sender.closed().await;
-        });
-        task::yield_now().await;
-        receiver.close();
-        waiting.await.unwrap();
-        assert!(receiver.await.is_err());
-    });
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod macros;
 mod nested_block_on;
 mod shutdown;
 mod spawn;
+mod task_locals;
 mod unhandled_panic;
 mod unstarted;
 mod worker_index;

@@ -139,9 +139,12 @@ impl Rig {
 
     /// As [`Rig::new`], after the runtime has become a period old, so that the monitor has started.
     pub(crate) fn monitored(workers: usize) -> Self {
-        let (start, rig) = (Instant::now(), Self::new(workers));
-        // A worker looks every 8 polls whether it is time.
-        while start.elapsed() < Duration::from_millis(4) {
+        let rig = Self::new(workers);
+        let start = Instant::now();
+        // A worker looks every 8 polls whether it is time. At the last round it is.
+        let mut is_time = false;
+        while !is_time {
+            is_time = start.elapsed() > Duration::from_millis(4);
             rig.on_each(|_| async {
                 for _ in 0..10 {
                     yield_now().await;

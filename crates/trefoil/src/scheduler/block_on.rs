@@ -24,7 +24,8 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     match &handle.scheduler {
         Scheduler::Multi(shared) if shared.may_stand_in() => multi::block_on(shared, future),
-        _ => wait(future),
+        Scheduler::Multi(shared) => wait_with(future, || shared.ensure_monitor_for_events()),
+        Scheduler::Current(_) => wait(future),
     }
 }
 
@@ -60,6 +61,11 @@ pub(crate) fn blocking_outside<F: Future>(future: F) -> F::Output {
 /// may wait in the same way for another one. Each wait has its own parker, and so keeps its
 /// wake-ups.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+    wait_with(future, || ())
+}
+
+/// The same, and calls a function before the thread sleeps.
+fn wait_with<F: Future>(future: F, before_sleep: impl Fn()) -> F::Output {
     let mut future = pin!(future);
     let own = ParkerGuard::new();
     let parker = own.parker();
@@ -73,6 +79,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
                 return output;
             }
             frame.0.deferred.take().into_iter().for_each(wake_guarded);
+            before_sleep();
             frame.0.park(parker);
         }
     })

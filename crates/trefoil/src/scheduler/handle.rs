@@ -374,6 +374,9 @@ impl Handle {
         match &self.scheduler {
             Scheduler::Multi(shared) => {
                 shared.have_reactor_attended();
+                if context::with(|context| context.worker().is_none()) {
+                    shared.ensure_monitor_outside();
+                }
             }
             Scheduler::Current(shared) => shared.unpark_from_afar(),
         }
@@ -404,7 +407,10 @@ impl Handle {
     /// The queue for timers whose first poll is on a thread that drives no timers.
     pub(crate) fn foreign_timers(&self) -> &Arc<TimerQueue> {
         match &self.scheduler {
-            Scheduler::Multi(shared) => shared.foreign_timers(),
+            Scheduler::Multi(shared) => {
+                shared.ensure_monitor_outside();
+                shared.foreign_timers()
+            }
             Scheduler::Current(shared) => shared.timers(),
         }
     }

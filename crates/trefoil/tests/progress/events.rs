@@ -3,14 +3,19 @@
 
 use crate::bounds;
 use crate::rig::{Event, OnDrop, Rig, Worst, wait_for};
+use futures::poll;
 use std::future::Future;
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 use trefoil::net::UdpSocket;
-use trefoil::runtime::RuntimeMetrics;
+use trefoil::runtime::{Builder, RuntimeMetrics};
 use trefoil::spawn;
 use trefoil::task::yield_now;
+use trefoil::time::sleep;
 
 /// Notes at which poll of a worker it was woken.
 struct Note {
@@ -120,4 +125,70 @@ fn beside_long_polls_of_all_workers() {
     assert!(readable.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     other.send(b"x").unwrap();
     wait_for("an event beside long polls", || note.at.load(SeqCst) != NEVER);
+}
+
+/// What a thread that is no worker waits for.
+#[derive(Clone, Copy, Debug)]
+enum Awaited {
+    /// An event of a socket that a task has made, in `block_on`.
+    EventInBlockOn,
+    /// An event of a socket that the thread has made, in an executor of its own.
+    Event,
+    /// A timer, in an executor of its own.
+    Timer,
+}
+
+/// All workers are in long polls that began before it was time for a monitor, and no thread of the
+/// runtime is left that would start one.
+#[test]
+fn outside_beside_first_polls_that_do_not_end() {
+    for serves_in_block_on in [false, true] {
+        for awaited in [Awaited::EventInBlockOn, Awaited::Event, Awaited::Timer] {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(2).enable_all().serve_in_block_on(serves_in_block_on);
+            let runtime = builder.build().unwrap();
+            let (end, seen) = (OnDrop(Event::default()), Event::default());
+            let (made, of_task) = mpsc::channel();
+            let held = Arc::new(Barrier::new(3));
+            let holders: Vec<_> = (0..2)
+                .map(|worker| {
+                    let (made, holds, its) = (made.clone(), held.clone(), end.0.clone());
+                    runtime.handle().spawn_pinned(worker, async move {
+                        made.send(pair().await).unwrap();
+                        holds.wait();
+                        its.hold();
+                    })
+                })
+                .collect();
+            held.wait();
+            let (handle, sees) = (runtime.handle().clone(), seen.clone());
+            let thread = thread::spawn(move || {
+                let _entered = handle.enter();
+                match awaited {
+                    Awaited::EventInBlockOn => {
+                        let (socket, other) = of_task.recv().unwrap();
+                        handle.block_on(one_event(socket, other));
+                    }
+                    Awaited::Event => futures::executor::block_on(async {
+                        let (socket, other) = pair().await;
+                        one_event(socket, other).await;
+                    }),
+                    Awaited::Timer => futures::executor::block_on(sleep(Duration::from_millis(1))),
+                }
+                sees.happens();
+            });
+            seen.wait(&format!("{awaited:?} beside first polls ({serves_in_block_on})"));
+            assert!(holders.iter().all(|holder| !holder.is_finished()), "the polls are to end yet");
+            drop(end);
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Waits for a datagram that arrives when the socket has been found empty.
+async fn one_event(socket: UdpSocket, other: std::net::UdpSocket) {
+    let mut readable = pin!(socket.readable());
+    assert!(poll!(readable.as_mut()).is_pending());
+    other.send(b"x").unwrap();
+    readable.await.unwrap();
 }

@@ -35,8 +35,10 @@
 //! polls. So a runtime that is over sooner has no thread more than its workers. With three or more,
 //! of which most have no thread yet, it has one from the beginning (`unstarted.rs`). With one, no
 //! other could serve what waits; the monitor then exists only if that worker blocks in place, or if
-//! a thread in `block_on` serves in its place. Where stalls are reported, the first poll starts it.
-//! The monitor sleeps when all workers have slept for `QUIET_LOOKS` looks.
+//! a thread in `block_on` serves in its place. Where stalls are reported, the first poll starts it;
+//! and so does a thread outside that leaves a timer or a source of events, or waits for events in
+//! `block_on`: both workers may be in polls by then that began early and do not end. The monitor
+//! sleeps when all workers have slept for `QUIET_LOOKS` looks.
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -49,7 +51,7 @@ use crate::primitives::atomic::{AcqRel, AtomicU32, AtomicUsize, Relaxed, SeqCst,
 use crate::primitives::parker::Parker;
 use crate::primitives::thread;
 use crate::queue::Fifo;
-use crate::reactor::Wakes;
+use crate::reactor::{Reactor, Wakes};
 use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
 use std::io;
@@ -177,8 +179,9 @@ impl Monitor {
         }
     }
 
-    /// For a thread that begins a poll which may become a stall: at any age of the runtime.
-    pub(super) fn ensure_for_stalls(&self, shared: &Arc<Shared>) {
+    /// At any age of the runtime: for a thread that begins a poll which may become a stall, or that
+    /// waits for what only the monitor may bring.
+    pub(super) fn ensure_early(&self, shared: &Arc<Shared>) {
         // Relaxed: hints. If the system has no thread, this asks once in a period.
         let was_refused = self.refused.load(Relaxed) != 0;
         if !(was_refused && self.starts_in().is_some()) {
@@ -362,6 +365,22 @@ impl Shared {
         self.monitor.ensure(self);
         // Relaxed: this thread has just seen or made it so, or seen that it cannot.
         self.monitor.state.load(Relaxed) != ABSENT
+    }
+
+    /// For a thread outside that has added a timer or a source of events, or waits for one: starts
+    /// the monitor if there is none yet. Both workers may be in polls that began before it was time
+    /// for one and do not end; then nobody else would fire the timer, or look for events.
+    pub(in crate::scheduler) fn ensure_monitor_outside(self: &Arc<Self>) {
+        if self.monitor.is_missing(self) {
+            self.monitor.ensure_early(self);
+        }
+    }
+
+    /// For a thread in `block_on` that is about to wait, for events perhaps.
+    pub(in crate::scheduler) fn ensure_monitor_for_events(self: &Arc<Self>) {
+        if self.common.reactor.as_ref().is_some_and(Reactor::has_sources) {
+            self.ensure_monitor_outside();
+        }
     }
 
     /// Whether the monitor has something to do for a worker that is awake.

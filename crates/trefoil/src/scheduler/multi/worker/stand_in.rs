@@ -95,6 +95,7 @@ fn run_root(
         }
         has_ended = context::enter_block_on(frame, || {
             if !root.begin_poll() {
+                shared.ensure_monitor_for_events();
                 frame.park(own);
                 return false;
             }

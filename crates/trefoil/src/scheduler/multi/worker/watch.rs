@@ -13,7 +13,7 @@ impl WorkerThread {
             // that is awake, the monitor knows.)
             fence(SeqCst);
         }
-        self.shared.monitor.ensure_for_stalls(&self.shared);
+        self.shared.monitor.ensure_early(&self.shared);
         Some(outer)
     }
 

@@ -3,7 +3,8 @@
 //! `epoll_wait` counts milliseconds, and `mio` rounds up, so a timer would be late by up to one. So
 //! whole milliseconds are waited for there, and what is left of the last one in a `ppoll` of the
 //! epoll descriptor, which counts nanoseconds. That descriptor is readable as long as there are
-//! events; `ppoll` takes none of them, and they are then fetched without waiting.
+//! events; `ppoll` takes none of them, and they are then fetched without waiting. A sandbox may not
+//! know `ppoll`, which few programs call; there, timers are late by what `mio` rounds up.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -50,13 +51,19 @@ fn wait_exactly(
     timeout: Duration,
 ) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec};
-    let timeout = Timespec::try_from(timeout).expect("it is less than a second");
+    use rustix::io::Errno;
+    let timespec = Timespec::try_from(timeout).expect("it is less than a second");
     let mut fds = [PollFd::new(poll.registry(), PollFlags::IN)];
-    if rustix::event::poll(&mut fds, Some(&timeout))? == 0 {
-        events.clear();
-        return Ok(());
+    match rustix::event::poll(&mut fds, Some(&timespec)) {
+        Ok(0) => {
+            events.clear();
+            Ok(())
+        }
+        Ok(_) => poll.poll(events, Some(Duration::ZERO)),
+        Err(error @ Errno::INTR) => Err(error.into()),
+        // If the descriptor is to blame, this fails, too.
+        Err(_) => poll.poll(events, Some(timeout)),
     }
-    poll.poll(events, Some(Duration::ZERO))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -72,6 +79,8 @@ fn wait_exactly(
 mod tests {
     use super::*;
     use mio::{Interest, Token};
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+    use std::io::ErrorKind;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
@@ -122,5 +131,55 @@ mod tests {
             wait(&mut poll, &mut events, Some(timeout)).unwrap();
             assert!(events.iter().any(|event| event.token() == Token(9)));
         }
+    }
+
+    /// The system refuses `ppoll`, as a sandbox does that was made for another runtime.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+    #[test]
+    fn a_wait_needs_no_ppoll() {
+        // The filter is the thread's.
+        let refused = std::thread::spawn(|| {
+            refuse_ppoll();
+            let mut poll = mio::Poll::new().unwrap();
+            let refusal = rustix::event::poll(&mut [], Some(&Default::default())).unwrap_err();
+            assert_eq!(refusal.kind(), ErrorKind::PermissionDenied);
+            let mut events = mio::Events::with_capacity(8);
+            for timeout in [us(300), us(1300)] {
+                let begun = Instant::now();
+                wait(&mut poll, &mut events, Some(timeout)).unwrap();
+                assert!(begun.elapsed() >= timeout && events.is_empty());
+            }
+            let waker = mio::Waker::new(poll.registry(), Token(9)).unwrap();
+            waker.wake().unwrap();
+            wait(&mut poll, &mut events, Some(us(300))).unwrap();
+            assert_eq!(events.iter().filter(|event| event.token() == Token(9)).count(), 1);
+        });
+        refused.join().unwrap();
+    }
+
+    /// From here on, `ppoll` fails with `EPERM` on the calling thread.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+    fn refuse_ppoll() {
+        let number = u32::try_from(libc::SYS_ppoll).unwrap();
+        let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+        let step = |code, k, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
+        let mut steps = [
+            // The call's number is what a filter sees first.
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1),
+            step(libc::BPF_RET | libc::BPF_K, refusal, 0, 0),
+            step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+        ];
+        let len = steps.len() as u16;
+        let filter = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
+        // All arguments of the call have the width of a register.
+        let [off, on, kind] = [0, 1, libc::SECCOMP_MODE_FILTER].map(libc::c_ulong::from);
+        // Without this, only root may add a filter.
+        // SAFETY: the call takes numbers alone.
+        let set = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, off, off, off) };
+        assert_eq!(set, 0);
+        // SAFETY: the system copies the filter, and all its steps, during the call.
+        let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, kind, &raw const filter) };
+        assert_eq!(set, 0);
     }
 }

@@ -13,13 +13,15 @@ const TOO_MUCH: usize = 1 << 50;
 
 #[test]
 fn a_runtime_without_workers_is_an_error() {
-    for workers in [1, 2, 8] {
+    // From three workers on, there is a monitor from the start.
+    for (workers, whose) in [(1, "a worker"), (2, "a worker"), (8, "the monitor")] {
         let built = Builder::new_multi_thread()
             .worker_threads(workers)
             .thread_stack_size(TOO_MUCH)
             .enable_all()
             .build();
-        assert!(built.is_err());
+        let message = built.unwrap_err().to_string();
+        assert!(message.contains(&format!("no thread for {whose} of the runtime")), "{message}");
     }
 }
 

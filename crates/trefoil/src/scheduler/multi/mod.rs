@@ -156,7 +156,7 @@ impl Shared {
         let started = if starts_later { shared.lay_asleep() } else { workers };
         if starts_later && let Err(error) = shared.monitor.start_first(&shared) {
             shared.give_up(0..started);
-            return Err(error);
+            return Err(no_thread("the monitor", &error));
         }
         for index in 0..started {
             let state = shared.new_state(index);
@@ -167,7 +167,7 @@ impl Shared {
             let body = Box::new(move |by: By<'_>| worker::run(its, state, by));
             if let Err(error) = shared.common.blocking.start(handle(&shared), body) {
                 shared.give_up(index..started);
-                return Err(error);
+                return Err(no_thread("a worker", &error));
             }
         }
         Ok(shared)
@@ -569,4 +569,10 @@ impl Home for Nowhere {
 /// The handle of the worker's runtime, for its context.
 fn handle(shared: &Arc<Shared>) -> Handle {
     Handle { scheduler: Scheduler::Multi(Arc::clone(shared)) }
+}
+
+/// The error of a runtime that is not made, because the system has refused a thread.
+fn no_thread(whose: &str, error: &io::Error) -> io::Error {
+    let text = format!("no thread for {whose} of the runtime: {error}");
+    io::Error::new(error.kind(), text)
 }

@@ -425,6 +425,14 @@ fn an_executable_that_is_not_there() {
     assert_eq!(entry(&report, "good")["outcome"], "ok");
 }
 
+/// No stack is as large as those that Palio's threads are to have.
+#[test]
+fn a_system_without_threads_for_palio_is_told_of() {
+    let project = Project::new().with(Fake::new("good"));
+    let run = project.race().env("RUST_MIN_STACK", (1_u64 << 50).to_string()).run();
+    run.fails_with(&["good will not race", "the system gives Palio no thread"]);
+}
+
 #[test]
 fn a_contender_that_vanishes_between_two_blocks() {
     let project = Project::good_and(Fake::new("bad").fault("meet:1").from(2));

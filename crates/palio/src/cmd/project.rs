@@ -370,25 +370,26 @@ impl Choice {
         let (done, mut twin) = (AtomicBool::new(false), prober.twin());
         let start = Instant::now();
         let readied = thread::scope(|scope| {
-            let beside = (machine::cores() > 1).then(|| {
-                scope.spawn(|| {
-                    // Two builds in one folder would wait for one another, or spoil it.
-                    let is_apart =
-                        |other: &&Self| other.contender.workplace != self.contender.workplace;
-                    let others =
-                        next.iter().filter(is_apart).filter(|other| other.left_out.is_none());
-                    for other in others {
-                        let start = Instant::now();
-                        if done.load(Ordering::Relaxed) {
-                            return None;
-                        }
-                        if twin.build_ahead(&other.contender) {
-                            return Some((other.name(), start.elapsed()));
-                        }
+            let ahead = || {
+                // Two builds in one folder would wait for one another, or spoil it.
+                let is_apart =
+                    |other: &&Self| other.contender.workplace != self.contender.workplace;
+                let others = next.iter().filter(is_apart).filter(|other| other.left_out.is_none());
+                for other in others {
+                    let start = Instant::now();
+                    if done.load(Ordering::Relaxed) {
+                        return None;
                     }
-                    None
-                })
-            });
+                    if twin.build_ahead(&other.contender) {
+                        return Some((other.name(), start.elapsed()));
+                    }
+                }
+                None
+            };
+            // Where the system gives no thread, nothing is built ahead.
+            let beside = (machine::cores() > 1)
+                .then(|| thread::Builder::new().spawn_scoped(scope, ahead).ok())
+                .flatten();
             let entrant = self.ready(prober, built);
             let took = start.elapsed();
             done.store(true, Ordering::Relaxed);

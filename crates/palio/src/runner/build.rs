@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -274,12 +274,14 @@ pub(super) fn converse(
         let _ = pipe.write_all(stdin.as_bytes());
     }
     // Both pipes are read by threads, so that neither can fill up and keep the command from ending.
-    let stdout = child.stdout.take().map(read_in_background);
-    let stderr = child.stderr.take().map(read_in_background);
+    let stdout = child.stdout.take().map(read_in_background).transpose();
+    let stderr = child.stderr.take().map(read_in_background).transpose();
+    let readers = stdout.and_then(|stdout| Ok([stdout, stderr?]));
     let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     let status = loop {
         match child.try_wait() {
+            _ if readers.is_err() => break None,
             Ok(Some(status)) => break Some(status),
             Ok(None) if Instant::now() < deadline && !interrupted.load(Ordering::Relaxed) => {
                 std::thread::sleep(Duration::from_millis(1));
@@ -299,7 +301,10 @@ pub(super) fn converse(
     }
     drop(under_way);
     control_group.remove();
-    let [stdout, stderr] = [stdout, stderr].map(|pipe| {
+    let readers = readers.map_err(|error| {
+        format!("`{name}` cannot be listened to: the system gives Palio no thread: {error}")
+    })?;
+    let [stdout, stderr] = readers.map(|pipe| {
         let mut text = Vec::new();
         while let Some(Ok(piece)) = pipe.as_ref().map(|pieces| pieces.recv_timeout(PIPE_GRACE)) {
             text.extend(piece);
@@ -319,9 +324,12 @@ pub(super) fn converse(
 }
 
 /// Reads until the end, or until it is more than any answer has; the pieces come as they arrive.
-fn read_in_background(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+///
+/// # Errors
+/// The system gives no thread.
+fn read_in_background(pipe: impl Read + Send + 'static) -> io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut pipe = pipe.take(ANSWER_BYTES_MAX);
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
@@ -329,8 +337,8 @@ fn read_in_background(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
                 break;
             }
         }
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// Builds `contender` if anything it is made of changed since the last time.

@@ -6,7 +6,7 @@ use quote::{quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, ItemFn, Lit, MetaNameValue, Path, Token};
+use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, MetaNameValue, Path, Token};
 
 struct Options {
     is_multi: bool,
@@ -89,6 +89,8 @@ fn try_expand(
     let body = &function.block;
     // Errors about the body's type point at its end, as they do in a function without the macro.
     let end = body.stmts.last().map_or_else(|| body.span(), Spanned::span);
+    // One name for both places. That of `end` is another one where a `macro_rules` wrote the end.
+    let future = Ident::new("body", Span::call_site());
     let run = quote_spanned! {end=>
         #krate::runtime::Builder::#constructor()
             #workers
@@ -98,7 +100,7 @@ fn try_expand(
             .enable_all()
             .#build
             .expect("the runtime of this function could not be built")
-            .block_on(body)
+            .block_on(#future)
     };
     Ok(quote! {
         #header
@@ -106,7 +108,7 @@ fn try_expand(
         #visibility #signature {
             // The name may be tokio's, because something stands in for it: see `name.rs`.
             const _: () = #krate::macros::support::IS_TREFOIL;
-            let body = async #body;
+            let #future = async #body;
             #[allow(clippy::expect_used, clippy::needless_return)]
             return #run;
         }

@@ -161,3 +161,29 @@ fn main_runs_a_function() {
     }
     assert_eq!(run(1), 2);
 }
+
+/// Functions that a `macro_rules` writes: all of it, its body, or what it is made of.
+macro_rules! written_by_a_macro {
+    ($test:ident, $main:ident, $block:block, $value:expr) => {
+        #[trefoil::test]
+        async fn $test() {
+            let value = $value;
+            assert_eq!(yield_to(value).await, value);
+        }
+
+        #[trefoil::main(flavor = "current_thread")]
+        async fn $main() -> u32 $block
+    };
+}
+
+async fn yield_to(value: u32) -> u32 {
+    yield_now().await;
+    value
+}
+
+written_by_a_macro!(a_macro_writes_a_test, written_main, { yield_to(4).await }, 5);
+
+#[test]
+fn a_macro_writes_main() {
+    assert_eq!(written_main(), 4);
+}

@@ -124,7 +124,7 @@ impl Builder {
     /// - [`Unsupported`](io::ErrorKind::Unsupported): the runtime is a current-thread one, or a
     ///   `LocalRuntime`, which [have no fibers](super#threads).
     /// - [`InvalidInput`](io::ErrorKind::InvalidInput): the size of the stack is below 16 KiB or
-    ///   above 64 GiB.
+    ///   above 64 GiB (1 GiB where an address is 32 bits).
     /// - The system gives no memory for the stack.
     ///
     /// The closure is dropped.

@@ -29,8 +29,9 @@ pub(super) const DEFAULT_SIZE: usize = 256 * 1024;
 /// The least size, which a panic and its message fit into.
 pub(super) const MIN_SIZE: usize = 16 * 1024;
 
-/// The largest size: an address is 47 bits, and there should be room for more than one stack.
-pub(super) const MAX_SIZE: usize = 1 << 36;
+/// The largest size: there should be room for more than one stack in the 47 bits of an address, or
+/// in the 3 GiB or so that a program has where an address is 32 bits.
+pub(super) const MAX_SIZE: usize = 1 << if usize::BITS < 64 { 30 } else { 36 };
 
 /// How many pages a stack keeps then.
 const PAGES_KEPT: usize = 2;

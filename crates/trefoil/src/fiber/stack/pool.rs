@@ -29,8 +29,9 @@ use std::time::{Duration, Instant};
 use super::held::HELD;
 
 /// How many free stacks of the default size the process keeps: 4 GiB of addresses, and half of the
-/// mappings that a process may have where each stack is two.
-const KEPT: usize = 16 * 1024;
+/// mappings that a process may have where each stack is two. Where an address is 32 bits, 256 MiB
+/// of the 3 GiB or so that a program has.
+const KEPT: usize = if usize::BITS < 64 { 1024 } else { 16 * 1024 };
 
 /// How many of them are kept for long although nobody takes them.
 const TRIMMED: usize = 256;

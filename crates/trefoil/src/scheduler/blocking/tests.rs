@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
 const WATCHDOG: Duration = Duration::from_secs(20);
-const TOO_MUCH: usize = 1 << 50;
+/// Of an address space of 4 GiB, there is never so much in one piece.
+const TOO_MUCH: usize = 7 << if usize::BITS < 64 { 29 } else { 47 };
 
 fn build(builder: &mut Builder) -> (Runtime, Arc<Pool>) {
     let runtime = builder.thread_stack_size(TOO_MUCH).build().unwrap();

@@ -129,8 +129,9 @@ fn check(root: &Path) -> bool {
     ok
 }
 
-/// What Trefoil has for systems that are not this one: it must compile without warnings there, too.
-/// Only the library is checked: tests have dependencies that need a compiler of C for the target.
+/// What Trefoil has for systems that are not this one, or whose addresses have 32 bits: it must
+/// compile without warnings there, too. Only the library is checked: tests have dependencies that
+/// need a compiler of C for the target.
 fn elsewhere(root: &Path) -> bool {
     // Without rustup there is only the standard library of this system.
     let installed = Command::new("rustup")
@@ -140,7 +141,7 @@ fn elsewhere(root: &Path) -> bool {
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default();
     let mut ok = true;
-    for target in ["x86_64-pc-windows-gnu", "x86_64-apple-darwin"] {
+    for target in ["x86_64-pc-windows-gnu", "x86_64-apple-darwin", "i686-unknown-linux-gnu"] {
         if !installed.lines().any(|line| line == target) {
             eprintln!("skipped: Trefoil for {target}; `rustup target add {target}` installs it");
             continue;

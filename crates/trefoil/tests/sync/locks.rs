@@ -4,7 +4,6 @@ use crate::polled::{Dice, Polled};
 use crate::support::by_hand::turns_of_others;
 use crate::support::watch::wait_for;
 use crate::support::{current_and_multi, current_thread, multi};
-use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -5,7 +5,6 @@ use crate::support::by_hand::turns_of_others;
 use crate::support::current_and_multi;
 use std::convert::Infallible;
 use std::future::{pending, ready};
-use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};

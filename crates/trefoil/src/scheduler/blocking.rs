@@ -31,6 +31,7 @@ use crate::queue::Fifo;
 use crate::runtime::shutdown_error;
 use crate::scheduler::Handle;
 use crate::task::{JoinHandle, Runnable};
+use starter::Starter;
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
@@ -42,6 +43,7 @@ mod end;
 mod hosts;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod starter;
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests;
 
@@ -124,6 +126,8 @@ struct State {
     waits: usize,
     /// The scheduler may still have tasks.
     has_tasks: bool,
+    /// Who starts threads for those that are busy.
+    starter: Starter,
 }
 
 /// What has to be done for the queue after the lock is released.
@@ -316,21 +320,7 @@ impl Pool {
                 parker.unpark();
                 Ok(())
             }
-            Need::StartOne => {
-                let pool = Arc::clone(self);
-                let its_handle = handle.clone();
-                let name = self.thread_name();
-                let started = thread::spawn(name, self.config.thread_stack_bytes, move || {
-                    pool.as_its_thread(|| pool.work(&its_handle));
-                });
-                if started.is_err() {
-                    let mut state = self.state.lock();
-                    state.threads -= 1;
-                    state.on_its_way = false;
-                    self.count_waiting(handle, state);
-                }
-                started
-            }
+            Need::StartOne => self.start_one(handle, self.thread_name()),
         }
     }
 
@@ -398,7 +388,7 @@ impl Pool {
         // Without a new thread, an existing one takes it later: the one that the
         // worker leaves, for example. The monitor tries again meanwhile. Bodies that
         // rely on a thread that was on its way are counted if that one does not come.
-        let _ = self.meet(handle, need);
+        let _ = self.meet_elsewhere(handle, need);
         if !has_thread {
             self.count_waiting(handle, self.state.lock());
         }
@@ -484,7 +474,7 @@ impl Pool {
         let has_more = state.bodies.len() + state.queue.len() > state.in_hook;
         let need = if has_more { state.need_one(&self.config) } else { Need::Nothing };
         drop(state);
-        let _ = self.meet(handle, need);
+        let _ = self.meet_elsewhere(handle, need);
         if let Some(body) = body {
             (body.run)(By::New);
             self.state.lock().end_body();
@@ -504,7 +494,7 @@ impl Pool {
             if let Some(body) = state.begin_body() {
                 let need = state.need_one(&self.config);
                 drop(state);
-                let _ = self.meet(handle, need);
+                let _ = self.meet_elsewhere(handle, need);
                 (body.run)(By::Free);
                 state = self.state.lock();
                 state.end_body();
@@ -518,7 +508,7 @@ impl Pool {
                 let need = state.need_one(&self.config);
                 drop(state);
                 // If no other thread can be started, this one runs the rest later.
-                let _ = self.meet(handle, need);
+                let _ = self.meet_elsewhere(handle, need);
                 closure::run(task);
                 state = self.state.lock();
                 state.outstanding -= 1;

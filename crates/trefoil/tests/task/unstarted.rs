@@ -2,6 +2,7 @@
 
 use crate::support::Hasty;
 use crate::support::watch::{WATCHDOG, drop_returns, is_parked, receive, wait_for};
+use parking_lot::Mutex;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -75,6 +76,65 @@ fn tasks_that_need_each_other_get_a_thread_each() {
         wait_for("tasks that meet", || tasks.iter().all(|task| task.is_finished()));
         assert_eq!((threads.load(SeqCst), started(&runtime.metrics())), (workers, workers));
     }
+}
+
+/// The slack of a thread's timers is that of the thread which started it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_monitor_starts_the_threads_of_workers_while_it_sleeps() {
+    const SLACK: libc::c_int = 12_345;
+    // SAFETY: this sets a number of the calling thread, which is the test's own.
+    let set =
+        |slack: libc::c_int| assert_eq!(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) }, 0);
+    let is_by_monitor = || {
+        let (tell, told) = mpsc::channel();
+        let slack = move || {
+            // SAFETY: this reads a number of the calling thread.
+            tell.send(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }).unwrap();
+        };
+        // The usual one.
+        set(0);
+        let (runtime, _) =
+            build_with(Builder::new_multi_thread().worker_threads(3).on_thread_start(slack));
+        assert_ne!(receive("the first worker", &told), SLACK);
+        set(SLACK);
+        runtime.block_on(runtime.spawn_pinned(2, async {})).unwrap();
+        receive("another worker", &told) != SLACK
+    };
+    // It is awake for a moment every now and then.
+    assert!((0..100).any(|_| is_by_monitor()));
+}
+
+/// The monitor calls a foreign waker, which does not return.
+#[test]
+fn a_worker_gets_its_thread_while_the_monitor_is_held() {
+    struct Held(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>);
+    impl Wake for Held {
+        fn wake(self: Arc<Self>) {
+            // The first worker may have fired the timer.
+            let _ = self.0.send(());
+            let _ = self.1.lock().recv();
+        }
+    }
+    let (runtime, _) = build(3);
+    let (busy, is_busy) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    drop(runtime.spawn_pinned(0, async move {
+        busy.send(()).unwrap();
+        let _ = may_go.recv();
+    }));
+    receive("the first worker is in a long poll", &is_busy);
+    let (held, is_held) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let waker = Waker::from(Arc::new(Held(held, Mutex::new(released))));
+    let guard = runtime.enter();
+    let mut sleep = Box::pin(trefoil::time::sleep(Duration::from_millis(1)));
+    assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    receive("the monitor fires the timer", &is_held);
+    let (served, is_served) = mpsc::channel();
+    drop(runtime.spawn_pinned(2, async move { served.send(()).unwrap() }));
+    receive("another worker", &is_served);
+    drop((guard, go, release));
 }
 
 #[test]

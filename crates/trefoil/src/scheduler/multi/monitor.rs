@@ -17,6 +17,7 @@
 //! | a poll that has lasted for the bound of `scheduler/stalls.rs` | reports it |
 //! | tasks that completed elsewhere, while the worker sleeps | wakes it to reap them |
 //! | a worker's place, or a closure, for which the system had no thread | asks for one again |
+//! | the same, for a busy thread (`blocking/starter.rs`) | starts it, if woken from its sleep |
 //!
 //! To retake a state on offer (`handoff.rs`) means that another thread becomes the worker.
 //!
@@ -52,6 +53,7 @@ use crate::primitives::parker::Parker;
 use crate::primitives::thread;
 use crate::queue::Fifo;
 use crate::reactor::{Reactor, Wakes};
+use crate::scheduler::handle::Handle;
 use crate::scheduler::stalls::Stalls;
 use crate::task::wake_guarded;
 use std::io;
@@ -261,6 +263,14 @@ impl Monitor {
         }
     }
 
+    /// For whoever has left it something to do under the lock of the pool, where it has said that
+    /// it sleeps.
+    fn wake(&self) {
+        // AcqRel, Relaxed: as `wake_or_start`.
+        let _ = self.state.compare_exchange(ASLEEP, AWAKE, AcqRel, Relaxed);
+        self.parker.unpark();
+    }
+
     /// For the runtime's end, which the caller has notified.
     pub(super) fn shut_down(&self) {
         self.parker.unpark();
@@ -279,6 +289,22 @@ impl Monitor {
         handoff.add_forker();
         // Relaxed: as above.
         self.retaken.fetch_add(1, Relaxed);
+    }
+
+    /// Sleeps until the next look. A thread that it is to start meanwhile is no reason to look
+    /// earlier: what is the same at two looks in a row has been so for a period.
+    fn wait(&self, shared: &Shared, handle: &Handle, timeout: Duration) {
+        let pool = &shared.common.blocking;
+        let end = Instant::now() + timeout;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || shared.is_shut_down() {
+                return;
+            }
+            pool.starter_sleeps();
+            self.parker.park_timeout(left);
+            pool.start_owed(handle);
+        }
     }
 
     /// Sleeps until a worker is awake, or one offers its state.
@@ -346,12 +372,14 @@ fn monitor(shared: &Arc<Shared>) {
             shared.have_memory_reaped();
         }
         if quiet < QUIET_LOOKS {
-            shared.monitor.parker.park_timeout(timeout);
+            shared.monitor.wait(shared, &its_handle, timeout);
         } else {
             quiet = 0;
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             crate::fiber::trim_free();
+            shared.common.blocking.starter_sleeps();
             shared.monitor.rest(shared);
+            shared.common.blocking.start_owed(&its_handle);
         }
     }
     std::mem::forget(abort);
@@ -365,6 +393,11 @@ impl Shared {
         self.monitor.ensure(self);
         // Relaxed: this thread has just seen or made it so, or seen that it cannot.
         self.monitor.state.load(Relaxed) != ABSENT
+    }
+
+    /// Has the monitor start a thread of the pool: see `blocking/starter.rs`.
+    pub(in crate::scheduler) fn wake_monitor(&self) {
+        self.monitor.wake();
     }
 
     /// For a thread outside that has added a timer or a source of events, or waits for one: starts

@@ -15,8 +15,9 @@
 //!   goes on may wait for; but not by workers that leave, which end what they have queued.
 //! - The pool keeps room for the thread: closures do not take it, nor do other workers, which wait
 //!   for room because their threads block.
-//! - Its thread is started by whoever wakes it, which may be a thread that runs on few CPUs. It
-//!   does not inherit them: it runs where the runtime was made.
+//! - Its thread is started for whoever wakes it, by the monitor if that sleeps
+//!   (`blocking/starter.rs`), or else by that thread, which may be one that runs on few CPUs. The
+//!   new one does not inherit them: it runs where the runtime was made.
 //!
 //! The first worker counts as searching until it has looked for work once, so that what is spawned
 //! before its thread runs has no second thread started. Those who fell asleep last are woken first,

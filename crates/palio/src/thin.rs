@@ -30,7 +30,8 @@ pub fn thin(run: &mut RunRecord, most: u32) {
         }
     }
     if any {
-        run.header.thinned = Some(run.header.thinned.map_or(most, |before| before.min(most)));
+        // Less than it was thinned to before, if it was: there was something left to take.
+        run.header.thinned = Some(most);
     }
 }
 

@@ -152,6 +152,24 @@ fn what_can_say_nothing_is_refused_with_the_reason() {
     for (args, part) in cases {
         project.palio(&[&["baseline"], args].concat()).run().fails_with(&[part]);
     }
+    let absent = Fake::new("absent").toml("[build]\ncommands = [[\"false\"]]\n");
+    let project = project.with(absent);
+    race(&project);
+    let args = ["baseline", "save", "x", "--anchor", "absent"];
+    project.palio(&args).run().fails_with(&["the anchor absent did not race", "anchor, other"]);
+    project.palio(&["baseline", "save", "x"]).run().exits(0);
+    // What is missing could never be checked.
+    let id = race(&project);
+    rusqlite::Connection::open(project.database())
+        .unwrap()
+        .execute(
+            "UPDATE run SET header = json_set(header, '$.finished_at', json('null')) WHERE id = ?1",
+            [&id],
+        )
+        .unwrap();
+    let unfinished = [format!("the run {id} is not finished"), "palio run --resume".to_owned()];
+    let parts: Vec<&str> = unfinished.iter().map(String::as_str).collect();
+    project.palio(&["baseline", "save", "y"]).run().fails_with(&parts);
     // An anchor that is not what it was.
     project.write("state/anchor/version", "2.0");
     race(&project);

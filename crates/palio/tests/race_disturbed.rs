@@ -61,6 +61,14 @@ fn disturbed_blocks_are_repeated_so_often_stored_and_left_out() {
         let disturbed: Vec<_> = raced.map(|i| i["disturbed"] == true).collect();
         assert_eq!(disturbed, [true, false, false]);
     }
+    for cell in cells(&stored).iter().filter(|cell| cell["shadow"] != true) {
+        let told = entry(&report, cell["contender"].as_str().unwrap());
+        let raced = cell["invocations"].as_array().unwrap().iter().filter(|i| i["block"].is_u64());
+        let counted = raced.filter(|i| i["disturbed"] != true);
+        let switches = counted.map(|i| i["resources"]["voluntary_switches"].as_f64().unwrap());
+        let [a, b] = switches.collect::<Vec<_>>()[..] else { panic!("two blocks count") };
+        assert_eq!(told["voluntary_switches"], (a + b) / 2.0);
+    }
     let good = entry(&report, "good");
     let used: Vec<_> = good["sample_block"].as_array().unwrap().to_vec();
     assert!(!used.contains(&0.into()) && used.contains(&1.into()) && used.contains(&2.into()));

@@ -168,6 +168,36 @@ fn a_point_that_fails_is_shown_and_compared_with_nothing() {
     assert_eq!(report["sweep"]["points"][2]["geomean_ratio"], Value::Null);
 }
 
+/// Where the baseline failed, or is not what the ratios are to, no point is compared.
+#[test]
+fn without_its_baseline_a_row_says_nothing_of_the_points() {
+    use palio::report::{Report, sweep::Sweep};
+
+    let project = project();
+    sweep(&project, &["--knob", "dial=1,2"]).run().exits(0);
+    let report = project.report("latest");
+    let counts = |report: &Value| {
+        let report: Report = serde_json::from_value(report.clone()).unwrap();
+        let points = Sweep::of(&report).unwrap().points.into_iter();
+        let told = points.map(|p| (p.faster, p.slower + p.equivalent + p.inconclusive, p.failed));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&report), [(0, 0, 0), (1, 0, 0), (1, 0, 0)]);
+
+    let mut failed = report.clone();
+    for entry in failed["races"][0]["entries"].as_array_mut().unwrap() {
+        entry["ratio_to_reference"] = Value::Null;
+        if entry["contender"] == "good" {
+            entry["outcome"] = "crashed".into();
+        }
+    }
+    assert_eq!(counts(&failed), [(0, 0, 1); 3]);
+
+    let mut another = report;
+    another["races"][0]["reference"] = "good@dial=1".into();
+    assert_eq!(counts(&another), [(0, 0, 1); 3]);
+}
+
 /// A point that failed in a row takes that row out of everybody's mean.
 #[test]
 fn over_which_rows_the_means_go_is_told() {

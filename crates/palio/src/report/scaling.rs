@@ -284,3 +284,38 @@ fn ok<'a>(race: &'a Race, id: &str) -> Option<&'a Entry> {
 fn times(race: &Race, id: &str) -> Option<BlockTimes> {
     blocks(race, ok(race, id)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::ScalabilityLaw;
+
+    fn fitted(kappa_lo: f64) -> FittedLaw {
+        let around = |point: f64, lo: f64| Estimate { point, lo, hi: 2.0 * point, blocks: 6 };
+        FittedLaw {
+            law: ScalabilityLaw { one: 8.0, sigma: 0.19, kappa: 0.01 },
+            sigma: around(0.19, 0.1),
+            kappa: around(0.01, kappa_lo),
+            misfit: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_law_has_a_peak_only_where_it_surely_has_one() {
+        let law = |kappa_lo| law_of(&fitted(kappa_lo), Some(8.0)).unwrap();
+        assert_eq!(law(0.005).peak, Some(9.0));
+        assert_eq!(law(0.005).peak_text(), "peak at 9.00 threads");
+        for unsure in [0.0, -0.005, f64::NEG_INFINITY] {
+            assert_eq!(law(unsure).peak, None, "{unsure}");
+            assert_eq!(law(unsure).peak_text(), "no peak");
+        }
+    }
+
+    /// A baseline that takes half as long as one thread makes that thread's speed-up a half.
+    #[test]
+    fn a_law_is_in_units_of_what_a_speed_up_of_one_takes() {
+        let law = law_of(&fitted(0.005), Some(4.0)).unwrap();
+        assert_eq!((law.one, law.speed_up(1.0)), (0.5, 0.5));
+        assert_eq!(law_of(&fitted(0.005), None), None);
+    }
+}

@@ -206,6 +206,17 @@ fn an_answer_and_then_silence() {
 }
 
 #[test]
+fn an_input_that_nobody_can_write_to() {
+    // It has filled its own input, in which the next command is to be written.
+    race_for(
+        Fake::new("bad").fault("fill-input"),
+        "2",
+        "timed-out",
+        &["after 2 s with 1 sample(s)"],
+    );
+}
+
+#[test]
 fn an_early_exit_that_claims_success() {
     let run = race(
         Fake::new("bad").fault("exit-0:2"),

@@ -125,6 +125,32 @@ fn what_dies_of_a_signal_leaves_no_core() {
     assert!(cores.is_empty(), "{cores:?}");
 }
 
+#[test]
+fn what_a_contender_does_to_palio_is_inherited_by_nobody() {
+    let own = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap();
+    let (status, stat) = (own("status"), own("stat"));
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = list.trim().split([',', '-']).next().unwrap();
+    // Field 19, of which the state is the third.
+    let nice = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
+    let meddling = [
+        ("prlimit --nofile=90 --pid".to_owned(), "its limit of open files (", true),
+        ("renice -n 19 -p".to_owned(), "its nice value (", nice != "19"),
+        (format!("taskset -cp {first}"), "its list of processors (", list.trim() != first),
+    ];
+    for (command, what, _) in meddling.into_iter().filter(|(.., changes)| *changes) {
+        // As the reference, whose pilot is the first process of all.
+        let project = Project::good_and(Fake::new("bad").fault(&format!("meddle:{command}")));
+        let race = project.race().set("--reference", "bad").run().exits(2);
+        assert_has(&race.stderr, &["changed what all contenders inherit", "after bad was", what]);
+        assert_eq!(project.starts(), ["bad"], "{command}");
+        // What is stored is gone on with, and its second process leaves Palio alone.
+        let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+        assert_eq!(entry(&report, "good")["outcome"], "ok", "{command}");
+        assert_eq!(project.starts()[1], "good", "{command}");
+    }
+}
+
 /// What `doctor` says of control groups; `None` where there are none, so that there is nothing to
 /// test. `PALIO_REQUIRE_CONTROL_GROUPS` says that there must be some.
 fn groups(project: &Project) -> Option<String> {
@@ -210,6 +236,26 @@ fn cpu_time_that_nobody_waited_for_counts() {
         taken["user_us"].as_u64().unwrap() + taken["sys_us"].as_u64().unwrap()
     });
     assert!(cpu_us >= 200_000, "{cpu_us}");
+}
+
+#[test]
+fn cpu_time_of_an_orphan_that_has_ended_counts() {
+    for groups in GROUPS {
+        let project = Project::good_and(Fake::new("bad").fault("burning-orphan:2").from(2));
+        let race = project.race().set("--reference", "good");
+        race.env("PALIO_CONTROL_GROUPS", groups).run().exits(0);
+        let stored = project.stored();
+        let bad = support::cells(&stored).into_iter().find(|cell| cell["contender"] == "bad");
+        let raced = bad.unwrap()["invocations"].as_array().unwrap().iter();
+        let raced: Vec<_> = raced.filter(|invocation| invocation["block"].is_u64()).collect();
+        assert_eq!(raced.len(), 2);
+        // It ended during the measured command. The kernel tells what was waited for in ticks.
+        for invocation in raced {
+            let span = invocation["spans"].as_array().unwrap().last().unwrap();
+            let cpu_ns = span["cpu_ns"].as_u64().unwrap();
+            assert!(cpu_ns >= 150_000_000, "{cpu_ns}");
+        }
+    }
 }
 
 #[test]

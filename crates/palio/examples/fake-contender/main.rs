@@ -29,7 +29,7 @@ use palio_protocol::forks::{Counted, Forks, Uncounted};
 use palio_protocol::harness::{Contender, Iteration, Prepare, Refusal, Request, Work, serve_args};
 
 use takers::{
-    burn, burn_in_child, burn_unwaited, eat_memory, flood_stderr, kill_all, replace, spike, spin,
+    burn_in_orphan, eat_memory, fill_input, flood_stderr, kill_all, meddle, replace, spin,
 };
 
 /// What every iteration of every workload answers; the tests' catalogue says the same.
@@ -299,10 +299,17 @@ impl Fake {
             say(&self.sample(*taken, batch, self.shifted_percent(index, given)));
             self.after(*taken);
         }
+        if self.fault("fill-input").is_some() {
+            // Before anybody is told that it wants another command.
+            fill_input();
+        }
         say(&format!(
             "done {}",
             if self.fault("miscount").is_some() { samples + 5 } else { given }
         ));
+        if self.fault("fill-input").is_some() {
+            hang();
+        }
     }
 
     /// Moves nine tenths of the time of all samples of a command into its first or its last one.
@@ -371,6 +378,15 @@ impl Fake {
         }
         if self.at("unwaited", number) {
             self.child(&["--unwaited"]);
+        }
+        if self.at("burning-orphan", number) {
+            burn_in_orphan();
+        }
+        // Once, so that the run can go on.
+        if let Some(command) = self.fault("meddle")
+            && (number, self.start) == (1, self.from)
+        {
+            meddle(command);
         }
         if self.at("kill-all", number) {
             let stream = self.arrive("orphan");
@@ -572,25 +588,7 @@ fn main() -> ExitCode {
                 stay(stream);
                 return ExitCode::SUCCESS;
             }
-            "--eat-memory" => eat_memory(),
-            "--spike" => spike(),
-            "--unwaited" => {
-                burn_unwaited();
-                return ExitCode::SUCCESS;
-            }
-            "--burn-in-child" => {
-                burn_in_child();
-                return ExitCode::SUCCESS;
-            }
-            "--burn" => {
-                burn();
-                return ExitCode::SUCCESS;
-            }
-            "--spin" => {
-                let ns = value().parse().expect("ns");
-                spin(Duration::from_nanos(ns), 1, 0);
-                return ExitCode::SUCCESS;
-            }
+            taker if takers::is_started(taker, &mut value) => return ExitCode::SUCCESS,
             "--describe" => describe = true,
             _ => rest.push(option),
         }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::runner::inheritance;
 use crate::runner::warden::{self, VERB};
 #[cfg(target_os = "linux")]
 use crate::runner::warden::{ACCOUNTS, NO_START};
@@ -17,6 +18,7 @@ pub(super) fn take_part() -> Option<ExitCode> {
         return Some(watch(args.collect()));
     }
     warden::enable();
+    inheritance::note();
     None
 }
 

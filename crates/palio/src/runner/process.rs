@@ -10,6 +10,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdi
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::signal::{Signal, killpg};
@@ -18,6 +19,7 @@ use nix::unistd::Pid;
 use crate::budget::{CpuBudget, Throttled};
 use crate::record::Resources;
 use crate::runner::cgroup::Group;
+use crate::runner::cpu_time::CpuTime;
 use crate::runner::excerpt::Excerpt;
 use crate::runner::tree;
 use crate::runner::warden::{self, Account, Grouped, Manner, UnderWay};
@@ -33,10 +35,8 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 /// escaped its group could go on filling it for ever.
 const LAST_READS_MAX: u32 = 256;
 
-/// What a control group must tell beyond what was seen of processes to be believed instead: CPU
-/// time in µs, and memory in KiB beside a quarter of what was seen. Its clock goes on by ticks, and
-/// its memory has what the kernel keeps for processes.
-const GROUP_CPU_US_MIN: u64 = 20_000;
+/// What a control group must tell of memory, in KiB, beyond what was seen of processes and a
+/// quarter of it to be believed instead: it has what the kernel keeps for processes.
 const GROUP_MEMORY_KIB_MIN: u64 = 16 * 1024;
 
 /// What a process may take, with all that descend from it; beyond it, they are killed.
@@ -126,23 +126,6 @@ pub(super) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps))
 }
 
-/// CPU time that a contender has taken, as its processes tell and as their control group does.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuTime {
-    processes_ns: u64,
-    group_ns: Option<u64>,
-}
-
-impl CpuTime {
-    /// What was taken since `before`, in ns.
-    pub fn since_ns(self, before: Self) -> u64 {
-        let seen_ns = self.processes_ns.saturating_sub(before.processes_ns);
-        let group_ns = self.group_ns.zip(before.group_ns);
-        let group_ns = group_ns.map_or(0, |(after, before)| after.saturating_sub(before));
-        if group_ns > seen_ns + GROUP_CPU_US_MIN * 1_000 { group_ns } else { seen_ns }
-    }
-}
-
 /// A running contender.
 #[derive(Debug)]
 pub struct Process {
@@ -203,6 +186,7 @@ impl Process {
         })?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        stdin.iter().for_each(write_without_waiting);
         let bounds = Bounds { deadline: started + timeout, timeout, memory_kib };
         Ok(Self {
             child,
@@ -265,6 +249,11 @@ impl Process {
                 let waited_for_ns = tree::waited_for_ticks(id) * tick_ns;
                 all_ns = Some(all_ns.unwrap_or(0) + ns + waited_for_ns);
             }
+            if warden::is_on() {
+                // Of orphans that have ended: it is the warden that waits for them.
+                let orphans_ns = tree::waited_for_ticks(self.id()) * tick_ns;
+                all_ns = all_ns.map(|ns| ns + orphans_ns);
+            }
             let group_ns = self.group.cpu().map(|cpu| (cpu.user_us + cpu.sys_us) * 1_000);
             all_ns.map(|processes_ns| CpuTime { processes_ns, group_ns })
         }
@@ -272,8 +261,8 @@ impl Process {
         None
     }
 
-    /// Writes one line. A contender that is gone is noticed at the next
-    /// [`read_line`](Self::read_line).
+    /// Writes one line. A contender that is gone, or whose input is full because it reads nothing,
+    /// is noticed at the next [`read_line`](Self::read_line).
     pub fn write_line(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin
             && stdin.write_all(format!("{line}\n").as_bytes()).is_err()
@@ -547,23 +536,21 @@ impl Process {
     }
 }
 
-impl Grouped {
-    /// `seen`, or the group's CPU time if that is more than any process was waited for.
-    fn correct(&self, seen: Resources) -> Resources {
-        let Some(cpu) = self.cpu else { return seen };
-        let seen_us = seen.user_us.unwrap_or(0).saturating_add(seen.sys_us.unwrap_or(0));
-        if cpu.user_us + cpu.sys_us <= seen_us.saturating_add(GROUP_CPU_US_MIN) {
-            return seen;
-        }
-        Resources { user_us: Some(cpu.user_us), sys_us: Some(cpu.sys_us), ..seen }
-    }
-}
-
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
             warden::kill(&mut self.child);
         }
+    }
+}
+
+/// A pipe holds more than all commands of a conversation. But a contender may fill its own input
+/// (`/proc/self/fd/0` can be opened for writing), and Palio would wait for it without a time-out.
+fn write_without_waiting(stdin: &ChildStdin) {
+    if let Ok(flags) = fcntl(stdin, FcntlArg::F_GETFL) {
+        let flags = OFlag::from_bits_retain(flags) | OFlag::O_NONBLOCK;
+        // Without it, nothing changes for who keeps the contract.
+        let _ = fcntl(stdin, FcntlArg::F_SETFL(flags));
     }
 }
 

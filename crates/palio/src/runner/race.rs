@@ -7,7 +7,7 @@ mod estimate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::contender::Kind;
 use crate::plan::{self, block_order};
@@ -15,7 +15,7 @@ use crate::record::{
     CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
 };
 use crate::runner::cgroup::NO_BUDGET;
-use crate::runner::{forks, invocation, schedule};
+use crate::runner::{forks, inheritance, invocation, schedule};
 use crate::store::{Lease, Store};
 use estimate::Estimate;
 
@@ -105,12 +105,13 @@ pub struct Course<'a> {
 pub fn race(run: &mut RunRecord, is_stored: &mut bool, course: Course<'_>) -> Result<End> {
     let Course { store, lease, stable, progress, interrupted } = course;
     let mut clock = Estimate::new(run);
+    let mut last = None;
     let order = plan::work_order(&run.races, |contender| stable.cost(contender));
     progress.planned(run, &order);
     let races = order.len();
     for (place, index) in (1..).zip(order) {
         let number = (place, races);
-        let clock = &mut clock;
+        let (clock, last) = (&mut clock, &mut last);
         let mut race = RaceLoop {
             run,
             is_stored,
@@ -122,6 +123,7 @@ pub fn race(run: &mut RunRecord, is_stored: &mut bool, course: Course<'_>) -> Re
             interrupted,
             progress,
             clock,
+            last,
         };
         if race.run()? == End::Interrupted {
             return Ok(End::Interrupted);
@@ -141,6 +143,8 @@ struct RaceLoop<'a> {
     interrupted: &'a AtomicBool,
     progress: &'a mut dyn Progress,
     clock: &'a mut Estimate,
+    /// Of whom the last process was, in this race or the one before.
+    last: &'a mut Option<String>,
 }
 
 impl RaceLoop<'_> {
@@ -313,8 +317,10 @@ impl RaceLoop<'_> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        self.refuse_changed_inheritance()?;
         self.announce(cell, block.map(|(block, of)| (block + 1, of)));
         let race = &self.run.races[self.index];
+        *self.last = Some(race.cells[cell].contender.clone());
         let salt = self.salt(cell, block.map(|(block, _)| block));
         let mut lease_error = None;
         let lease = &mut *self.lease;
@@ -325,6 +331,21 @@ impl RaceLoop<'_> {
             Some(error) => Err(error),
             None => Ok(Some((salt, result))),
         }
+    }
+
+    /// Starts nobody any more who would inherit what a contender has done to Palio. Often it cannot
+    /// be undone: a priority that was lowered stays low. And nobody knows who did it, so that it is
+    /// no contender's outcome.
+    fn refuse_changed_inheritance(&self) -> Result<()> {
+        let Some(what) = inheritance::changed() else { return Ok(()) };
+        let when = match self.last.as_ref() {
+            Some(last) => format!("while or after {last} was raced"),
+            None => "while contenders were built and asked who they are".to_owned(),
+        };
+        bail!(
+            "somebody changed what all contenders inherit from Palio, {when}: {what}. Who is raced \
+             now would be raced otherwise than those before"
+        )
     }
 
     /// Whether the program of a cell is no longer the one that was asked who it is. It is then not

@@ -123,7 +123,7 @@ pub(super) fn waited_for_ticks(id: u32) -> u64 {
 
 /// The fields of a `stat` file from the state on. The name before it may hold anything, so they are
 /// counted from its end.
-fn fields(stat: &str) -> impl Iterator<Item = &str> {
+pub(super) fn fields(stat: &str) -> impl Iterator<Item = &str> {
     stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace()
 }
 

@@ -13,7 +13,7 @@ use clap::Args;
 use palio_protocol::salt::mix;
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, Places, interruption, say, say_json};
+use super::{EXIT_CHECK_FAILED, Places, interruption, say, say_json, warden};
 use crate::contender::Kind;
 use crate::machine;
 use crate::plan::{Entrant, Plan, Shadows};
@@ -82,6 +82,7 @@ struct Tally {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    warden::check()?;
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
     let plan = plan(options, &project, &interrupted)?;

@@ -1,9 +1,11 @@
-//! Palio where the system lacks what it stands on.
+//! Palio where the system lacks what it stands on, and where it is itself made to stand still.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{Fake, Project};
+use crate::support::{Fake, Project, entry};
+use nix::sys::signal::Signal;
 
 /// Where `/proc` is not there, and where it is that of another PID namespace.
 const WITHOUT_PROC: [(&str, &str); 2] = [
@@ -42,4 +44,32 @@ fn without_its_processes_in_proc_nothing_is_started_and_all_that_is_stored_is_sh
     }
     assert_eq!(project.starts(), starts);
     assert_eq!(project.runs().len(), 1);
+}
+
+/// Stops Palio for longer than `patience_s` when a contender with this fault has come, lets the
+/// contender go on meanwhile, and expects that this is not held against it.
+#[track_caller]
+fn is_not_held_against_it(fault: &str, patience_s: u64) {
+    let project = Project::good_and(Fake::new("bad").fault(fault));
+    let meeting = project.meeting("bad");
+    let palio = project.race().set("--timeout", patience_s.to_string()).start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(patience_s) + Duration::from_millis(500));
+    drop(guest);
+    palio.signal(Signal::SIGCONT);
+    let report = palio.finish().exits(0).json();
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "ok", "{bad}");
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+}
+
+#[test]
+fn a_palio_that_was_stopped_says_of_no_contender_that_it_took_too_long() {
+    is_not_held_against_it("meet", 5);
+}
+
+#[test]
+fn a_palio_that_was_stopped_says_of_no_contender_that_it_did_not_end() {
+    is_not_held_against_it("meet-at-end", 5);
 }

@@ -46,6 +46,29 @@ fn without_its_processes_in_proc_nothing_is_started_and_all_that_is_stored_is_sh
     assert_eq!(project.runs().len(), 1);
 }
 
+/// The stacks of Palio's threads are as large as they may be for two at a time, which is enough to
+/// ask a contender who it is, and too little to ask it from a thread.
+#[test]
+fn a_contender_that_cannot_be_verified_for_want_of_threads_has_not_failed() {
+    let project = Project::new().with(Fake::new("good"));
+    let verify = project.palio(&["verify", "--jobs", "1", "--workload", "echo"]);
+    let verify = verify.env("RUST_MIN_STACK", (1_u64 << 30).to_string());
+    let run = verify.through_shell("ulimit -v 2700000; exec \"$@\"").run();
+    let run = run.fails_with(&["the system gives Palio no thread", "ulimit -u"]);
+    assert!(!run.stdout.contains("FAIL"), "{}", run.stdout);
+}
+
+#[test]
+fn a_stack_that_is_too_small_is_told_of() {
+    let project = Project::new().with(Fake::new("good"));
+    for kib in [64, 512] {
+        let line = format!("ulimit -s {kib}; exec \"$@\"");
+        let run = project.palio(&["list", "runs"]).through_shell(&line).run();
+        run.fails_with(&[&format!("no more than {kib} KiB"), "ulimit -s"]);
+    }
+    project.race().through_shell("ulimit -s 1024; exec \"$@\"").run().exits(0);
+}
+
 /// Stops Palio for longer than `patience_s` when a contender with this fault has come, lets the
 /// contender go on meanwhile, and expects that this is not held against it.
 #[track_caller]

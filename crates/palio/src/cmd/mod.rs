@@ -34,6 +34,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 
 use crate::budget::Budgets;
@@ -135,8 +136,27 @@ enum Command {
     },
 }
 
+/// A stack smaller than this may end somewhere in Palio, and Palio there, without a word of why.
+const STACK_BYTES_MIN: u64 = 1 << 20;
+
 /// Runs the command line; the whole of `main`.
 pub fn main() -> ExitCode {
+    let stack = getrlimit(Resource::RLIMIT_STACK).map_or(u64::MAX, |(soft, _)| soft);
+    if stack < STACK_BYTES_MIN {
+        note(&format!(
+            "palio: its stack may have no more than {} KiB here: raise the limit to {} at least \
+             (`ulimit -s`)",
+            stack / 1024,
+            STACK_BYTES_MIN / 1024
+        ));
+        return ExitCode::from(EXIT_ERROR);
+    }
+    with_enough_stack()
+}
+
+/// Apart, so that what it takes of the stack is not taken before that is looked at.
+#[inline(never)]
+fn with_enough_stack() -> ExitCode {
     if let Some(code) = warden::take_part() {
         return code;
     }

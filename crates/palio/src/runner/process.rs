@@ -19,6 +19,7 @@ use crate::budget::{CpuBudget, Throttled};
 use crate::record::Resources;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::Excerpt;
+use crate::runner::shortage::with_help;
 use crate::runner::tree;
 use crate::runner::warden::{self, Account, Grouped, Manner, UnderWay};
 
@@ -203,7 +204,7 @@ impl Process {
             .spawn();
         let mut child = child.map_err(|error| {
             group.remove();
-            format!("{} cannot be started: {error}", command[0])
+            format!("{} cannot be started: {}", command[0], with_help(&error))
         })?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
@@ -237,11 +237,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints to standard output.
 fn say(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end));
+    printed.context("cannot write to standard output")
 }
 
 /// Prints a document of JSON, which a terminal may be showing.

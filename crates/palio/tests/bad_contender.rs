@@ -441,7 +441,7 @@ fn an_executable_that_is_not_there() {
 fn a_system_without_threads_for_palio_is_told_of() {
     let project = Project::new().with(Fake::new("good"));
     let run = project.race().env("RUST_MIN_STACK", (1_u64 << 50).to_string()).run();
-    run.fails_with(&["good will not race", "the system gives Palio no thread"]);
+    run.fails_with(&["good will not race", "the system gives Palio no thread", "ulimit -u"]);
 }
 
 #[test]

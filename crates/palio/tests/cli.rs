@@ -170,7 +170,7 @@ fn a_log_that_nobody_reads_does_not_end_a_run() {
 fn a_full_disk_behind_standard_output_is_an_error() {
     let project = project();
     let run = project.palio(&["list", "--json"]).through_shell("\"$@\" > /dev/full").run();
-    run.fails_with(&["No space left"]);
+    run.fails_with(&["cannot write to standard output", "No space left"]);
 }
 
 #[test]

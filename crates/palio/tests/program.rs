@@ -30,6 +30,7 @@ mod lease;
 mod manifests;
 mod optional_libraries;
 mod order_of_work;
+mod poor_system;
 mod published;
 mod published_schema;
 mod race_disturbed;

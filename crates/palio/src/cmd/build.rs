@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, Places, interruption, say};
+use super::{EXIT_CHECK_FAILED, Places, interruption, say, warden};
 use crate::runner::build::{Freshness, Prober, is_left_out};
 
 #[derive(Debug, Args)]
@@ -25,6 +25,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    warden::check()?;
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
     let mut prober = Prober::new(Arc::clone(&interrupted));

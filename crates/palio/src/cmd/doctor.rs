@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::project::{Project, database};
-use super::{Places, columns, say, say_json};
+use super::{Places, columns, say, say_json, warden};
 use crate::machine;
 use crate::plan::takes_part_by_default;
 use crate::report::listing;
@@ -22,6 +22,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    warden::check()?;
     let project = Project::load(places)?;
     let mut prober = Prober::default();
     let machine = machine::inspect(libc_version(), cgroup::description());

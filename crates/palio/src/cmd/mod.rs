@@ -32,8 +32,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 
 use crate::budget::Budgets;
@@ -135,8 +136,27 @@ enum Command {
     },
 }
 
+/// A stack smaller than this may end somewhere in Palio, and Palio there, without a word of why.
+const STACK_BYTES_MIN: u64 = 1 << 20;
+
 /// Runs the command line; the whole of `main`.
 pub fn main() -> ExitCode {
+    let stack = getrlimit(Resource::RLIMIT_STACK).map_or(u64::MAX, |(soft, _)| soft);
+    if stack < STACK_BYTES_MIN {
+        note(&format!(
+            "palio: its stack may have no more than {} KiB here: raise the limit to {} at least \
+             (`ulimit -s`)",
+            stack / 1024,
+            STACK_BYTES_MIN / 1024
+        ));
+        return ExitCode::from(EXIT_ERROR);
+    }
+    with_enough_stack()
+}
+
+/// Apart, so that what it takes of the stack is not taken before that is looked at.
+#[inline(never)]
+fn with_enough_stack() -> ExitCode {
     if let Some(code) = warden::take_part() {
         return code;
     }
@@ -217,11 +237,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints to standard output.
 fn say(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end));
+    printed.context("cannot write to standard output")
 }
 
 /// Prints a document of JSON, which a terminal may be showing.

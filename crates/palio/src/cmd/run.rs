@@ -15,7 +15,8 @@ use super::progress::Watcher;
 use super::project::{Project, explain_misses, open_store_to_write};
 use super::stable::Stalls;
 use super::{
-    EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, say_whole, whole_file,
+    EXIT_INTERRUPTED, Places, colour, columns, interruption, note, say, say_whole, warden,
+    whole_file,
 };
 use crate::budget::Budgets;
 use crate::machine::{self, CpuClock};
@@ -199,6 +200,7 @@ pub(super) fn measure_and_report(
 pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunRecord, End)> {
     // Whatever was measured is stored already when a second signal ends Palio at once.
     let interrupted = interruption::listen()?;
+    warden::check()?;
     let project = Project::load(places)?;
     options.html.as_deref().map_or(Ok(()), whole_file::check)?;
     let mut store;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::project::Project;
-use super::{Places, say};
+use super::{Places, say, warden};
 use crate::runner::build::{Prober, is_left_out};
 use crate::runner::install;
 
@@ -24,6 +24,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    warden::check()?;
     let project = Project::load(places)?;
     let mut prober = Prober::default();
     let (mut packages, mut by_hand) = (BTreeSet::new(), BTreeSet::new());

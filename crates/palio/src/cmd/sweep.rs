@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::project::{Choice, Project};
 use super::run::{self, Planned, Verb};
-use super::{Places, interruption};
+use super::{Places, interruption, warden};
 use crate::grid::{self, Design, Grid, Wish};
 use crate::record::Outcome;
 use crate::report::table::{Format, Table};
@@ -50,6 +50,7 @@ pub(super) struct Options {
 
 pub(super) fn run(mut options: Options, places: &Places) -> Result<ExitCode> {
     let interrupted = interruption::listen()?;
+    warden::check()?;
     options.run.check_unused("sweep", true)?;
     let wishes = wishes(&options.knob)?;
     let project = Project::load(places)?;

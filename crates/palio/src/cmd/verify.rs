@@ -13,7 +13,7 @@ use clap::Args;
 use palio_protocol::salt::mix;
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, Places, interruption, say, say_json};
+use super::{EXIT_CHECK_FAILED, Places, interruption, say, say_json, warden};
 use crate::contender::Kind;
 use crate::machine;
 use crate::plan::{Entrant, Plan, Shadows};
@@ -22,6 +22,7 @@ use crate::runner::build::Prober;
 use crate::runner::conformance::{self, Vector};
 use crate::runner::forks;
 use crate::runner::invocation::Conversation;
+use crate::runner::shortage::{is_blamed, no_thread};
 use crate::workload::{Preset, Settings, Workload, settings_text};
 
 #[derive(Debug, Args)]
@@ -82,6 +83,7 @@ struct Tally {
 }
 
 pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
+    warden::check()?;
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
     let plan = plan(options, &project, &interrupted)?;
@@ -239,27 +241,31 @@ fn check_all(
                 answers(race, cell, is_baseline, limits, interrupted)
             }
         };
-        // What was interrupted says nothing.
-        interruption::check(interrupted).map(|()| check)
+        // What was interrupted says nothing, nor does what the system did not let happen.
+        interruption::check(interrupted)?;
+        if let Some(reason) = check.detail.iter().find(|reason| is_blamed(reason)) {
+            bail!("{} cannot be verified: {reason}", check.contender);
+        }
+        Ok(check)
     };
-    in_order(&subjects, jobs, check, checked)
+    in_order(&subjects, (jobs, thread::Builder::new), check, checked)
 }
 
 /// Calls `work` with each item, on `jobs` threads, and `done` with the results, in the items'
-/// order. Ends at the first error of either: what is under way then is not waited for longer than
-/// it takes.
+/// order; on fewer threads where the system gives no more. Ends at the first error of either, or
+/// without any thread: what is under way then is not waited for longer than it takes.
 fn in_order<T: Copy + Sync, R: Send>(
     items: &[T],
-    jobs: NonZeroUsize,
+    (jobs, builder): (NonZeroUsize, impl Fn() -> thread::Builder),
     work: impl Fn(T) -> Result<R> + Sync,
     mut done: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
     let (next, has_ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         let (send, results) = mpsc::channel();
-        for _ in 0..jobs.get().min(items.len()) {
+        for started in 0..jobs.get().min(items.len()) {
             let (send, next, has_ended, work) = (send.clone(), &next, &has_ended, &work);
-            scope.spawn(move || {
+            let thread = builder().spawn_scoped(scope, move || {
                 while !has_ended.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&item) = items.get(index) else { break };
@@ -268,6 +274,12 @@ fn in_order<T: Copy + Sync, R: Send>(
                     }
                 }
             });
+            // Where the system gives fewer threads, all of it takes longer.
+            match thread {
+                Ok(_) => {}
+                Err(error) if started == 0 => bail!(no_thread(&error)),
+                Err(_) => break,
+            }
         }
         drop(send);
         let mut early = BTreeMap::new();
@@ -528,14 +540,14 @@ mod tests {
                 Ok(item)
             };
             let jobs = NonZeroUsize::new(jobs).unwrap();
-            in_order(&items, jobs, work, |item| {
+            in_order(&items, (jobs, thread::Builder::new), work, |item| {
                 seen.push(item);
                 Ok(())
             })
             .unwrap();
             assert_eq!(seen, items);
         }
-        in_order(&[], NonZeroUsize::MIN, |()| Ok(()), |()| Ok(())).unwrap();
+        in_order(&[], (NonZeroUsize::MIN, thread::Builder::new), |()| Ok(()), |()| Ok(())).unwrap();
     }
 
     #[test]
@@ -544,13 +556,40 @@ mod tests {
         let jobs = NonZeroUsize::new(2).unwrap();
         let mut seen = 0;
         let work = |item| if item == 10 { bail!("ten") } else { Ok(item) };
-        let error = in_order(&items, jobs, work, |_| {
+        let error = in_order(&items, (jobs, thread::Builder::new), work, |_| {
             seen += 1;
             Ok(())
         });
         assert_eq!((error.unwrap_err().to_string(), seen), ("ten".to_owned(), 10));
-        let error =
-            in_order(&items, jobs, Ok, |item| if item < 5 { Ok(()) } else { bail!("five") });
+        let done = |item| if item < 5 { Ok(()) } else { bail!("five") };
+        let error = in_order(&items, (jobs, thread::Builder::new), Ok, done);
         assert_eq!(error.unwrap_err().to_string(), "five");
+    }
+
+    #[test]
+    fn where_the_system_gives_fewer_threads_or_none() {
+        let items: Vec<usize> = (0..100).collect();
+        for given in [0, 1, 3] {
+            let asked = AtomicUsize::new(0);
+            // No stack is as large as that of the others.
+            let builder = || match asked.fetch_add(1, Ordering::Relaxed) {
+                nth if nth < given => thread::Builder::new(),
+                _ => thread::Builder::new().stack_size(1 << 50),
+            };
+            let mut seen = Vec::new();
+            let jobs = NonZeroUsize::new(8).unwrap();
+            let ended = in_order(&items, (jobs, builder), Ok, |item| {
+                seen.push(item);
+                Ok(())
+            });
+            if given > 0 {
+                ended.unwrap();
+                assert_eq!(seen, items);
+            } else {
+                let error = ended.unwrap_err().to_string();
+                assert!(error.contains("no thread") && error.contains("ulimit -u"), "{error}");
+                assert!(seen.is_empty());
+            }
+        }
     }
 }

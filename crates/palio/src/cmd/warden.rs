@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use anyhow::Result;
+
 use crate::runner::inheritance;
 use crate::runner::warden::{self, VERB};
 #[cfg(target_os = "linux")]
@@ -20,6 +22,14 @@ pub(super) fn take_part() -> Option<ExitCode> {
     warden::enable();
     inheritance::note();
     None
+}
+
+/// Refuses a command that starts others where they could not be watched.
+///
+/// # Errors
+/// Why they could not.
+pub(super) fn check() -> Result<()> {
+    warden::check().map_err(anyhow::Error::msg)
 }
 
 #[cfg(not(target_os = "linux"))]

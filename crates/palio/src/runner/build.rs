@@ -25,6 +25,7 @@ use crate::contender::{Contender, Requirement};
 use crate::record::Outcome;
 use crate::runner::cgroup::Group;
 use crate::runner::excerpt::{self, Excerpt};
+use crate::runner::shortage::{no_thread, with_help};
 use crate::runner::warden::{self, Manner, UnderWay};
 use crate::runner::{cargo_copy, cmake_prefix, process};
 use crate::workload::Settings;
@@ -268,7 +269,7 @@ pub(super) fn converse(
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+        .map_err(|error| format!("`{name}` cannot be started: {}", with_help(&error)))?;
     if let Some(mut pipe) = child.stdin.take() {
         // It fits into the pipe; a command that ends without reading it is no error here.
         let _ = pipe.write_all(stdin.as_bytes());
@@ -301,9 +302,8 @@ pub(super) fn converse(
     }
     drop(under_way);
     control_group.remove();
-    let readers = readers.map_err(|error| {
-        format!("`{name}` cannot be listened to: the system gives Palio no thread: {error}")
-    })?;
+    let readers = readers
+        .map_err(|error| format!("`{name}` cannot be listened to: {}", no_thread(&error)))?;
     let [stdout, stderr] = readers.map(|pipe| {
         let mut text = Vec::new();
         while let Some(Ok(piece)) = pipe.as_ref().map(|pieces| pieces.recv_timeout(PIPE_GRACE)) {
@@ -408,7 +408,8 @@ fn run_logged(
         .stderr(file.try_clone().map_err(log)?)
         .spawn()
         .map_err(|error| {
-            format!("`{name}` cannot be started in {}: {error}", directory.display())
+            let directory = directory.display();
+            format!("`{name}` cannot be started in {directory}: {}", with_help(&error))
         })?;
     let mut told = false;
     let status = loop {

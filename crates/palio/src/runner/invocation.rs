@@ -66,8 +66,6 @@ pub struct Conversation<'a> {
     salt: u64,
     /// What the requests of the next sample met with.
     loaded: Option<(Distribution, LoadRecord)>,
-    /// When its process is killed.
-    deadline: Instant,
     process: Process,
     interrupted: &'a AtomicBool,
     spans: Vec<SpanRecord>,
@@ -129,7 +127,6 @@ impl<'a> Conversation<'a> {
         started: &mut dyn FnMut(u32),
     ) -> Result<Self, Box<Finished>> {
         let timeout = Duration::from_millis(limits.timeout_ms);
-        let deadline = Instant::now() + timeout;
         // Before it starts, since nothing may compute while a contender does.
         let started_with = race.answer_under(salt).map_err(|error| format!("{error:#}"));
         let load = Some(race).filter(|race| race.served).and_then(|r| Load::of(&r.params).ok());
@@ -148,7 +145,6 @@ impl<'a> Conversation<'a> {
                     expected,
                     salt,
                     loaded: None,
-                    deadline,
                     process,
                     interrupted,
                     spans: Vec::new(),
@@ -259,7 +255,8 @@ impl<'a> Conversation<'a> {
             let reason = "it serves, and nobody is to ask it for anything";
             return Err(Failure::Garbage(reason.to_owned()));
         };
-        let (salt, deadline, interrupted) = (self.salt, self.deadline, self.interrupted);
+        let (salt, interrupted) = (self.salt, self.interrupted);
+        let deadline = self.process.deadline();
         let driven = generator::drive(Drive { load, port, salt, deadline, interrupted });
         self.loaded = Some(driven.map_err(|stopped| match stopped {
             Stopped::Interrupted => Failure::Broken(Broken::Interrupted),

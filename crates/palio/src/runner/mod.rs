@@ -16,6 +16,7 @@ pub mod process;
 pub mod program;
 pub mod race;
 pub mod schedule;
+pub mod shortage;
 mod tree;
 pub mod trial;
 pub mod warden;

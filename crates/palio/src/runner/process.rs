@@ -21,12 +21,15 @@ use crate::record::Resources;
 use crate::runner::cgroup::Group;
 use crate::runner::cpu_time::CpuTime;
 use crate::runner::excerpt::Excerpt;
+use crate::runner::shortage::with_help;
 use crate::runner::tree;
 use crate::runner::warden::{self, Account, Grouped, Manner, UnderWay};
 
 /// How often memory, time and interruption are looked at while a contender is silent. Each look
 /// costs some 20 µs.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// A wait of `WATCH_INTERVAL` that took so long was no wait: Palio was stopped in it.
+const STOOD_STILL_MIN: Duration = Duration::from_secs(1);
 /// How long a contender may take to end after `quit` or the end of its input.
 pub const QUIT_GRACE: Duration = Duration::from_secs(5);
 /// A line longer than this is no line of the contract.
@@ -137,6 +140,8 @@ pub struct Process {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     bounds: Bounds,
+    /// When Palio was last seen to run, while it waits for a line.
+    awake: Instant,
     started: Instant,
     /// Children reaped so far, before this one: what `getrusage` says beyond it is this process's.
     usage_before: Option<Usage>,
@@ -182,7 +187,7 @@ impl Process {
             .spawn();
         let mut child = child.map_err(|error| {
             group.remove();
-            format!("{} cannot be started: {error}", command[0])
+            format!("{} cannot be started: {}", command[0], with_help(&error))
         })?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -196,6 +201,7 @@ impl Process {
             stdout,
             stderr,
             bounds,
+            awake: started,
             started,
             usage_before,
             pending: Vec::new(),
@@ -214,6 +220,11 @@ impl Process {
     /// of Palio.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Until when it may go on.
+    pub fn deadline(&self) -> Instant {
+        self.bounds.deadline
     }
 
     /// How long it may take at most.
@@ -281,6 +292,7 @@ impl Process {
     /// # Errors
     /// See [`Broken`]; the process is still to be ended with [`end`](Self::end).
     pub fn read_line(&mut self, interrupted: &AtomicBool) -> Result<String, Broken> {
+        self.awake = Instant::now();
         loop {
             if let Some(line) = self.lines.pop_front() {
                 return Ok(line);
@@ -288,6 +300,8 @@ impl Process {
             if self.stdout.is_none() {
                 return Err(Broken::Ended);
             }
+            let stood_still = self.stood_still();
+            self.bounds.deadline += stood_still;
             self.pump(interrupted, self.bounds.deadline)?;
         }
     }
@@ -316,6 +330,15 @@ impl Process {
     fn out_of_memory_kib(&self, grouped: &Grouped) -> Option<u64> {
         let kib = grouped.memory_peak_kib.unwrap_or(self.bounds.memory_kib);
         grouped.out_of_memory.then_some(kib)
+    }
+
+    /// For how long Palio itself stood still (Ctrl-Z, SIGSTOP) since the last look: that is no time
+    /// of the contender's, which nobody read or answered meanwhile.
+    fn stood_still(&mut self) -> Duration {
+        let now = Instant::now();
+        let passed = now.duration_since(self.awake);
+        self.awake = now;
+        if passed >= STOOD_STILL_MIN { passed } else { Duration::ZERO }
     }
 
     /// Waits for output of any kind, at most until the next look at its memory; reads what there
@@ -417,7 +440,8 @@ impl Process {
         self.close_input();
         let (mut status, mut stray, mut broken) = (None, None, None);
         if !at_once {
-            let deadline = Instant::now() + QUIT_GRACE;
+            self.awake = Instant::now();
+            let mut deadline = self.awake + QUIT_GRACE;
             // Its output is drained meanwhile, or a full pipe could keep it from ending.
             while status.is_none() && broken.is_none() && Instant::now() < deadline {
                 status = self.child.try_wait().ok().flatten();
@@ -425,6 +449,7 @@ impl Process {
                     broken = self.pump_briefly(interrupted, deadline).err();
                     stray = stray.or_else(|| self.lines.pop_front());
                     self.lines.clear();
+                    deadline += self.stood_still();
                 }
             }
         }

@@ -9,7 +9,13 @@
 //! group, by which the next Palio finds it ([`cgroup`](crate::runner::cgroup)). Only on Linux;
 //! elsewhere commands are killed by their group.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
 use std::fmt;
+#[cfg(target_os = "linux")]
+use std::io;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -162,6 +168,33 @@ pub fn enable() {
     }
 }
 
+/// Refuses to start anything where `/proc` does not tell of Palio's own processes. Each warden is
+/// started by it, and by it each process is found that is to be measured, bounded or ended. That of
+/// another PID namespace is worse than none: under Palio's ids it has the processes of others,
+/// which would be killed.
+///
+/// # Errors
+/// A sentence that says so, and what helps.
+pub fn check() -> Result<(), String> {
+    #[cfg(target_os = "linux")]
+    check_own(std::fs::read_link("/proc/self").as_deref(), std::process::id())?;
+    Ok(())
+}
+
+/// Whether the link `/proc/self` leads to the process `own`.
+#[cfg(target_os = "linux")]
+fn check_own(link: Result<&Path, &io::Error>, own: u32) -> Result<(), String> {
+    let how = match link {
+        Ok(link) if link.as_os_str() == OsStr::new(&own.to_string()) => return Ok(()),
+        Ok(_) => "/proc is that of another PID namespace, and".to_owned(),
+        Err(error) => format!("/proc is not mounted (/proc/self: {error}), and"),
+    };
+    Err(format!(
+        "{how} Palio starts, watches and ends contenders by it: `mount -t proc proc /proc` as \
+         root, or `unshare --mount-proc` beside `--pid`, then try again"
+    ))
+}
+
 /// Whether commands have a warden.
 pub fn is_on() -> bool {
     IS_ON.get().copied().unwrap_or(false)
@@ -257,6 +290,19 @@ pub fn clear() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_proc_that_is_not_palios_is_refused() {
+        assert_eq!(check(), Ok(()));
+        assert_eq!(check_own(Ok(Path::new("12")), 12), Ok(()));
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let cases = [(Err(&missing), "is not mounted"), (Ok(Path::new("1")), "another PID")];
+        for (link, part) in cases {
+            let refused = check_own(link, 12).unwrap_err();
+            assert!(refused.contains(part) && refused.contains("mount -t proc"), "{refused}");
+        }
+    }
 
     #[test]
     fn accounts_are_read_as_they_are_written() {

@@ -16,6 +16,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::runner::cgroup::Group;
+use crate::runner::shortage::with_help;
 use crate::runner::tree;
 use crate::runner::warden::{ACCOUNTS, Account, Grouped};
 
@@ -78,7 +79,7 @@ pub fn watch(args: Vec<OsString>) -> Result<Watched, String> {
     group.leave();
     let child = child.map_err(|error| {
         group.remove();
-        format!("{} cannot be started: {error}", program.display())
+        format!("{} cannot be started: {}", program.display(), with_help(&error))
     })?;
     let command = Pid::from_raw(i32::try_from(child.id()).map_err(|error| error.to_string())?);
     // The command alone holds its input and output, so that Palio sees when it closes them.

@@ -11,6 +11,7 @@ mod forks;
 mod header;
 mod here;
 mod invocation;
+mod seed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,6 +21,7 @@ use header::{check_contender, check_header};
 pub use here::Here;
 use here::Told;
 pub use invocation::{InvocationAudit, Wrong, wrong};
+use seed::{OfCell, Witnesses};
 
 use crate::load::Load;
 use crate::plan::THREADS_MAX;
@@ -28,6 +30,7 @@ use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outco
 use crate::runner::excerpt::shown;
 use crate::runner::schedule::BATCH_MAX;
 use crate::salt::{Plain, Rule};
+use crate::workload::Settings;
 
 /// The longest name of a run, a suite, a workload or a unit.
 const NAME_BYTES_MAX: usize = 200;
@@ -37,6 +40,11 @@ const LABEL_BYTES_MAX: usize = 2_000;
 const TITLE_BYTES_MAX: usize = 300;
 /// The longest definition of a workload.
 const DEFINITION_BYTES_MAX: usize = 20_000;
+
+/// What is told of a run whose processes have no salts.
+const UNWITNESSED: &str = "its processes have no salts, as those of a Palio from before there were any: \
+                           whoever wanted to could know their answers beforehand, and what was taken out of the run \
+                           is not missed";
 
 /// Why a run is not believed: a place in it, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +128,7 @@ pub struct Audit<'a> {
     told: Told,
     /// Workload, threads, and whether there is a CPU budget.
     races: BTreeSet<(String, u32, bool)>,
+    witnesses: Witnesses,
 }
 
 impl<'a> Audit<'a> {
@@ -146,13 +155,22 @@ impl<'a> Audit<'a> {
             checked.map_err(|fault| fault.within(format!("contenders[{index}]")))?;
         }
         design::check_design(header.design.as_ref(), &known)?;
-        Ok(Self { header, contenders: known, here, told, races: BTreeSet::new() })
+        let (races, witnesses) = (BTreeSet::new(), Witnesses::default());
+        Ok(Self { header, contenders: known, here, told, races, witnesses })
     }
 
     /// Ends with what the run is to be told of itself, each a warning: where it is not what is
-    /// known here.
-    pub fn end(self) -> Vec<String> {
-        self.here.map_or_else(Vec::new, |here| self.told.warnings(here))
+    /// known here, and whether it has salts.
+    pub fn end(mut self) -> Vec<String> {
+        if let Some(here) = self.here {
+            let raced = |id: &str| self.races.iter().any(|(workload, ..)| workload == id);
+            self.told.suite(here, self.header, raced);
+        }
+        let mut told = self.here.map_or_else(Vec::new, |here| self.told.warnings(here));
+        if self.witnesses.are_missing() {
+            told.push(UNWITNESSED.to_owned());
+        }
+        told
     }
 
     /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a
@@ -177,6 +195,12 @@ impl<'a> Audit<'a> {
         if let Some(here) = self.here {
             self.told.race(here, self.header.preset, race, cells)?;
         }
+        let has_cell = |name: &&str| cells.iter().any(|cell| cell.contender == **name);
+        let missing = self.contenders.keys().find(|name| !has_cell(name));
+        check(missing.is_none(), "cells", || {
+            let name = shown(missing.unwrap_or(&""));
+            format!("{name} has none: whoever does not take part in a race has one that says why")
+        })?;
         let is_there = |name: &String| cells.iter().any(|cell| cell.contender == *name);
         check(race.reference.as_ref().is_none_or(is_there), "reference", || {
             format!("{} has no cell in this race", race.reference.as_deref().unwrap_or_default())
@@ -193,10 +217,21 @@ impl<'a> Audit<'a> {
             header: self.header,
             race,
             cells,
+            number: self.races.len() - 1,
+            next_cell: 0,
             blocks_max: blocks_max(self.header, race),
             raced: None,
-            salts: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            said_to_fail: Vec::new(),
         })
+    }
+
+    /// A process has a salt, if the others of the run have, and was then seen by Palio's clock.
+    ///
+    /// # Errors
+    /// This one lacks what others have.
+    pub fn witnessed(&mut self, race: &RaceRecord, invocation: &InvocationRecord) -> Checked {
+        self.witnesses.take(race, invocation)
     }
 
     fn check_race(&self, race: &RaceRecord) -> Checked {
@@ -370,35 +405,55 @@ pub struct RaceAudit<'a> {
     header: &'a Header,
     race: &'a RaceRecord,
     cells: &'a [CellRecord],
+    /// From 0: which race of the run it is, and which cell of it comes next.
+    number: usize,
+    next_cell: usize,
     blocks_max: u32,
     /// How many blocks a cell that is ok has raced.
     raced: Option<u32>,
-    /// Of all processes so far.
-    salts: BTreeSet<u64>,
+    /// Who has a process that failed, in which variant and how.
+    failed: BTreeSet<Failed>,
+    /// The numbers of cells that failed and have no such process.
+    said_to_fail: Vec<usize>,
 }
 
-impl<'a> RaceAudit<'a> {
-    /// Each process has a salt of its own, or it would know the answer of another one.
-    ///
-    /// # Errors
-    /// Another process of the race had this one.
-    pub fn salt(&mut self, salt: Option<u64>) -> Checked {
-        check(salt.is_none_or(|salt| self.salts.insert(salt)), "salt", || {
-            "another process of the race had the same".to_owned()
-        })
-    }
+/// A contender, its variant, and an outcome.
+type Failed = (String, Settings, Outcome);
 
-    /// Goes on with a cell, whose invocations follow one by one.
-    pub fn cell(&self, cell: &'a CellRecord) -> CellAudit<'a> {
+impl<'a> RaceAudit<'a> {
+    /// Goes on with a cell, whose invocations follow one by one. Cells come in their order.
+    pub fn cell(&mut self, cell: &'a CellRecord) -> CellAudit<'a> {
+        let number = self.next_cell;
+        self.next_cell += 1;
         CellAudit {
             header: self.header,
             race: self.race,
             cell,
             cells: self.cells.len(),
+            number,
+            by_seed: OfCell::new(self.header, (self.race, self.cells.len()), (self.number, number)),
             blocks_max: self.blocks_max,
             pilot: false,
             blocks: BTreeSet::new(),
+            failed: None,
         }
+    }
+
+    /// Ends the race, of which all cells have ended.
+    ///
+    /// # Errors
+    /// A contender is said to have failed, and no process of it did: nor as its own shadow, or as
+    /// what it repeats.
+    pub fn end(self) -> Checked {
+        for &number in &self.said_to_fail {
+            let cell = &self.cells[number];
+            let failed = (cell.contender.clone(), cell.variant.clone(), cell.outcome);
+            check(self.failed.contains(&failed), "outcome", || {
+                format!("{}, and no process of {} ended so", cell.outcome, shown(&cell.contender))
+            })
+            .map_err(|fault| fault.within(format!("cells[{number}]")))?;
+        }
+        Ok(())
     }
 
     /// What a cell that ended shows of its race.
@@ -406,7 +461,21 @@ impl<'a> RaceAudit<'a> {
     /// # Errors
     /// It is ok, and has not raced all blocks.
     pub fn end_of_cell(&mut self, mut cell: CellAudit<'a>) -> Checked {
-        if cell.cell.outcome != Outcome::Ok {
+        let outcome = cell.cell.outcome;
+        if outcome == Outcome::Pending {
+            return Ok(());
+        }
+        if outcome != Outcome::Ok {
+            // Nobody starts what cannot race, or is not there.
+            let is_unstarted = outcome.is_left_aside() && !cell.pilot && cell.blocks.is_empty();
+            // Nobody starts in a block who was too slow in the pilot.
+            let is_too_slow = outcome == Outcome::TimedOut && cell.pilot && cell.blocks.is_empty();
+            if cell.failed == Some(outcome) || is_too_slow {
+                let CellRecord { contender, variant, .. } = cell.cell;
+                self.failed.insert((contender.clone(), variant.clone(), outcome));
+            } else if !is_unstarted {
+                self.said_to_fail.push(cell.number);
+            }
             return Ok(());
         }
         // Not everybody has raced in these.
@@ -438,11 +507,15 @@ pub struct CellAudit<'a> {
     header: &'a Header,
     race: &'a RaceRecord,
     cell: &'a CellRecord,
-    /// How many there are in the race.
+    /// How many there are in the race, and the number of this one among them.
     cells: usize,
+    number: usize,
+    by_seed: OfCell<'a>,
     blocks_max: u32,
     pilot: bool,
     blocks: BTreeSet<u32>,
+    /// How a process of it failed.
+    failed: Option<Outcome>,
 }
 
 impl<'a> CellAudit<'a> {
@@ -489,6 +562,16 @@ impl<'a> CellAudit<'a> {
                 self.pilot |= outcome == Outcome::Ok;
             }
         }
+        self.by_seed.take(invocation)?;
+        if let Some(failed) = self.failed {
+            return Err(Fault::new(
+                "outcome",
+                format!(
+                    "{outcome}, and the process before it was {failed}: nobody who failed is started again"
+                ),
+            ));
+        }
+        self.failed = Some(outcome).filter(|o| !matches!(o, Outcome::Ok | Outcome::Pending));
         check(outcome != Outcome::Ok || invocation.resources.wall_us > 0, "wall_us", || {
             "0: no process takes no time".to_owned()
         })

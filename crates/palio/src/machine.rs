@@ -64,8 +64,9 @@ pub fn inspect(libc: Option<String>, control_groups: Option<String>) -> Machine 
 }
 
 /// A hash of what decides whether times of two runs may be laid side by side: not of kernel or
-/// libc, whose change a reader may well want to measure.
-fn fingerprint(machine: &Machine) -> String {
+/// libc, whose change a reader may well want to measure. It stays as it is: bundles hold it, and
+/// are held against it.
+pub fn fingerprint(machine: &Machine) -> String {
     let identity = format!(
         "{:?}|{:?}|{:?}|{:?}|{:?}|{:?}|{:?}",
         machine.cpu_model,

@@ -21,6 +21,7 @@ fn race_for(bad: Fake, timeout_s: &str, outcome: &str, detail: &[&str]) -> Finis
     assert_has(bad["detail"].as_str().unwrap_or_default(), detail);
     assert!(bad["rank"].is_null(), "a failure has a rank");
     assert!(bad["ratio_to_best"].is_null(), "a failure has a ratio");
+    project.assert_travels();
     run
 }
 

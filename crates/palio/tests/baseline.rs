@@ -1,7 +1,7 @@
 //! `palio baseline`: whether a later run is slower than one that was saved.
 
+use crate::support::forging::{bundle, fingerprint};
 use crate::support::{Fake, Finished, Project};
-use sha2::{Digest, Sha256};
 
 fn race(project: &Project) -> String {
     let race = project.race().set("--blocks", "8").run().exits(0);
@@ -200,14 +200,9 @@ fn another_machine_is_refused_unless_forced() {
     let (project, _) = saved(&["--anchor", "anchor"]);
     let mut run = project.stored();
     run["header"]["id"] = "elsewhere".into();
-    run["header"]["machine"]["fingerprint"] = "0123456789ab".into();
     run["header"]["machine"]["cores"] = 3.into();
-    let text = run.to_string();
-    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
-    let bundle = format!(
-        "{{\"format\":\"palio-bundle\",\"version\":1,\"sha256\":\"{hash}\",\"run\":{text}}}"
-    );
-    project.write("elsewhere.json", &bundle);
+    let fingerprint = fingerprint(&mut run);
+    project.write("elsewhere.json", &bundle(&run));
     project.palio(&["import", "elsewhere.json"]).run().exits(0);
     project
         .palio(&["baseline", "save", "main", "elsewhere", "--replace", "--anchor", "anchor"])
@@ -216,7 +211,7 @@ fn another_machine_is_refused_unless_forced() {
     race(&project);
     let refused = check(&project, &["--threshold", "5"]);
     refused.fails_with(&[
-        "raced on another machine (fingerprint 0123456789ab and now ",
+        &format!("raced on another machine (fingerprint {fingerprint} and now "),
         "processors 3, now ",
         "--force",
     ]);

@@ -71,6 +71,9 @@ fn a_bundle_of_an_older_palio_is_read() {
     let good = support::entry(&report, "good");
     assert_eq!(good["outcome"], "ok");
     assert!(good["accounted_percent"].is_null());
+    // Whoever only took them away says it with that.
+    let warnings = report["run"]["warnings"].to_string();
+    support::assert_has(&warnings, &["its processes have no salts, as those of a Palio from"]);
 }
 
 #[test]

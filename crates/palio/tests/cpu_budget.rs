@@ -133,6 +133,7 @@ fn without_control_groups_nobody_races_in_the_track_and_a_sentence_says_what_wou
         assert_eq!(entry["outcome"], "unsupported");
         assert_has(entry["detail"].as_str().unwrap(), &["CPU budget", "PALIO_CONTROL_GROUPS"]);
     }
+    project.assert_travels();
     race().arg("--cpu-budget").run().fails_with(&["none of these contenders", "CPU budget"]);
     let doctor = project.palio(&["doctor"]).env("PALIO_CONTROL_GROUPS", "none").run().exits(0);
     assert_has(&doctor.stdout, &["CPU budgets"]);

@@ -223,6 +223,7 @@ fn a_way_that_failed_is_shown_beside_the_way_that_did_not() {
     let report = project.race().set("--reference", "good").run().exits(0).json();
     let bad = entry(&report, "bad");
     assert_eq!((&bad["outcome"], &bad["variant"]), (&"ok".into(), &"way=a".into()));
+    project.assert_travels();
     for format in ["terminal", "markdown", "csv", "html"] {
         let text = project.palio(&["report", "latest", "--format", format]).run().exits(0).stdout;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

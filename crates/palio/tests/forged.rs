@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::support::forging::{Edits, blocks, bundle, forge, import, one, raced};
+use crate::support::forging::{
+    Edits, blocks, bundle, fingerprint, forge, import, one, raced, reseed,
+};
 use crate::support::{Fake, Project};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -167,7 +169,7 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
                 "/races/0/cells/2/invocations/0/salt",
                 run["races"][0]["cells"][1]["invocations"][1]["salt"].clone(),
             ),
-            "races[0].cells[2].invocations[0].salt: another process of the race had the same",
+            "races[0].cells[2].invocations[0].salt: ",
         ),
         (warmer(), "cells[1].invocations[1].samples: 2 are warm-ups, and the schedule says 1"),
         (one("/races/0/cells/1/invocations/1/disturbed", true), "races[0].blocks: block 0 was not"),
@@ -200,16 +202,6 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
                 json!({"warm_ups": 1, "samples": 0, "iterations": 0, "elapsed_ns": 0, "uncounted": 0}),
             ),
             "invocations[1].dropped: it lacks samples",
-        ),
-        (
-            vec![
-                ("/header/thinned", 5.into()),
-                (
-                    "/races/0/cells/1/invocations/1/dropped",
-                    json!({"warm_ups": 1, "samples": 0, "iterations": 3, "elapsed_ns": 0, "uncounted": 0}),
-                ),
-            ],
-            "invocations[1].dropped: its sums are not those of so many samples",
         ),
         (
             one("/races/0/cells/0/invocations/1/detail", Value::Null),
@@ -401,6 +393,10 @@ fn what_a_bundle_says_drives_no_terminal_and_overflows_nothing() {
         of("/header/machine/threads_per_core", u32::MAX.into()),
         of("/races/0/cells/1/invocations/1/resources/voluntary_switches", u64::MAX.into()),
     ];
+    let evil = evil.map(|mut run| {
+        fingerprint(&mut run);
+        run
+    });
     let reports: [&[&str]; 7] = [
         &["--format", "terminal"],
         &["--format", "markdown"],
@@ -486,13 +482,11 @@ fn every_number_survives_the_journey() {
         let edits = vec![
             ("/header/repeat", json!({"outside_max": share, "repeats_max": 1})),
             ("/header/until_floor", json!({"ratio": ratio, "blocks_max": 9})),
-            ("/header/seed", seed.into()),
-            ("/header/command", format!("palio run --seed {seed}").into()),
-            ("/races/0/cells/1/invocations/2/salt", seed.into()),
             ("/races/0/cells/1/invocations/2/samples/3/user_us", us.into()),
             ("/races/0/blocks", json!([{"block": 1, "outside": share / 3.0, "steal": null, "repeated": false}])),
         ];
-        let forged = forge(&run["run"], &edits);
+        let mut forged = forge(&run["run"], &edits);
+        reseed(&mut forged, seed);
         let once = again(&bundle(&forged));
         prop_assert_eq!(&serde_json::from_str::<Value>(&once).unwrap()["run"], &forged);
         prop_assert_eq!(again(&once), once);

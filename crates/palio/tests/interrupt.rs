@@ -20,6 +20,7 @@ fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
     assert_eq!(partial["run"]["state"], "partial");
     says_everywhere(&project, "partial");
     assert_eq!(entry(&partial, "bad")["outcome"], "pending");
+    project.assert_travels();
     let before = project.stored();
 
     let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
@@ -32,6 +33,7 @@ fn interrupt_and_resume(bad: Fake, signals: &[Signal]) {
         assert_eq!(entry(&report, contender)["samples"], 10);
     }
     assert_nothing_lost(&before, &project.stored());
+    project.assert_travels();
     assert_eq!(project.runs().len(), 1);
 }
 

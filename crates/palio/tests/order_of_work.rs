@@ -146,6 +146,7 @@ fn the_race_whose_contenders_are_ready_soonest_is_first() {
     let run = project.palio(&args).run().exits(0);
     assert_eq!(project.starts()[..2], ["build-cheap", "cheap"]);
     run.complains(&["first cheap: tally", "then  + dear: echo", "1/2 · tally", "2/2 · echo"]);
+    project.assert_travels();
 }
 
 #[test]
@@ -177,6 +178,7 @@ fn the_reference_gives_way_if_it_cannot_be_built() {
     assert_eq!(entry(&report, "go")["outcome"], "not-built");
     // What is stored is what was raced.
     assert_eq!(project.report("latest")["races"][0]["reference"], "good");
+    project.assert_travels();
 }
 
 #[test]
@@ -189,4 +191,5 @@ fn who_runs_none_of_the_workloads_is_not_built() {
     project.write("contenders/rust/idle/contender.toml", &other);
     project.race().run().exits(0);
     assert!(!project.starts().contains(&"build-idle".to_owned()));
+    project.assert_travels();
 }

@@ -17,6 +17,7 @@ mod document;
 mod fakes;
 mod forged;
 mod forged_facts;
+mod forged_history;
 mod forget;
 mod forks;
 mod headline;

@@ -52,6 +52,7 @@ fn disturbed_blocks_are_repeated_so_often_stored_and_left_out() {
     let run = race(&project).set("--outside-max", "5").set("--repeats-max", "1").run().exits(0);
     drop(load);
     let (report, stored) = (run.json(), project.stored());
+    project.assert_travels();
     let repeated: Vec<_> =
         blocks(&stored).iter().map(|block| block["repeated"].as_bool().unwrap()).collect();
     assert_eq!(repeated, [true, false, false], "{:#?}", blocks(&stored));

@@ -25,6 +25,7 @@ fn a_quiet_race_ends_with_the_pair_of_blocks_that_was_begun() {
     assert!(!cautions.contains("noise floor"), "{cautions}");
     let command = report["run"]["command"].as_str().unwrap();
     support::assert_has(command, &["--until-floor 5", "--blocks-max 12"]);
+    project.assert_travels();
 }
 
 #[test]
@@ -37,6 +38,7 @@ fn a_noisy_race_uses_all_its_blocks_and_says_that_they_were_not_enough() {
         &cautions,
         &["12 blocks did not bring the noise floor down to 5.0 %", "too noisy for a headline"],
     );
+    project.assert_travels();
 }
 
 #[test]
@@ -55,8 +57,10 @@ fn a_race_cut_off_in_its_added_blocks_goes_on_with_them() {
     palio.signal(Signal::SIGKILL);
     palio.finish().dies_of(Signal::SIGKILL);
     drop(guest);
+    project.assert_travels();
     let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
     assert!(blocks(&report, "bad") > 8);
+    project.assert_travels();
     let stored = project.stored();
     let raced = |cell: &Value| {
         let invocations = cell["invocations"].as_array().unwrap();

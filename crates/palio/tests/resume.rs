@@ -122,6 +122,7 @@ fn a_failure_before_the_cut_stays_a_failure() {
     let starts = project.starts().iter().filter(|name| *name == "worse").count();
     let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
     assert_eq!(entry(&report, "worse")["outcome"], "crashed");
+    project.assert_travels();
     assert_eq!(project.starts().iter().filter(|name| *name == "worse").count(), starts);
 }
 
@@ -203,6 +204,7 @@ fn a_process_that_is_started_again_has_a_salt_of_its_own() {
     palio.finish().exits(130);
     drop(guest);
     project.palio(&["run", "--resume"]).run().exits(0);
+    project.assert_travels();
     let stored = project.stored();
     let salts = cells(&stored).into_iter().flat_map(|cell| cell["invocations"].as_array().unwrap());
     let salts: Vec<u64> = salts.map(|i| i["salt"].as_u64().unwrap()).collect();
@@ -238,6 +240,7 @@ fn a_run_that_never_gets_on_says_why_and_what_helps() {
     // Where no progress is wanted, the lack of it is told all the same.
     let last = project.palio(&["run", "--resume", "--quiet"]).run().exits(0);
     last.complains(&["its last 4 blocks, one after the other"]);
+    project.assert_travels();
 }
 
 /// Its second block is cut off; the first one stays.

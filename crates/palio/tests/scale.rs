@@ -51,6 +51,7 @@ fn speed_up_is_against_the_baseline_that_comes_by_itself() {
     );
     let command = project.stored()["header"]["command"].as_str().unwrap().to_owned();
     assert!(command.starts_with("palio scale -w echo -c good -t 1,2 --blocks 6 "), "{command}");
+    project.assert_travels();
 }
 
 /// `mio` and `java-nio` work on as many threads as the race has: no measure for what these bring.

@@ -17,6 +17,7 @@ fn a_second_name_makes_a_second_entry() {
         assert!(["reference", "equivalent", "inconclusive"].contains(&verdict), "{verdict}");
         assert_eq!(entry["rank"], serde_json::json!([1, 2]), "they share the first two ranks");
     }
+    project.assert_travels();
 }
 
 #[test]
@@ -28,6 +29,7 @@ fn a_turned_knob_makes_another_tuned_entry() {
     assert_eq!(entry(&report, "fake@dial=3")["track"], "tuned");
     let command = entry(&report, "fake@dial=3")["by_hand"].as_str().unwrap().to_owned();
     assert!(command.contains("--set n=10 --set dial=3 --salt "), "{command}");
+    project.assert_travels();
 }
 
 #[test]
@@ -98,6 +100,7 @@ fn every_contender_may_have_a_shadow_of_its_own() {
     assert_eq!(floor(entry(&report, "good")), 1.01);
     let text = project.palio(&["report", "latest"]).run().exits(0).stdout;
     support::assert_has(&text, &["noise floor", "of contenders: bad ×"]);
+    project.assert_travels();
 }
 
 #[test]

@@ -274,8 +274,10 @@ fn an_interrupted_sweep_goes_on_as_one() {
     running.signal(nix::sys::signal::Signal::SIGINT);
     drop(guest);
     running.finish().exits(130);
+    project.assert_travels();
     project.palio(&["run", "--resume", "--quiet"]).run().exits(0).prints(&["Sweep of good"]);
     assert_eq!(project.report("latest")["run"]["state"], "finished");
+    project.assert_travels();
 }
 
 /// A bundle of a sweep whose grid is not the one that was raced.

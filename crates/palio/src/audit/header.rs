@@ -4,6 +4,7 @@ use super::{
     Checked, LABEL_BYTES_MAX, NAME_BYTES_MAX, TITLE_BYTES_MAX, check, label, range, text, timestamp,
 };
 use crate::contender::is_name;
+use crate::machine;
 use crate::record::{ContenderRecord, Header};
 use crate::runner::excerpt::shown;
 use crate::thin;
@@ -84,6 +85,13 @@ pub(super) fn check_header(header: &Header) -> Checked {
         known(field, fact).map_err(|fault| fault.within("machine"))?;
     }
     known("caches", &machine.caches).map_err(|fault| fault.within("machine"))?;
+    let due = machine::fingerprint(machine);
+    check(machine.fingerprint == due, "machine.fingerprint", || {
+        format!(
+            "{}, and that of the machine which the header describes is {due}",
+            machine.fingerprint
+        )
+    })?;
     header.thinned.map_or(Ok(()), |most| range("thinned", most, (thin::MOST_MIN, u32::MAX)))
 }
 

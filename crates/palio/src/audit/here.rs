@@ -29,7 +29,7 @@ use std::fmt::Display;
 use super::{Checked, Fault};
 use crate::contender::Track;
 use crate::manifest::Found;
-use crate::record::{CellRecord, ContenderRecord, RaceRecord};
+use crate::record::{CellRecord, ContenderRecord, Header, RaceRecord};
 use crate::runner::excerpt::shown;
 use crate::salt::Rule;
 use crate::workload::{Catalogue, Origin, Prediction, Preset, Workload, settings_text};
@@ -91,6 +91,8 @@ pub(super) struct Told {
     unread: Vec<String>,
     /// Which texts are worded otherwise, and of which rows.
     worded: Vec<(String, Vec<String>)>,
+    /// Rows of its suite that the run has not.
+    missing: Vec<String>,
     /// What differs, and of which rows.
     rows: Vec<(String, Vec<String>)>,
     /// The same of contenders.
@@ -170,6 +172,19 @@ impl Told {
         Self::take(&mut self.contenders, here, &contender.id, differences)
     }
 
+    /// A run of a suite has all rows that the suite has here in this preset. Nothing else misses
+    /// the last races of a run.
+    pub(super) fn suite(&mut self, here: &Here, header: &Header, raced: impl Fn(&str) -> bool) {
+        let Some((catalogue, _)) = &here.known else { return };
+        let suite = catalogue.suites.iter().find(|suite| suite.id == header.suite);
+        let is_missing = |id: &&String| {
+            let known = catalogue.workloads.iter().find(|known| known.id == **id);
+            known.is_some_and(|known| known.presets.contains_key(&header.preset)) && !raced(id)
+        };
+        let rows = suite.into_iter().flat_map(|suite| &suite.workloads);
+        self.missing = rows.filter(is_missing).cloned().collect();
+    }
+
     /// What is to be told, each a warning of the run, which is carried on with it: `there` is where
     /// it was read, by whichever verb.
     pub(super) fn warnings(self, here: &Here) -> Vec<String> {
@@ -197,6 +212,12 @@ impl Told {
                 "read where files of contenders could not be read, so that nothing says whether these are what they \
                  are called: {}",
                 self.unread.join(", ")
+            ));
+        }
+        if !self.missing.is_empty() {
+            warnings.push(format!(
+                "read where the catalogue had rows in its suite that it has not raced, or that were taken out: {}",
+                self.missing.join(", ")
             ));
         }
         let of = |what: &'static str| {

@@ -74,6 +74,8 @@ pub struct InvocationAudit<'a> {
     warm_ups: u64,
     measured: u64,
     claimed_ns: u64,
+    /// Whether a sample is a summary of events.
+    is_summarised: bool,
     /// The sample that is wrong: the last one, or the process would have been ended before.
     wrong: Option<(usize, Wrong)>,
     spans: Spans<'a>,
@@ -113,6 +115,7 @@ impl<'a> InvocationAudit<'a> {
             warm_ups,
             measured,
             claimed_ns,
+            is_summarised: false,
             wrong,
             spans,
             miscounts,
@@ -131,6 +134,7 @@ impl<'a> InvocationAudit<'a> {
         range("batch", sample.batch, (1, BATCH_MAX))?;
         check(sample.elapsed_ns > 0, "elapsed_ns", || "0: no work takes no time".to_owned())?;
         if let Some(d) = sample.distribution {
+            self.is_summarised = true;
             let numbers = [d.events, d.p50_ns, d.p99_ns, d.p999_ns, d.max_ns];
             Distribution::from_numbers(numbers)
                 .map_err(|reason| Fault::new("distribution", reason))?;
@@ -189,6 +193,7 @@ impl<'a> InvocationAudit<'a> {
             return Ok(());
         }
         self.check_budget()?;
+        self.check_thinned()?;
         let dropped = self.invocation.dropped;
         let measured = self.measured + dropped.map_or(0, |dropped| dropped.samples);
         let warm_ups = self.warm_ups + dropped.map_or(0, |dropped| dropped.warm_ups);
@@ -215,6 +220,13 @@ impl<'a> InvocationAudit<'a> {
             check(measured + warm_ups > 0, "samples", || "it is ok, and has none".to_owned())?;
         }
         let spans = &self.invocation.spans;
+        // The clock that times a process starts before and stops after those of its commands; it
+        // is stored in µs.
+        let wall_us = self.invocation.resources.wall_us;
+        let seen_ns = spans.iter().map(|span| span.wall_ns).fold(0, u64::saturating_add);
+        check(seen_ns / 1_000 <= wall_us, "spans", || {
+            format!("{seen_ns} ns together, and the process lived for {wall_us} µs")
+        })?;
         if spans.is_empty() {
             // An older Palio had no clock of its own.
             return Ok(());
@@ -234,6 +246,21 @@ impl<'a> InvocationAudit<'a> {
             .map(|span| clock::most_ns(span.samples, span.wall_ns))
             .fold(0, u64::saturating_add);
         check(claimed_ns <= most_ns, "spans", || too_much(claimed_ns, most_ns))
+    }
+
+    /// That a thinned run has as many samples of a process as its header says, and not those that
+    /// somebody likes.
+    fn check_thinned(&self) -> Checked {
+        let Some(most) = self.header.thinned else { return Ok(()) };
+        let all = self.measured + self.invocation.dropped.map_or(0, |dropped| dropped.samples);
+        let due = if self.is_summarised { all } else { all.min(most.into()) };
+        check((self.warm_ups, self.measured) == (0, due), "samples", || {
+            format!(
+                "{} measured ones of {all} and {} warm-up(s), and a run that was thinned to {most} keeps {due} and no \
+                 warm-up",
+                self.measured, self.warm_ups
+            )
+        })
     }
 
     /// That what raced in a track kept its rules.

@@ -311,11 +311,11 @@ fn audit_race(
                 samples.sample(index, &sample).map_err(within)
             })?;
             samples.end().map_err(within)?;
-            of_race.salt(invocation.salt).map_err(within)?;
+            audit.witnessed(race, invocation).map_err(within)?;
         }
         of_race.end_of_cell(of_cell).map_err(|fault| refused(fault.within(&place)))?;
     }
-    Ok(())
+    of_race.end().map_err(|fault| refused(fault.within(place)))
 }
 
 /// With what to do about it.

@@ -25,7 +25,7 @@ impl Store {
     }
 
     /// Reads one run out of a database that may be damaged elsewhere. It is audited as a bundle
-    /// from outside is; a whole race that an index has lost is not found to be missing so.
+    /// from outside is; the last races are not found to be missing so, if an index has lost them.
     ///
     /// # Errors
     /// There is no such run, or it is damaged itself; the message names the runs that there are.

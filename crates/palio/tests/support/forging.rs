@@ -1,5 +1,7 @@
 //! Bundles that somebody has forged, with a hash that is right.
 
+use palio::machine;
+use palio::plan::{block_order, salt};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -59,4 +61,31 @@ pub(crate) fn forge(run: &Value, edits: &Edits) -> Value {
     }
     assert_ne!(forged, *run, "{edits:?} changes nothing");
     forged
+}
+
+/// Another seed, as if it had been raced with it: whoever forges with care.
+pub(crate) fn reseed(run: &mut Value, seed: u64) {
+    run["header"]["seed"] = seed.into();
+    run["header"]["command"] = format!("palio run --seed {seed}").into();
+    for (race, described) in run["races"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let cells = described["cells"].as_array_mut().unwrap();
+        let count = cells.len();
+        for (cell, described) in cells.iter_mut().enumerate() {
+            for invocation in described["invocations"].as_array_mut().unwrap() {
+                let block = invocation["block"].as_u64().map(|block| block as u32);
+                invocation["salt"] = salt(seed, race, cell, block, 0).into();
+                let order = block.map(|block| block_order(seed, race, block, count));
+                let at = order.and_then(|order| order.iter().position(|other| *other == cell));
+                invocation["position"] = at.unwrap_or_default().into();
+            }
+        }
+    }
+}
+
+/// Gives the machine of a run the fingerprint of what is said of it.
+pub(crate) fn fingerprint(run: &mut Value) -> String {
+    let machine = &mut run["header"]["machine"];
+    let due = machine::fingerprint(&serde_json::from_value(machine.clone()).unwrap());
+    machine["fingerprint"] = due.clone().into();
+    due
 }

@@ -209,6 +209,23 @@ impl Project {
         bundle["run"].clone()
     }
 
+    /// Carries the latest run elsewhere, whole and thinned: whatever became of it, it keeps the
+    /// rules by which a run from elsewhere is believed, and has nothing to be told.
+    #[track_caller]
+    pub(crate) fn assert_travels(&self) {
+        let elsewhere = tempfile::tempdir().unwrap();
+        for (name, thin) in [("whole", &[][..]), ("thinned", &["--thin", "5"])] {
+            let export = ["export", "latest", "-"];
+            let bundle = self.palio(&[&export[..], thin].concat()).run().exits(0).stdout;
+            let [file, db] =
+                ["json", "db"].map(|end| elsewhere.path().join(name).with_extension(end));
+            fs::write(&file, &bundle).unwrap();
+            self.palio(&["import"]).arg(&file).set("--db", &db).run().exits(0);
+            let again = self.palio(&export).set("--db", &db).run().exits(0).stdout;
+            assert_eq!(again, bundle);
+        }
+    }
+
     /// Gets ready to meet the contender `id`, whose fault `meet` stops it until the [`Guest`] is
     /// dropped.
     pub(crate) fn meeting(&self, id: &str) -> Meeting {

@@ -52,6 +52,15 @@ fn with_floor(mut race: Race, ratio: f64) -> Race {
     race
 }
 
+/// The same where `contender` beside itself reached from `1 / hi` to `hi`, or anywhere.
+fn with_own_floor(mut race: Race, contender: &str, hi: Option<f64>) -> Race {
+    let shadow = Interval { point: 1.0, lo: hi.map(|hi| 1.0 / hi), hi };
+    let mut entries = race.entries.iter_mut();
+    entries.find(|entry| entry.contender == contender).unwrap().noise_floor =
+        Some(NoiseFloor { ratio: hi, shadow });
+    race
+}
+
 fn report(races: Vec<Race>) -> Report {
     let mut report = report_fixture::small();
     let known = report.contenders[0].clone();
@@ -92,6 +101,19 @@ fn the_worst_verdict_against_any_of_the_others_is_the_place() {
     assert_eq!(place(&[slow, even]), Place::Tied);
     assert_eq!(place(&[slow, even, wild]), Place::NotDecided);
     assert_eq!(place(&[slow, even, wild, fast]), Place::Behind);
+}
+
+/// Each of the two may have a floor of its own, and a floor that nothing bounds allows no verdict.
+#[test]
+fn a_place_is_told_by_the_floors_of_both() {
+    let twice = || race(&[("slow", Steady(2.0))]);
+    assert_eq!(only_row(twice()).0, Place::First);
+    for who in ["own", "slow"] {
+        let place = |hi| only_row(with_own_floor(twice(), who, hi)).0;
+        assert_eq!(place(Some(1.9)), Place::First, "{who}");
+        assert_eq!(place(Some(2.1)), Place::NotDecided, "{who}");
+        assert_eq!(place(None), Place::NotDecided, "{who}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn sample(max_ns: u64) -> SampleRecord {
 }
 
 /// In each block, one sample is ten times as bad as the two others.
-fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
+pub(crate) fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
     let invocation = |block: u32| InvocationRecord {
         block: Some(block),
         position: 0,
@@ -66,7 +66,7 @@ fn cell(contender: &str, shadow: bool, scale: u64) -> CellRecord {
     }
 }
 
-fn run(statistic: Statistic) -> RunRecord {
+pub(crate) fn run(statistic: Statistic) -> RunRecord {
     RunRecord {
         header: Header {
             id: "r1".into(),

@@ -11,3 +11,4 @@ mod stats_properties;
 mod stats_simulation;
 mod stats_unequal;
 mod stats_variants;
+mod verdicts;

@@ -68,6 +68,13 @@ mod tests {
         assert!((slower.ratio().point - 1.02_f64.powi(6)).abs() < 1e-9);
         assert!(slower.is_clear());
         assert!(drift(&growing(5, 0.98)).is_clear());
+        // From a first third to the last one are six steps.
+        for (change, is_clear) in [(1.051_f64, true), (1.049, false)] {
+            for change in [change, 1.0 / change] {
+                let drift = drift(&growing(5, change.powf(1.0 / 6.0)));
+                assert_eq!(drift.is_clear(), is_clear, "{drift:?}");
+            }
+        }
     }
 
     #[test]

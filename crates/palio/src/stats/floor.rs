@@ -184,6 +184,11 @@ mod tests {
             assert_eq!((both.ratio, both.bias), (1.20, 1.04));
         }
         assert_eq!(a.with(&NoiseFloor::unknown()).ratio(), f64::INFINITY);
+        // It is shown with the comparison from which its ratio is.
+        let [a, b] = [ratio(1.04, 1.03, 1.05), ratio(1.02, 0.9, 1.2)].map(NoiseFloor::of);
+        for both in [a.with(&b), b.with(&a)] {
+            assert_eq!(both.a_a(), b.a_a());
+        }
     }
 
     #[test]
@@ -195,6 +200,12 @@ mod tests {
         let point = 1.02_f64 * 1.02;
         let wide = ratio(point, point / (1.02 * 1.02), 1.2);
         assert_eq!(NoiseFloor { ratio: 1.02, ..floor }.blocks_needed(&wide), Some(60));
+        // Its own interval is narrow, and that of the A/A comparison must be half as wide.
+        let narrow = ratio(point, point / 1.001, 1.2);
+        let noisy = NoiseFloor { ratio: 1.02_f64.powi(3), ..floor };
+        assert_eq!(noisy.blocks_needed(&narrow), Some(60));
+        // On the floor itself: as many as there are do not do.
+        assert_eq!(floor.blocks_needed(&ratio(1.05, 1.04, 1.06)), Some(16));
         assert_eq!(floor.blocks_needed(&ratio(1.3, 1.2, 1.4)), None, "it stands out already");
         assert_eq!(floor.blocks_needed(&ratio(0.99, 0.9, 1.1)), None, "closer than the A/A point");
         assert_eq!(NoiseFloor::unknown().blocks_needed(&ratio(9.0, 0.9, 99.0)), None);

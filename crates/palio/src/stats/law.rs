@@ -209,6 +209,24 @@ mod tests {
     }
 
     #[test]
+    fn the_misfit_is_the_farthest_time_on_either_side_of_the_law() {
+        for factor in [0.9, 1.1] {
+            let times: [(u32, f64); 12] = std::array::from_fn(|at| {
+                let n = at as u32 + 1;
+                let time = LAW.time(f64::from(n));
+                (n, if n == 6 { factor * time } else { time })
+            });
+            let curve = times.map(|(n, time)| (n, BlockTimes::new([Some(time); 6]).unwrap()));
+            let fitted = FittedLaw::of(&curve).unwrap();
+            let ratios = times.map(|(n, time)| time / fitted.law.time(f64::from(n)));
+            let above = ratios.into_iter().fold(0.0, f64::max);
+            let below = 1.0 / ratios.into_iter().fold(f64::INFINITY, f64::min);
+            assert_eq!(below > above, factor < 1.0, "{ratios:?}");
+            assert!((fitted.misfit - above.max(below)).abs() < 1e-9, "{fitted:?}: {ratios:?}");
+        }
+    }
+
+    #[test]
     fn blocks_without_all_numbers_of_threads_are_left_out() {
         let blocks = |n: u32, missing: Option<usize>| {
             let each = (0..6).map(|block| {

@@ -148,6 +148,8 @@ mod tests {
         let mut samples = uniform(99, 100.0, 110.0);
         samples.push(1_000.0);
         assert_eq!(Shape::of(&samples).outliers, 0);
+        // Nor where it is more than the share.
+        assert_eq!(Shape::of(&samples[50..]).outliers, 0);
         samples.push(1_000.0);
         assert_eq!(Shape::of(&samples).outliers, 2);
         assert_eq!(Shape::of(&samples[85..]), Shape::default());

@@ -138,6 +138,10 @@ mod tests {
         // 2 CPUs for a second, and what lies at both ends of it.
         assert_eq!(budget.broken_by(2_000_000, 1_000_000), None);
         assert_eq!(budget.broken_by(2_120_000, 1_000_000), None);
+        // 2 CPUs for 1.02 s, a fiftieth of that, and 50 ms.
+        let most_us = 2_040_000 + 40_800 + 50_000;
+        assert_eq!(budget.broken_by(most_us, 1_000_000), None);
+        assert!(budget.broken_by(most_us + 1, 1_000_000).is_some());
         let reason = budget.broken_by(3_000_000, 1_000_000).unwrap();
         assert!(reason.contains("3000000 µs") && reason.contains("2 CPUs"), "{reason}");
         assert_eq!(budget.broken_by(u64::MAX, u64::MAX), None);

@@ -212,12 +212,71 @@ fn whole_percent(percent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Dropped, Outcome, Resources, SpanRecord};
 
     #[test]
     fn samples_may_exceed_the_span_by_what_clocks_differ_and_no_more() {
         assert_eq!(most_ns(1, 0), 1_000);
         assert_eq!(most_ns(10, 1_000_000_000), 1_000_000_000 + 1_000_000 + 10_000);
         assert_eq!(most_ns(u32::MAX, u64::MAX), u64::MAX);
+    }
+
+    /// Three samples of 200 µs in a command of 800 µs, after a warm-up of 1 s that claims all of
+    /// its time. `dropped` stands for those that are not stored.
+    fn process(dropped: Option<Dropped>) -> InvocationRecord {
+        let span = |warm_up, samples, wall_ns| SpanRecord {
+            warm_up,
+            samples,
+            wall_ns,
+            cpu_ns: Some(wall_ns),
+            line_ns: None,
+        };
+        let sample = |warm_up, elapsed_ns| SampleRecord {
+            warm_up,
+            batch: 1,
+            elapsed_ns,
+            ops: 1,
+            answer: None,
+            work: None,
+            user_us: Some(elapsed_ns / 1_000),
+            sys_us: Some(0),
+            distribution: None,
+            load: None,
+        };
+        let stored = 3 - dropped.map_or(0, |dropped| dropped.samples);
+        let samples = (0..stored).map(|_| sample(false, 200_000));
+        InvocationRecord {
+            block: Some(0),
+            position: 0,
+            started_at: String::new(),
+            salt: None,
+            outcome: Outcome::Ok,
+            detail: None,
+            disturbed: false,
+            resources: Resources::default(),
+            throttled: None,
+            spans: vec![span(true, 1, 1_000_000_000), span(false, 3, 800_000)],
+            dropped,
+            samples: [sample(true, 1_000_000_000)].into_iter().chain(samples).collect(),
+        }
+    }
+
+    #[test]
+    fn measured_samples_account_for_the_time_of_their_commands_those_dropped_too() {
+        let dropped = Dropped {
+            warm_ups: 0,
+            samples: 2,
+            iterations: 2,
+            elapsed_ns: 400_000,
+            user_us: Some(300),
+            sys_us: Some(100),
+            uncounted: 0,
+        };
+        for dropped in [None, Some(dropped)] {
+            let shares = Sums::of(&process(dropped)).shares();
+            let seen = (shares.time_percent, shares.cpu_percent, shares.cpu_seen_percent);
+            assert_eq!(seen, (75.0, Some(75.0), 100.0), "{dropped:?}");
+        }
     }
 
     /// Of processes that are all the same.

@@ -130,6 +130,62 @@ fn of_paces(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{InvocationRecord, Resources, SampleRecord};
+
+    /// A pilot with samples of so many iterations that took so long.
+    fn pilot(outcome: Outcome, samples: &[(u32, u64)]) -> InvocationRecord {
+        let sample = |&(batch, elapsed_ns): &(u32, u64)| SampleRecord {
+            warm_up: true,
+            batch,
+            elapsed_ns,
+            ops: 1,
+            answer: None,
+            work: None,
+            user_us: None,
+            sys_us: None,
+            distribution: None,
+            load: None,
+        };
+        InvocationRecord {
+            block: None,
+            position: 0,
+            started_at: String::new(),
+            salt: None,
+            outcome,
+            detail: None,
+            disturbed: false,
+            resources: Resources::default(),
+            throttled: None,
+            spans: Vec::new(),
+            dropped: None,
+            samples: samples.iter().map(sample).collect(),
+        }
+    }
+
+    #[test]
+    fn a_pace_is_the_faster_of_the_last_two_samples_of_a_pilot_that_came_through() {
+        let pace = |invocations: Vec<InvocationRecord>| {
+            pace_ns(&CellRecord {
+                contender: String::new(),
+                variant: Default::default(),
+                shadow: false,
+                command: Vec::new(),
+                outcome: Outcome::Pending,
+                detail: None,
+                stderr: None,
+                schedule: None,
+                forks: None,
+                invocations,
+            })
+        };
+        let through = |samples: &[(u32, u64)]| pilot(Outcome::Ok, samples);
+        assert_eq!(pace(vec![through(&[(1, 50), (4, 400), (4, 800)])]), Some(100.0));
+        assert_eq!(pace(vec![through(&[(1, 50), (4, 800), (4, 400)])]), Some(100.0));
+        assert_eq!(pace(vec![through(&[(1, 50)])]), Some(50.0));
+        let cut = pilot(Outcome::Pending, &[(1, 10), (1, 10)]);
+        assert_eq!(pace(vec![through(&[(1, 50)]), cut.clone()]), Some(50.0));
+        assert_eq!(pace(vec![cut]), None);
+    }
 
     fn at(paces_ns: &[f64]) -> (u32, u32) {
         let limits =

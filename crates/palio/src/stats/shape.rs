@@ -139,8 +139,30 @@ mod tests {
         // Too near to each other, or one of them too small to be a group.
         let near = [uniform(25, 100.0, 100.1), uniform(25, 105.0, 105.1)].concat();
         assert_eq!(Shape::of(&near).groups, None);
-        let few = [uniform(46, 99.0, 101.0), uniform(4, 198.0, 202.0)].concat();
-        assert_eq!(Shape::of(&few), Shape { outliers: 4, groups: None });
+        for n in [4, 9] {
+            let few = [uniform(50 - n, 99.0, 101.0), uniform(n, 198.0, 202.0)].concat();
+            assert_eq!(Shape::of(&few), Shape { outliers: n, groups: None });
+        }
+        // Near, and far enough.
+        let near = [uniform(25, 100.0, 100.1), uniform(25, 115.0, 115.1)].concat();
+        assert!(Shape::of(&near).groups.is_some());
+    }
+
+    #[test]
+    fn what_is_wide_or_has_samples_between_is_no_two_groups() {
+        // Their means are five standard deviations apart.
+        let wide = [uniform(25, 100.0, 110.0), uniform(25, 115.0, 126.5)].concat();
+        assert_eq!(Shape::of(&wide), Shape::default());
+        let between = vec![104.0, 108.0, 112.0, 116.0];
+        let tight = [uniform(45, 100.0, 100.1), uniform(45, 120.0, 120.1)].concat();
+        assert!(Shape::of(&tight).groups.is_some());
+        assert_eq!(Shape::of(&[tight, between].concat()), Shape::default());
+    }
+
+    #[test]
+    fn a_clock_s_steps_are_no_outliers() {
+        let with = |far: f64| Shape::of(&[vec![1_000.0; 48], vec![far; 2]].concat()).outliers;
+        assert_eq!([1_002.0, 998.0, 1_004.0, 996.0].map(with), [0, 0, 2, 2]);
     }
 
     #[test]

@@ -116,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn a_floor_above_the_margin_shows_no_equivalence() {
+        let floor = |hi: f64| NoiseFloor::of(RatioInterval { point: 1.0, lo: 1.0, hi, blocks: 15 });
+        assert_eq!(judge(0.99, 1.0, 1.01, &floor(1.05)), Verdict::Equivalent);
+        assert_eq!(judge(0.99, 1.0, 1.01, &floor(1.06)), Verdict::Inconclusive);
+    }
+
+    #[test]
     fn an_unknown_floor_allows_no_claim() {
         assert_eq!(judge(0.4, 0.5, 0.6, &NoiseFloor::unknown()), Verdict::Inconclusive);
         assert_eq!(judge(0.99, 1.0, 1.01, &NoiseFloor::unknown()), Verdict::Inconclusive);

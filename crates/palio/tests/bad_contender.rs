@@ -86,6 +86,12 @@ fn work_that_is_not_counted_is_no_fault() {
 }
 
 #[test]
+fn a_count_of_forks_in_a_sample_that_is_timed() {
+    let counts = Fake::new("bad").fault("sys:- forks=0");
+    race(counts, "crashed", &["contract", "it counts forks while it is timed"]);
+}
+
+#[test]
 fn a_wrong_first_sample() {
     race(Fake::new("bad").fault("wrong-answer"), "wrong-answer", &["answered 41", "42 is right"]);
 }

@@ -126,6 +126,24 @@ fn a_block_that_was_cut_off_is_given_up_and_not_judged() {
     assert_eq!(entry(&report, "good")["sample_block"].as_array().unwrap().last(), Some(&2.into()));
 }
 
+#[test]
+fn a_block_that_was_judged_before_an_interruption_is_not_judged_again() {
+    let project = Project::good_and(Fake::new("bad").fault("meet").from(3));
+    let meeting = project.meeting("bad");
+    let race = project.race().set("--reference", "good").set("--outside-max", "100");
+    let palio = race.start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130);
+    guest.must_end();
+    let before = blocks(&project.stored());
+    project.palio(&["run", "--resume"]).run().exits(0);
+    let after = blocks(&project.stored());
+    let numbers: Vec<_> = after.iter().map(|block| block["block"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [0, 1, 2], "the second one was cut off");
+    assert_eq!(before, after[..1]);
+}
+
 /// 0.29 times a hundred is 28.999999999999996.
 #[test]
 fn the_share_is_told_as_it_was_given() {

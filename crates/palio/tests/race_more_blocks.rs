@@ -3,6 +3,7 @@
 
 use crate::support::{self, Fake, Palio, Project, cells, entry};
 use nix::sys::signal::Signal;
+use palio::plan::block_order;
 use serde_json::Value;
 
 fn until_floor(project: &Project) -> Palio {
@@ -72,6 +73,35 @@ fn a_race_cut_off_in_its_added_blocks_goes_on_with_them() {
     assert_eq!(counts[0], counts[1], "the shadow has as many blocks as its twin");
     // The one that was cut off is given up.
     assert_eq!(counts[0] as u64 + 1, blocks(&report, "bad"));
+}
+
+/// In the block that is cut off, the reference takes twice as long as its shadow, or half.
+#[test]
+fn a_block_that_was_cut_off_does_not_count_for_the_floor() {
+    // One in which `bad`, the first of three cells, comes last in the second block.
+    let seed = (1..).find(|&seed| block_order(seed, 0, 1, 3)[2] == 0).unwrap();
+    // Starts: a pilot, and two in each block.
+    let good = Fake::new("good").fault("claim:4000000").from(5);
+    let project = Project::new().with(good).with(Fake::new("bad").fault("meet").from(3));
+    let meeting = project.meeting("bad");
+    let race = until_floor(&project).set("--reference", "good").set("--seed", &seed.to_string());
+    let palio = race.start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130);
+    guest.must_end();
+    let stored = project.stored();
+    let last: Vec<_> = cells(&stored)
+        .into_iter()
+        .map(|cell| {
+            let last = cell["invocations"].as_array().unwrap().last().unwrap();
+            (cell["contender"].as_str().unwrap(), last["block"].as_u64(), last["outcome"] == "ok")
+        })
+        .collect();
+    let cut = [("bad", Some(1), false), ("good", Some(1), true), ("good", Some(1), true)];
+    assert_eq!(last, cut);
+    let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    assert_eq!(blocks(&report, "good"), 6 + 1);
 }
 
 #[test]

@@ -15,9 +15,10 @@ use super::*;
 pub(super) struct Starter {
     /// The monitor sleeps, and looks at `owed` when it wakes.
     sleeps: bool,
-    /// The name of the thread that is on its way, if the monitor is to start it. There is one at
-    /// most, because one at most is on its way.
-    owed: Option<String>,
+    /// The names of the threads that the monitor is to start. There may be several, although one
+    /// thread at a time is on its way: one that rests, and wakes for whatever reason, counts as
+    /// that one (`Pool::rest`), and may need another one before the monitor has come.
+    owed: Vec<String>,
 }
 
 impl Pool {
@@ -46,8 +47,7 @@ impl Pool {
         if !state.starter.sleeps {
             return Err(name);
         }
-        debug_assert!(state.starter.owed.is_none(), "two threads are on their way");
-        state.starter.owed = Some(name);
+        state.starter.owed.push(name);
         Ok(())
     }
 
@@ -79,13 +79,13 @@ impl Pool {
         self.state.lock().starter.sleeps = true;
     }
 
-    /// For the monitor, which has woken: starts the thread that it is asked for, if it is.
+    /// For the monitor, which has woken: starts the threads that it is asked for.
     pub(crate) fn start_owed(self: &Arc<Self>, handle: &Handle) {
         let mut state = self.state.lock();
         state.starter.sleeps = false;
-        let owed = state.starter.owed.take();
+        let owed = mem::take(&mut state.starter.owed);
         drop(state);
-        if let Some(name) = owed {
+        for name in owed {
             // If this fails, the monitor's next look asks again.
             let _ = self.start_one(handle, name);
         }
@@ -145,7 +145,7 @@ mod loom_tests {
             assert_eq!(loom::future::block_on(join).unwrap(), 3);
             monitor.join().unwrap();
             let state = pool.state.lock();
-            assert!(state.threads <= 1 && state.starter.owed.is_none());
+            assert!(state.threads <= 1 && state.starter.owed.is_empty());
             drop(state);
             drop(runtime);
         });

@@ -4,6 +4,7 @@
 use super::*;
 use crate::runtime::{Builder, Runtime};
 use parking_lot::Mutex;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
@@ -226,4 +227,36 @@ fn a_thread_that_is_too_many_leaves_a_closure_to_one_that_rests() {
     state.workers -= 1;
     drop(state);
     ran.expect("the closure waits for the end of the first thread");
+}
+
+/// The monitor is to start a thread, and sleeps on. A thread that rests counts as that one when its
+/// time is over; then there is to be another one.
+#[test]
+fn the_monitor_starts_all_threads_that_it_was_asked_for() {
+    let mut builder = Builder::new_current_thread();
+    // If this fails, the drop would wait for ever.
+    let runtime = ManuallyDrop::new(builder.thread_keep_alive(Duration::ZERO).build().unwrap());
+    let (pool, handle) = (Arc::clone(&runtime.handle().common().blocking), runtime.handle());
+    let (run, has_run) = mpsc::channel();
+    let ask = || {
+        let run = run.clone();
+        let run: Run = Box::new(move |_| run.send(()).unwrap());
+        let body = Body { worker: 0, blocked: 0, is_reserved: false, run };
+        assert!(pool.run(handle, || Some(body)));
+    };
+    // The test has the place of the monitor.
+    pool.starter_sleeps();
+    ask();
+    serve(&runtime, &pool).join().unwrap();
+    has_run.try_recv().expect("the other thread is free");
+    ask();
+    assert_eq!(pool.threads(), 2);
+    pool.start_owed(handle);
+    has_run.recv_timeout(WATCHDOG).expect("a thread was started");
+    let start = Instant::now();
+    while pool.threads() > 0 {
+        assert!(start.elapsed() < WATCHDOG, "a thread that counts was not started");
+        std::thread::yield_now();
+    }
+    drop(ManuallyDrop::into_inner(runtime));
 }

@@ -41,6 +41,60 @@ fn schedules_are_counted_where_they_happen() {
     }
 }
 
+/// Where nothing else is scheduled, each poll of the task follows on one that counts.
+#[test]
+fn a_task_that_goes_on_after_its_own_poll_is_scheduled_once_more() {
+    let runtime = multi(1);
+    let metrics = runtime.metrics();
+    let wakes_itself = || {
+        let mut is_woken = false;
+        poll_fn(move |cx| {
+            if std::mem::replace(&mut is_woken, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+    };
+    runtime.block_on(runtime.spawn(task::yield_now())).unwrap();
+    assert_eq!((local_schedules(&metrics), metrics.remote_schedule_count()), (1, 1));
+    runtime.block_on(runtime.spawn(wakes_itself())).unwrap();
+    assert_eq!((local_schedules(&metrics), metrics.remote_schedule_count()), (2, 2));
+    runtime.block_on(runtime.spawn_pinned(0, task::yield_now())).unwrap();
+    assert_eq!((local_schedules(&metrics), metrics.remote_schedule_count()), (3, 3));
+    runtime.block_on(runtime.spawn_pinned(0, wakes_itself())).unwrap();
+    assert_eq!((local_schedules(&metrics), metrics.remote_schedule_count()), (4, 4));
+}
+
+/// While the thread blocks in place, another is the worker.
+#[test]
+fn what_a_thread_schedules_after_it_has_lost_its_worker_comes_from_outside() {
+    let runtime = multi(1);
+    let metrics = runtime.metrics();
+    let (wake, woken) = trefoil::sync::oneshot::channel();
+    let waits = runtime.spawn(woken);
+    let spawns = runtime.spawn(async move {
+        // Now the first task waits.
+        task::yield_now().await;
+        let (run, has_run) = mpsc::channel();
+        let on_another = run.clone();
+        let first = trefoil::spawn(async move { on_another.send(()).unwrap() });
+        let second = task::block_in_place(|| {
+            has_run.recv().unwrap();
+            let before = metrics.remote_schedule_count();
+            let second = trefoil::spawn(async move { run.send(()).unwrap() });
+            assert_eq!(metrics.remote_schedule_count(), before + 1, "a task was spawned");
+            has_run.recv().unwrap();
+            wake.send(()).unwrap();
+            assert_eq!(metrics.remote_schedule_count(), before + 2, "a task was woken");
+            second
+        });
+        first.await.unwrap();
+        second.await.unwrap();
+    });
+    runtime.block_on(async { (spawns.await.unwrap(), waits.await.unwrap().unwrap()) });
+}
+
 /// A wake-up in the middle of a poll is its worker's own matter, so this one waits for the poll's
 /// end: for the worker to go to sleep.
 #[test]
@@ -223,6 +277,24 @@ fn a_wake_up_in_vain_is_counted() {
     runtime.block_on(async { trefoil::spawn(task).await.unwrap() });
     let after = (metrics.worker_noop_count(0), metrics.worker_park_count(0));
     assert!(after.1 - before.1 > after.0 - before.0, "the first sleep comes after a poll");
+}
+
+/// The same for a worker: what wakes it is a timer of a thread outside, for which it polls nothing.
+#[test]
+fn a_worker_that_wakes_in_vain_is_counted() {
+    let runtime = multi(1);
+    let metrics = runtime.metrics();
+    let _entered = runtime.enter();
+    runtime.block_on(runtime.spawn(async {})).unwrap();
+    let polls = metrics.worker_poll_count(0);
+    let before = metrics.worker_noop_count(0);
+    let start = Instant::now();
+    while metrics.worker_noop_count(0) < before + 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "it sleeps again each time");
+        futures::executor::block_on(trefoil::time::sleep(Duration::from_millis(1)));
+    }
+    assert_eq!(metrics.worker_poll_count(0), polls);
+    assert!(metrics.worker_noop_count(0) <= metrics.worker_park_count(0));
 }
 
 /// The time in which a worker had nothing to do counts as well: it was awake. One that has never

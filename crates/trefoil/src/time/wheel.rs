@@ -377,6 +377,32 @@ mod tests {
         assert!(wheel.is_empty());
     }
 
+    /// However long nothing was on the wheel: "A timer, due or not, is moved down twice at most if
+    /// it was set for less than 4 ms", says `progress.md`, which is 64 ticks.
+    #[test]
+    fn a_short_timer_is_moved_twice_at_most() {
+        let queue = queue();
+        for start in [63, 64, 4095, 0x0fff_ffff, 0x1234_5678, RANGE - 1, RANGE + 12_345] {
+            // For Miri, each ninth.
+            for ticks in (1..64).step_by(if cfg!(miri) { 9 } else { 1 }) {
+                let mut wheel = Wheel::new();
+                assert!(matches!(wheel.step(start), Step::Done));
+                let (entry, at) = (Entry::new(&queue), start + ticks);
+                // SAFETY: it lives until it is freed below, off the wheel.
+                unsafe { wheel.insert(entry, at) };
+                // Each time, a slot comes up, and then the timer is moved, or at last is due.
+                let mut steps = 0;
+                while !matches!(wheel.step(at), Step::Due(_)) {
+                    steps += 1;
+                }
+                let moves = steps / 2;
+                assert!(moves <= 2, "{moves} moves from {start} on, for {ticks} ticks");
+                // SAFETY: the entry is on no wheel any more, and nobody else uses it.
+                unsafe { Entry::free(entry) };
+            }
+        }
+    }
+
     /// Between any two steps, timers are inserted and removed, also those of the slot that has come
     /// up.
     #[test]

@@ -7,9 +7,11 @@ use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::Instant;
+use trefoil::runtime::Builder;
 use trefoil::task::{spawn_pinned, yield_now};
 use trefoil::time::{Duration, sleep};
 use trefoil::{spawn, task};
@@ -87,6 +89,52 @@ fn the_task_in_its_lifo_slot() {
         }));
         its.wait("a task that waits");
         held(&rig, "the task that was woken", &seen, move || notify.notify_waiters());
+    }
+}
+
+/// The monitor "begins when the runtime is a period old: … so does a worker that is polling within
+/// 8 polls". Neither worker sleeps from before that on, so that nothing else starts it.
+#[test]
+fn the_task_in_its_lifo_slot_if_no_worker_has_slept_since_the_first_period() {
+    const PERIOD: Duration = Duration::from_millis(2);
+    let mut trials = 0;
+    loop {
+        trials += 1;
+        let start = Instant::now();
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+        let (end, seen) = (OnDrop(Event::default()), Event::default());
+        let (its_end, told) = (end.0.clone(), seen.clone());
+        // Each begins to yield when both have begun.
+        let both = Arc::new(Barrier::new(2));
+        let (begins, other_begins) = (both.clone(), both);
+        let (began, has_begun) = mpsc::channel();
+        drop(runtime.spawn_pinned(1, async move {
+            other_begins.wait();
+            loop {
+                yield_now().await;
+            }
+        }));
+        let holder = runtime.spawn_pinned(0, async move {
+            begins.wait();
+            began.send(start.elapsed() < PERIOD).unwrap();
+            while start.elapsed() < 2 * PERIOD {
+                yield_now().await;
+            }
+            for _ in 0..8 {
+                yield_now().await;
+            }
+            drop(spawn(async move { told.happens() }));
+            its_end.hold();
+        });
+        let is_as_meant = has_begun.recv().unwrap();
+        seen.wait("the task in the slot, beside workers that have never slept");
+        assert!(!holder.is_finished(), "the poll is still to end");
+        drop(end);
+        // Where threads begin that slowly, one worker may have slept for too long.
+        if is_as_meant || trials == 200 {
+            break;
+        }
     }
 }
 

@@ -74,6 +74,31 @@ fn beside_tasks_that_are_always_ready() {
     worst.report("events, beside tasks that are always ready");
 }
 
+/// "If the runtime has nothing else to run, it polls the task again at once, after a look at
+/// events" ([`yield_now`]): also if it has none otherwise, because that is hardly ever due.
+#[test]
+fn beside_a_task_that_yields_alone() {
+    for builder in [Builder::new_current_thread, Builder::new_multi_thread] {
+        let runtime =
+            builder().worker_threads(1).enable_all().event_interval(u32::MAX).build().unwrap();
+        let metrics = runtime.metrics();
+        let yields = async move {
+            for n in 0..100 {
+                let (socket, other) = pair().await;
+                let note = Arc::new(Note { metrics: metrics.clone(), at: AtomicU64::new(NEVER) });
+                let waker = Waker::from(note.clone());
+                let mut readable = pin!(socket.readable());
+                let polled = readable.as_mut().poll(&mut Context::from_waker(&waker));
+                assert!(polled.is_pending());
+                other.send(b"x").unwrap();
+                yield_now().await;
+                assert_ne!(note.at.load(SeqCst), NEVER, "event {n}");
+            }
+        };
+        runtime.block_on(runtime.spawn(yields)).unwrap();
+    }
+}
+
 /// The worker that saw the last event does not come out of its poll, and the other sleeps.
 #[test]
 fn beside_a_poll_that_does_not_end() {

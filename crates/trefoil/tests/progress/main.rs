@@ -12,6 +12,7 @@ mod events;
 mod floods;
 mod forks;
 mod odd_loads;
+mod order;
 mod queues;
 mod rig;
 mod slots;

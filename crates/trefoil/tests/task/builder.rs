@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trefoil::runtime::{Builder, Handle, RuntimeFlavor};
 use trefoil::{task, time};
 
@@ -45,6 +45,37 @@ fn hooks_frame_every_sleep_and_every_thread() {
         let expected = workers.map_or(1..=1, |workers| 2..=workers + 1);
         assert!(starts == stops && expected.contains(&starts), "{counts:?}");
         assert!(parks >= 1 && parks == unparks, "{counts:?}");
+    }
+}
+
+/// What the hook leaves keeps the worker from its sleep, and the other hook comes all the same.
+#[test]
+fn hooks_frame_a_sleep_that_the_first_one_prevents() {
+    for workers in [1, 2] {
+        let counters: [Arc<AtomicUsize>; 2] = Default::default();
+        let [parks, unparks] = counters.clone();
+        let (spawned, ran) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let its = Arc::clone(&ran);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(workers)
+            .on_thread_park(move || {
+                parks.fetch_add(1, SeqCst);
+                if spawned.fetch_add(1, SeqCst) < 10 {
+                    let ran = Arc::clone(&its);
+                    drop(trefoil::spawn(async move { ran.fetch_add(1, SeqCst) }));
+                }
+            })
+            .on_thread_unpark(count(&unparks))
+            .build()
+            .unwrap();
+        let start = Instant::now();
+        while ran.load(SeqCst) < 10 {
+            assert!(start.elapsed() < Duration::from_secs(60), "a task was left");
+            std::thread::yield_now();
+        }
+        drop(runtime);
+        let [parks, unparks] = counters.map(|counter| counter.load(SeqCst));
+        assert!(parks > 10 && parks == unparks, "{parks} and {unparks}");
     }
 }
 

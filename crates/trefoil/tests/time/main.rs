@@ -2,6 +2,7 @@
 //! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
 mod after_shutdown;
+mod interval;
 mod of_block_on;
 mod paused;
 mod sleep;

@@ -1,4 +1,4 @@
-//! Sleeping, deadlines and intervals.
+//! Sleeping and deadlines.
 
 use crate::support::{current_and_multi, current_thread, multi, that_waits};
 use parking_lot::Mutex;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
-use trefoil::time::{self, Duration, Instant, MissedTickBehavior, interval, sleep, timeout};
+use trefoil::time::{self, Duration, Instant, sleep, timeout};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -245,45 +245,6 @@ async fn time_waits_for_blocking_tasks() {
 }
 
 #[trefoil::test(start_paused = true)]
-async fn intervals_make_up_for_missed_ticks() {
-    for (behavior, expected) in [
-        (MissedTickBehavior::Burst, [0, 50, 100, 150, 200, 250]),
-        (MissedTickBehavior::Delay, [0, 50, 180, 230, 280, 330]),
-        (MissedTickBehavior::Skip, [0, 50, 150, 200, 250, 300]),
-    ] {
-        let start = Instant::now();
-        let mut ticks = interval(ms(50));
-        ticks.set_missed_tick_behavior(behavior);
-        let mut due = Vec::new();
-        due.push(ticks.tick().await);
-        time::advance(ms(130)).await;
-        due.push(ticks.tick().await);
-        for _ in 0..4 {
-            due.push(ticks.tick().await);
-        }
-        let due: Vec<_> = due.iter().map(|due| (*due - start).as_millis()).collect();
-        assert_eq!(due, expected, "{behavior:?}");
-        assert_eq!(ticks.period(), ms(50));
-    }
-}
-
-#[trefoil::test(start_paused = true)]
-async fn intervals_can_be_reset() {
-    let start = Instant::now();
-    let mut ticks = interval(ms(50));
-    ticks.tick().await;
-    ticks.reset_after(ms(7));
-    ticks.tick().await;
-    assert_eq!(start.elapsed(), ms(7));
-    ticks.reset();
-    ticks.tick().await;
-    assert_eq!(start.elapsed(), ms(57));
-    ticks.reset_immediately();
-    ticks.tick().await;
-    assert_eq!(start.elapsed(), ms(57));
-}
-
-#[trefoil::test(start_paused = true)]
 async fn far_deadlines_neither_overflow_nor_fire() {
     let mut never = pin!(sleep(Duration::MAX));
     assert!(timeout(Duration::from_secs(86400 * 365), never.as_mut()).await.is_err());
@@ -294,12 +255,6 @@ async fn far_deadlines_neither_overflow_nor_fire() {
 #[should_panic(expected = "this thread is in no Trefoil runtime")]
 fn sleeping_outside_of_a_runtime_panics() {
     drop(sleep(ms(1)));
-}
-
-#[trefoil::test]
-#[should_panic(expected = "`period` must be non-zero")]
-async fn an_interval_of_nothing_panics() {
-    drop(interval(ms(0)));
 }
 
 /// Counts how often it is woken.
@@ -334,7 +289,40 @@ async fn many_timers_due_at_once_do_not_hold_up_tasks() {
         polls += 1;
     }
     assert!(timers.iter().all(|timer| timer.is_elapsed()));
-    assert!(most <= 256, "{most} were woken between two polls, of {polls}");
+    assert!(most <= 64, "{most} were woken between two polls, of {polls}");
+}
+
+/// The same if timers come up that are not due, and move to a lower level: before the one that is,
+/// which was the first to be made.
+#[trefoil::test(start_paused = true)]
+async fn many_timers_that_move_do_not_hold_up_tasks() {
+    const TIMERS: usize = 100_000;
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut timer = Box::pin(sleep(ms(5_000)));
+    assert!(poll_once(&mut timer, &waker).is_pending());
+    let mut others: Vec<_> = (0..TIMERS).map(|_| Box::pin(sleep(ms(5_010)))).collect();
+    for other in &mut others {
+        assert!(poll_once(other, Waker::noop()).is_pending());
+    }
+    time::advance(ms(5_000)).await;
+    let mut polls = 0;
+    while bell.0.load(Relaxed) == 0 {
+        task::yield_now().await;
+        polls += 1;
+    }
+    assert!(polls >= TIMERS / 256, "{polls} polls beside {TIMERS} timers");
+    assert!(others.iter().all(|other| !other.is_elapsed()));
+}
+
+#[trefoil::test]
+async fn a_sleep_that_is_over_spends_the_budget() {
+    task::yield_now().await;
+    for _ in 0..128 {
+        assert!(task::coop::has_budget_remaining());
+        sleep(ms(0)).await;
+    }
+    assert!(!task::coop::has_budget_remaining());
 }
 
 /// The holders are on another thread, and need no lock once they see that the queue is closed. A
@@ -574,24 +562,6 @@ fn a_sleep_whose_runtime_is_gone_panics_outside_of_any() {
     let timer = sleep_in(&runtime, ms(3));
     drop(runtime);
     futures::executor::block_on(timer);
-}
-
-/// A tick was missed, and the next one would come later than can be said.
-#[test]
-fn an_interval_of_centuries_survives_a_missed_tick() {
-    for runtime in runtimes() {
-        runtime.block_on(async {
-            for behavior in
-                [MissedTickBehavior::Burst, MissedTickBehavior::Delay, MissedTickBehavior::Skip]
-            {
-                let missed = Instant::now().checked_sub(ms(100)).unwrap();
-                let mut ticks = time::interval_at(missed, Duration::MAX);
-                ticks.set_missed_tick_behavior(behavior);
-                assert_eq!(ticks.tick().await, missed);
-                assert!(timeout(ms(1), ticks.tick()).await.is_err());
-            }
-        });
-    }
 }
 
 #[test]

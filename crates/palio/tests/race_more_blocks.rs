@@ -84,7 +84,7 @@ fn a_block_that_was_cut_off_does_not_count_for_the_floor() {
     let good = Fake::new("good").fault("claim:4000000").from(5);
     let project = Project::new().with(good).with(Fake::new("bad").fault("meet").from(3));
     let meeting = project.meeting("bad");
-    let race = until_floor(&project).set("--reference", "good").set("--seed", &seed.to_string());
+    let race = until_floor(&project).set("--reference", "good").set("--seed", seed.to_string());
     let palio = race.start();
     let guest = meeting.guest();
     palio.signal(Signal::SIGINT);

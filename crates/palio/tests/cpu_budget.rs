@@ -196,6 +196,23 @@ fn a_group_that_vanishes_while_its_contender_races_takes_it_out_and_loses_nothin
     assert!(samples.map(|i| i["samples"].as_array().unwrap().len()).sum::<usize>() > 2);
 }
 
+/// Whoever loses could otherwise leave the row as Palio's own inability, and not as a crash.
+#[test]
+fn a_late_refusal_in_the_words_of_a_lost_budget_is_a_crash() {
+    let words = "cannot be held to a CPU budget any more: its control group vanished";
+    let bad = Fake::new("bad").fault("refuse:3").fault(&format!("refuse-saying:{words}")).from(3);
+    let project = Project::good_and(bad);
+    if budgets(&project).is_none() {
+        return;
+    }
+    let race = project.race().set("--reference", "good").arg("--cpu-budget");
+    let report = race.run().exits(0).json();
+    let bad = support::entry(&report, "bad");
+    assert_eq!(bad["outcome"], "crashed", "{bad:#}");
+    let said = format!("it refused after 2 processes that raced: {words}");
+    assert_eq!(bad["detail"], said);
+}
+
 /// What a contender with the rights of Palio might do to its own group while it races.
 #[track_caller]
 fn is_out_of_its_budget(escape: fn(&Path), reason: &str) {

@@ -247,7 +247,8 @@ impl Fake {
             exit(9);
         }
         if let Some(code) = self.fault("refuse") {
-            eprintln!("fake: I do not do this on a Tuesday");
+            let why = self.fault("refuse-saying");
+            eprintln!("{}", why.unwrap_or("fake: I do not do this on a Tuesday"));
             exit(code.parse().unwrap_or(3));
         }
         if let Some(count) = self.fault("open-files") {

@@ -36,6 +36,9 @@ pub(super) const COUNT_FORKS: &str = "--count-forks";
 pub struct Finished {
     pub outcome: Outcome,
     pub detail: Option<String>,
+    /// Whether it is unsupported because its CPU budget could not be kept: that is what Palio
+    /// found, and no refusal, whose words a contender chooses.
+    pub lost_budget: bool,
     pub stderr: Option<String>,
     pub resources: Resources,
     pub throttled: Option<Throttled>,
@@ -49,6 +52,7 @@ impl Finished {
         Self {
             outcome,
             detail: Some(reason),
+            lost_budget: false,
             stderr: None,
             resources: Resources::default(),
             throttled: None,
@@ -156,7 +160,9 @@ impl<'a> Conversation<'a> {
             }
             Err(reason) => {
                 let outcome = outcome_of_no_start(&reason);
-                Err(Box::new(Finished::without_a_start(outcome, reason)))
+                let lost_budget = outcome == Outcome::Unsupported;
+                let finished = Finished::without_a_start(outcome, reason);
+                Err(Box::new(Finished { lost_budget, ..finished }))
             }
         }
     }
@@ -322,9 +328,10 @@ impl<'a> Conversation<'a> {
         }
         let (mut outcome, mut detail) =
             verdict(self.failure.as_ref(), &ending, self.samples.len(), refusals);
+        let mut lost_budget = outcome == Outcome::Unsupported && ending.no_start.is_some();
         let unkept = self.race.cpu_budget.and_then(|budget| unkept(budget, &ending));
         if let Some(reason) = unkept.filter(|_| outcome == Outcome::Ok) {
-            (outcome, detail) = (Outcome::Unsupported, Some(reason));
+            (outcome, detail, lost_budget) = (Outcome::Unsupported, Some(reason), true);
         }
         let failed = outcome != Outcome::Ok;
         let detail = detail.or_else(|| beside(&ending));
@@ -333,6 +340,7 @@ impl<'a> Conversation<'a> {
         Finished {
             outcome,
             detail,
+            lost_budget,
             stderr: (failed && is_new && !ending.stderr.is_empty()).then_some(ending.stderr),
             resources: ending.resources,
             throttled: ending.throttled,

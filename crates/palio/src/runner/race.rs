@@ -14,7 +14,6 @@ use crate::plan::{self, block_order};
 use crate::record::{
     CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
 };
-use crate::runner::cgroup::NO_BUDGET;
 use crate::runner::{forks, inheritance, invocation, schedule};
 use crate::store::{Lease, Store};
 use estimate::Estimate;
@@ -488,12 +487,9 @@ impl RaceLoop<'_> {
         }
         // What has raced is supported: who refuses later does not get off so lightly.
         // Only Palio itself finds later that it cannot hold somebody to a budget.
-        let race = &self.run.races[self.index];
-        let before = &race.cells[cell].invocations;
+        let before = &self.run.races[self.index].cells[cell].invocations;
         let raced = before.iter().filter(|one| one.outcome == Outcome::Ok).count();
-        let lost_budget = race.cpu_budget.is_some()
-            && result.detail.as_ref().is_some_and(|detail| detail.starts_with(NO_BUDGET));
-        if result.outcome == Outcome::Unsupported && raced > 0 && !lost_budget {
+        if result.outcome == Outcome::Unsupported && raced > 0 && !result.lost_budget {
             let processes = if raced == 1 { "process" } else { "processes" };
             let why = result.detail.unwrap_or_default();
             result.outcome = Outcome::Crashed;

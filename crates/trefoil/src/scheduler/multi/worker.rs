@@ -12,6 +12,8 @@ mod lend;
 mod next;
 mod park;
 mod patience;
+#[cfg(all(test, not(loom), not(miri)))]
+mod push_tests;
 mod root;
 mod schedule;
 mod search;
@@ -24,6 +26,8 @@ mod watch;
 pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
 pub(crate) use stand_in::block_on;
+#[cfg(all(test, not(loom), not(miri)))]
+pub(super) use timers::tests::without_monitor;
 
 use super::host::Local;
 use super::{Kind, Offer, Remote, Shared, handle};

@@ -79,6 +79,34 @@ fn a_closure_does_not_wait_for_a_worker() {
     thread.join().unwrap();
 }
 
+/// "A worker's place is taken by a thread of the same pool, ahead of closures that wait there":
+/// `progress.md`.
+#[test]
+fn a_worker_goes_before_closures_that_came_first() {
+    let (runtime, pool) = build(&mut Builder::new_current_thread());
+    let (inside, is_inside) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let thread = serve(&runtime, &pool);
+    // The only thread is busy, so that the others wait for it.
+    drop(runtime.spawn_blocking(move || {
+        inside.send(()).unwrap();
+        let _ = may_go.recv();
+    }));
+    is_inside.recv_timeout(WATCHDOG).expect("a busy thread");
+    let (closures, order) = mpsc::channel();
+    let workers = closures.clone();
+    // A failed test may have gone by then.
+    drop(runtime.spawn_blocking(move || closures.send("closure").is_ok()));
+    let run: Run = Box::new(move |_| _ = workers.send("worker"));
+    pool.run(runtime.handle(), || Some(Body { worker: 0, blocked: 0, is_reserved: false, run }));
+    drop(go);
+    for expected in ["worker", "closure"] {
+        assert_eq!(order.recv_timeout(WATCHDOG), Ok(expected));
+    }
+    drop(runtime);
+    thread.join().unwrap();
+}
+
 type Act = Box<dyn FnOnce() + Send>;
 
 /// As `build`, with a function that is called once, while a thread is being started.

@@ -41,6 +41,8 @@
 //! `block_on`: both workers may be in polls by then that began early and do not end. The monitor
 //! sleeps when all workers have slept for `QUIET_LOOKS` looks.
 
+#[cfg(all(test, not(loom), not(miri)))]
+mod look_tests;
 #[cfg(all(test, loom))]
 mod loom_tests;
 

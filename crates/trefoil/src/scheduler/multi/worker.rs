@@ -12,6 +12,8 @@ mod lend;
 mod next;
 mod park;
 mod patience;
+#[cfg(all(test, not(loom), not(miri)))]
+mod push_tests;
 mod root;
 mod schedule;
 mod search;
@@ -24,6 +26,8 @@ mod watch;
 pub(crate) use block::Begun;
 pub(crate) use guest::work_here;
 pub(crate) use stand_in::block_on;
+#[cfg(all(test, not(loom), not(miri)))]
+pub(super) use timers::tests::without_monitor;
 
 use super::host::Local;
 use super::{Kind, Offer, Remote, Shared, handle};
@@ -479,20 +483,21 @@ impl WorkerThread {
         self.come_out();
         match ran {
             Ran::Off => {}
-            Ran::Woken(task) => self.queue_again(task, false),
+            Ran::Woken(task) => self.queue_again(task),
             Ran::Yielded(task) => match self.state() {
                 Some(state) if !self.refused.get() && task.pinned_to().is_none() => {
                     state.counters.woken.add(1);
                     self.push_quietly(state, task);
                     self.look_after_yield(state);
                 }
-                _ => self.queue_again(task, true),
+                _ => self.queue_again(task),
             },
         }
     }
 
-    /// Queues a task that was woken in its own poll, or has yielded.
-    fn queue_again(&self, task: Runnable, yielded: bool) {
+    /// Queues a task that was woken in its own poll; or that has yielded, and is pinned or comes
+    /// out of a poll that has cost this thread its state.
+    fn queue_again(&self, task: Runnable) {
         let pinned_to = task.pinned_to();
         if let Some(host) = pinned_to.filter(|pinned| *pinned >= HOSTS) {
             return self.push_bound(host, task);
@@ -506,7 +511,7 @@ impl WorkerThread {
         state.counters.woken.add(1);
         if pinned_to.is_some() {
             self.push_pinned(state, task);
-        } else if yielded || !state.turns.has_slot_for_itself() {
+        } else if !state.turns.has_slot_for_itself() {
             self.push_quietly(state, task);
         } else {
             let queued = self.schedule_here(state, task);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[cfg(all(test, not(loom), not(miri)))]
-mod tests;
+pub(super) mod tests;
 
 /// How late a timer has to be before another worker fires it that is between two polls. Its own
 /// worker looks every 40 µs or after each poll, or wakes for it, and the system takes some 50 µs

@@ -15,7 +15,7 @@ fn a_sleeper_is_woken_for_the_task_that_leaves_the_slot() {
     let (end, has_ended) = mpsc::channel();
     drop(runtime.spawn_pinned(0, async move {
         let start = Instant::now();
-        while its.idle.counts() != (0, 1) && start.elapsed() < WATCHDOG {
+        while !its.remotes[1].parker.is_parked() && start.elapsed() < WATCHDOG {
             std::thread::yield_now();
         }
         let (run, has_run) = mpsc::channel();

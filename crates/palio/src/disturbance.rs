@@ -140,6 +140,15 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_was_cut_off_is_none_of_the_repeats() {
+        let cut =
+            BlockRecord { block: 0, outside: None, steal: None, repeated: true, interrupted: true };
+        let repeated = BlockRecord { interrupted: false, ..cut };
+        assert!(RULE.repeats(Some(0.9), &[cut, cut, repeated]));
+        assert!(!RULE.repeats(Some(0.9), &[cut, repeated, repeated]));
+    }
+
+    #[test]
     fn what_is_not_told_disturbs_nothing() {
         let block = RULE.judge(3, None, &[]);
         assert_eq!(

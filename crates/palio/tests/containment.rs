@@ -258,6 +258,24 @@ fn cpu_time_of_an_orphan_that_has_ended_counts() {
     }
 }
 
+/// A child that the kernel killed after the last sample: nothing is asked of the contender any
+/// more, and by itself it ends well.
+#[test]
+fn memory_that_was_refused_at_the_end_counts() {
+    let project = Project::good_and(Fake::new("bad").fault("spike-at-end").from(2));
+    // What does not fit into the group is swapped out of it where there is something to swap to.
+    let swaps = fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1);
+    if swaps || !groups(&project).is_some_and(|said| said.contains("memory")) {
+        return;
+    }
+    let race = project.race().set("--reference", "good").set("--memory", "32");
+    let report = race.run().exits(0).json();
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+    let bad = entry(&report, "bad");
+    assert_eq!(bad["outcome"], "crashed", "{bad:#}");
+    assert_has(bad["detail"].as_str().unwrap(), &["memory reached", "MiB", "--memory"]);
+}
+
 #[test]
 fn memory_that_was_there_for_a_moment_counts() {
     let project = Project::good_and(Fake::new("bad").fault("spike").from(2));

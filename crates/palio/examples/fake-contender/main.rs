@@ -433,6 +433,9 @@ impl Fake {
         if self.fault("garbage-at-end").is_some() {
             say("Thank you for choosing fake!");
         }
+        if self.fault("spike-at-end").is_some() {
+            self.child(&["--spike"]);
+        }
         if self.fault("unfinished-at-end").is_some() {
             let _ = io::stdout().write_all(b"bye");
             let _ = io::stdout().flush();

@@ -199,7 +199,14 @@ fn a_group_that_vanishes_while_its_contender_races_takes_it_out_and_loses_nothin
 /// Whoever loses could otherwise leave the row as Palio's own inability, and not as a crash.
 #[test]
 fn a_late_refusal_in_the_words_of_a_lost_budget_is_a_crash() {
-    let words = "cannot be held to a CPU budget any more: its control group vanished";
+    let words = "cannot be held to a CPU budget any more: its group is gone";
+    refuses_late(words);
+    // In those of a warden that cannot start it.
+    refuses_late(&format!("palio-warden-cannot: {words}"));
+}
+
+#[track_caller]
+fn refuses_late(words: &str) {
     let bad = Fake::new("bad").fault("refuse:3").fault(&format!("refuse-saying:{words}")).from(3);
     let project = Project::good_and(bad);
     if budgets(&project).is_none() {

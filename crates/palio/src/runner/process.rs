@@ -463,7 +463,12 @@ impl Process {
         self.reaped = true;
         broken = broken.or_else(|| self.read_what_is_left().err());
         let account = self.stderr_kept.take_last_line(|line| line.parse::<Account>().ok());
-        let no_start = self.stderr_kept.take_last_line(warden::no_start);
+        // A warden says the one or the other, and its command may say the other before.
+        let no_start = if account.is_none() {
+            self.stderr_kept.take_last_line(warden::no_start)
+        } else {
+            None
+        };
         if account.is_none() && no_start.is_none() {
             // Its warden was killed, or there is none.
             self.under_way.iter().for_each(UnderWay::lost_warden);

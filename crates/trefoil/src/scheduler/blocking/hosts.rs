@@ -56,7 +56,7 @@ impl Pool {
         // What has waited for the limit need not wait any more.
         let need = state.need_one(&self.config);
         drop(state);
-        let _ = self.meet(handle, need);
+        let _ = self.meet_elsewhere(handle, need);
     }
 
     pub(crate) fn end_hosting(&self) {
@@ -105,7 +105,7 @@ impl Pool {
         let body = state.take_as_host();
         let need = state.need_one(&self.config);
         drop(state);
-        let _ = self.meet(handle, need);
+        let _ = self.meet_elsewhere(handle, need);
         body
     }
 }

@@ -4,9 +4,10 @@
 //! until that one waits or its time is over, while another processor is idle. (Linux 6.18 does, for
 //! a millisecond; measured in `idle/EXPERIMENTS.md`. If the busy thread wakes a sleeping one, which
 //! starts the child, the child runs at once: a thread that wakes is put where nothing runs, and
-//! sleeps again.) So a worker that goes on to poll has the sleeping monitor start the thread. If
-//! the monitor does not sleep, or there is none, it starts the thread itself, so nobody waits for
-//! what the monitor does in between, which may be foreign code.
+//! sleeps again.) So a thread of a runtime that goes on to compute has the sleeping monitor start
+//! the thread. If the monitor does not sleep, or there is none, it starts the thread itself, so
+//! nobody waits for what the monitor does in between, which may be foreign code. So does whoever
+//! spawns a closure, who is told if the system has no thread.
 
 use super::*;
 

@@ -85,7 +85,7 @@ use crate::fork_join;
 use crate::primitives::thread::ThreadId;
 use crate::scheduler::{Handle, WorkerCounters, current, multi};
 use crate::task::coop::Budget;
-use crate::task::{Header, LocalShared};
+use crate::task::{self, Header, LocalShared};
 use stack::{Pin, Stack};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -353,6 +353,15 @@ impl Context {
         match self.worker() {
             Some(worker) => worker.counters(),
             None => self.current().map(current::Driver::counters),
+        }
+    }
+
+    /// The memory of completed tasks that this thread may use for new ones.
+    #[inline(always)]
+    pub(crate) fn task_memory(&self) -> Option<&task::Memory> {
+        match self.worker() {
+            Some(worker) => worker.task_memory(),
+            None => self.current().map(current::Driver::task_memory),
         }
     }
 

@@ -1,7 +1,9 @@
-//! A task is one allocation.
+//! A task is one allocation, or has the memory of one that has ended.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::array;
 use std::cell::Cell;
+use std::thread;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
 
@@ -30,16 +32,17 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+async fn work(n: usize) -> usize {
+    task::yield_now().await;
+    n
+}
+
 /// The number of allocations of this thread while `tasks` tasks are spawned, run and joined.
 async fn allocations(tasks: usize, is_local: bool) -> usize {
     let mut handles = Vec::with_capacity(tasks);
     let before = ALLOCATIONS.get();
     for n in 0..tasks {
-        let future = async move {
-            task::yield_now().await;
-            n
-        };
-        handles.push(if is_local { task::spawn_local(future) } else { trefoil::spawn(future) });
+        handles.push(if is_local { task::spawn_local(work(n)) } else { trefoil::spawn(work(n)) });
     }
     for (n, handle) in handles.into_iter().enumerate() {
         assert_eq!(handle.await.unwrap(), n);
@@ -47,14 +50,25 @@ async fn allocations(tasks: usize, is_local: bool) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// How many allocations tasks make, without those that the runtime makes only once, for example for
-/// its first wake-ups.
-async fn per_task(is_local: bool) -> (usize, usize) {
-    const TASKS: usize = 100;
-    allocations(TASKS, is_local).await;
-    let few = allocations(TASKS, is_local).await;
-    let many = allocations(2 * TASKS, is_local).await;
-    (few / TASKS, (many - few) / TASKS)
+/// How many allocations rounds make that have twice as many tasks at a time, and the last one as
+/// many as the one before.
+async fn rounds(is_local: bool) -> Vec<usize> {
+    let mut counts = Vec::new();
+    for tasks in [100, 200, 400, 400] {
+        counts.push(allocations(tasks, is_local).await);
+    }
+    counts
+}
+
+/// The memory of tasks that have ended is kept: the tasks of each round that had no counterpart in
+/// the one before are an allocation each, without those that the runtime makes only once, for
+/// example for its first wake-ups.
+#[track_caller]
+fn check(counts: &[usize]) {
+    let (first, same_again) = (counts[0], counts[3]);
+    assert_eq!(first / 100, 1, "{counts:?}");
+    assert_eq!((counts[2] - same_again) / 200, 1, "{counts:?}");
+    assert_eq!(same_again / 100, 0, "{counts:?}");
 }
 
 fn with_and_without_histograms(mut builder: Builder) -> [Runtime; 2] {
@@ -63,37 +77,44 @@ fn with_and_without_histograms(mut builder: Builder) -> [Runtime; 2] {
 }
 
 #[test]
-fn a_task_of_a_current_thread_runtime_is_one_allocation() {
+fn a_task_of_a_current_thread_runtime_is_one_allocation_or_none() {
     for runtime in with_and_without_histograms(Builder::new_current_thread()) {
-        assert_eq!(runtime.block_on(per_task(false)), (1, 1));
+        check(&runtime.block_on(rounds(false)));
+        // The memory stays with the runtime, whichever thread drives it.
+        let again = thread::scope(|scope| {
+            scope.spawn(|| runtime.block_on(allocations(400, false))).join().unwrap()
+        });
+        assert_eq!(again / 100, 0, "{again}");
     }
 }
 
 #[test]
-fn a_local_task_is_one_allocation() {
+fn a_local_task_is_one_allocation_or_none() {
     let runtime = Builder::new_current_thread().build_local(Default::default()).unwrap();
-    assert_eq!(runtime.block_on(per_task(true)), (1, 1));
+    check(&runtime.block_on(rounds(true)));
 }
 
-/// Workers keep the memory of tasks that have ended. There is one worker, so that everything
-/// happens on one thread.
+/// There is one worker, so that everything happens on one thread.
 #[test]
 fn a_task_of_a_multi_thread_runtime_is_one_allocation_or_none() {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
     for runtime in with_and_without_histograms(builder) {
-        let spawned = runtime.spawn(async {
-            // Each round has twice as many tasks at a time. The memory of half of them is kept.
-            let mut counts = Vec::new();
-            for tasks in [100, 200, 400, 400] {
-                counts.push(allocations(tasks, false).await);
-            }
-            counts
-        });
-        let counts = runtime.block_on(spawned).unwrap();
-        let (first, same_again) = (counts[0], counts[3]);
-        assert_eq!(first / 100, 1, "{counts:?}");
-        assert_eq!((counts[2] - same_again) / 200, 1, "{counts:?}");
-        assert_eq!(same_again / 100, 0, "{counts:?}");
+        let spawned = runtime.spawn(rounds(false));
+        check(&runtime.block_on(spawned).unwrap());
+    }
+}
+
+/// What the tasks of a current-thread runtime have left behind, a thread that spawns on it from
+/// outside may use.
+#[test]
+fn memory_that_is_kept_serves_threads_outside() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.block_on(allocations(400, false));
+    let before = ALLOCATIONS.get();
+    let tasks: [_; 100] = array::from_fn(|n| runtime.spawn(work(n)));
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    for (n, task) in tasks.into_iter().enumerate() {
+        assert_eq!(runtime.block_on(task).unwrap(), n);
     }
 }

@@ -554,6 +554,7 @@ impl Builder {
         let task_hooks = self.task_hooks.for_another();
         let workers =
             if self.is_multi { self.worker_threads.unwrap_or_else(default_workers) } else { 1 };
+        let own_threads = if self.is_multi { workers } else { 0 };
         let affinity = match &self.worker_affinity {
             None => None,
             Some(request) if self.is_multi => Some(Affinity::new(request, workers)?),
@@ -567,11 +568,7 @@ impl Builder {
         let clock = Clock::new(!self.is_multi, self.start_paused);
         let common = Common {
             blocking: blocking::Pool::new(blocking::Config {
-                max_threads: self.max_blocking_threads.saturating_add(if self.is_multi {
-                    workers
-                } else {
-                    0
-                }),
+                max_threads: self.max_blocking_threads.saturating_add(own_threads),
                 keep_alive: self.thread_keep_alive,
                 hooks: self.hooks.clone(),
                 thread_name: Arc::clone(&self.thread_name),
@@ -585,6 +582,7 @@ impl Builder {
             reactor: self.reactor(),
             #[cfg(all(feature = "signal", unix, not(loom)))]
             signals: Default::default(),
+            depot: Default::default(),
             tasks_elsewhere: Default::default(),
             woken_elsewhere: Default::default(),
             forced_yields: Default::default(),

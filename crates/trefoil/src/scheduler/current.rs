@@ -72,10 +72,13 @@ pub(crate) struct Driver {
     polls_before: Cell<u64>,
     /// Room for the wakers that the next look at events brings.
     wakes: RefCell<Wakes>,
+    /// Memory of completed tasks, for new ones.
+    task_memory: task::Memory,
 }
 
 // SAFETY: a driver belongs to one thread at a time. The tasks and wakers that move with it may be
-// used by any thread, because `spawn` asks for `Send`. The pointer is only compared.
+// used by any thread, because `spawn` asks for `Send`. So may the memory of tasks, which nobody
+// uses. The pointer is only compared.
 unsafe impl Send for Driver {}
 
 impl Shared {
@@ -98,6 +101,7 @@ impl Shared {
                 awake_since: Cell::new(Instant::now()),
                 polls_before: Cell::new(0),
                 wakes: RefCell::default(),
+                task_memory: task::Memory::new(Arc::clone(&common.depot)),
             };
             Self {
                 common,
@@ -319,6 +323,11 @@ impl Driver {
     #[inline]
     pub(crate) fn timers(&self) -> &Arc<TimerQueue> {
         &self.timers
+    }
+
+    #[inline(always)]
+    pub(crate) fn task_memory(&self) -> &task::Memory {
+        &self.task_memory
     }
 
     /// Counts polls of local tasks, which are made within one poll of the scheduler's own.

@@ -6,14 +6,13 @@
 //! depot to workers that need one. The depot's lock is taken once for `MAGAZINE_BLOCKS` tasks. (The
 //! scheme and its terms are those of Bonwick and Adams 2001, who describe it for kernels.)
 //!
-//! Only workers keep memory. Other threads take one block at a time from the depot of the runtime
-//! that they spawn on. Every block is an allocation of its own from the global allocator, so any
-//! thread may free any block.
+//! Only workers and drivers of current-thread runtimes keep memory. Other threads take one block
+//! at a time from the depot of the runtime that they spawn on. Every block is an allocation of its
+//! own from the global allocator, so any thread may free any block.
 
 use crate::context;
 use crate::primitives::atomic::{AtomicBool, AtomicUsize, Relaxed};
 use crate::primitives::{CachePadded, Mutex};
-use crate::scheduler::multi::WorkerThread;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::array;
 use std::cell::Cell;
@@ -114,7 +113,7 @@ struct Magazines {
     spare: Cell<Magazine>,
 }
 
-/// The memory that a worker's thread keeps.
+/// The memory that a worker's thread keeps, or whoever drives a current-thread runtime.
 pub(crate) struct Memory {
     classes: [Magazines; CLASSES],
     depot: Arc<Depot>,
@@ -270,16 +269,15 @@ impl Drop for Depot {
     }
 }
 
-/// Gets memory for a task: from this thread's magazines if the thread is a worker, and otherwise
-/// from the depot, if the task's runtime has one.
+/// Gets memory for a task: from this thread's magazines if it is a worker or drives a runtime, and
+/// otherwise from the depot, if there is one.
 #[inline]
 pub(crate) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
     let Some(class) = class_of(layout) else { return from_system(layout) };
-    let kept =
-        context::with(|context| match context.worker().and_then(WorkerThread::task_memory) {
-            Some(memory) => memory.take(class),
-            None => depot?.take_one(class),
-        });
+    let kept = context::with(|context| match context.task_memory() {
+        Some(memory) => memory.take(class),
+        None => depot?.take_one(class),
+    });
     kept.unwrap_or_else(|| from_system(layout_of(class)))
 }
 
@@ -301,7 +299,7 @@ pub(crate) unsafe fn release(memory: NonNull<u8>, layout: Layout) {
         // SAFETY: `acquire` got it from the global allocator for this layout.
         return unsafe { dealloc(memory.as_ptr(), layout) };
     };
-    context::with(|context| match context.worker().and_then(WorkerThread::task_memory) {
+    context::with(|context| match context.task_memory() {
         // SAFETY: `acquire` got it with the layout of its class, and the caller gives it up.
         Some(kept) => unsafe { kept.give(class, memory) },
         // SAFETY: `acquire` got it with the layout of its class, and the caller gives it up.

@@ -262,6 +262,10 @@ impl Depot {
 impl Drop for Depot {
     fn drop(&mut self) {
         for (index, class) in self.classes.iter().enumerate() {
+            // Nobody else has the depot any more, so this is no hint here.
+            if !class.is_stocked.load(Relaxed) {
+                continue;
+            }
             let stock = mem::take(&mut *class.stock.lock());
             stock.opened.free(index);
             stock.magazines.into_iter().for_each(|magazine| magazine.free(index));

@@ -60,6 +60,12 @@ const fn of_examples(file: &'static str, test: &'static str) -> Special {
     Special { file, test, reason, options: None }
 }
 
+/// A test of the memory of tasks that is kept for later ones.
+const fn keeps_memory(test: &'static str) -> Special {
+    let reason = "where the sanitizer looks for accesses of tasks that are gone, no memory is kept";
+    Special { file: "allocations", test, reason, options: None }
+}
+
 /// A test of crates that it builds.
 const fn of_crates(file: &'static str, test: &'static str) -> Special {
     let reason = "it has Cargo build other crates, and that is what it tests";
@@ -82,7 +88,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
     name: "AddressSanitizer",
     short: "asan",
     // Leaks are forgiven by the names of functions on the stack, which is walked by frame pointers.
-    rustflags: &["-Zsanitizer=address", "-Cforce-frame-pointers=yes"],
+    rustflags: &["-Zsanitizer=address", "-Cforce-frame-pointers=yes", "--cfg=trefoil_asan"],
     rustflags_of_toolchain_std: &["-Cunsafe-allow-abi-mismatch=sanitizer"],
     // Other threads use a fork's frame, so accesses after its end are to be found.
     options: "detect_stack_use_after_return=1",
@@ -145,6 +151,10 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
             reason: "it leaves no descriptor with which leaks could be looked for",
             options: Some("detect_leaks=0"),
         },
+        keeps_memory("a_local_task_is_one_allocation_or_none"),
+        keeps_memory("a_task_of_a_current_thread_runtime_is_one_allocation_or_none"),
+        keeps_memory("a_task_of_a_multi_thread_runtime_is_one_allocation_or_none"),
+        keeps_memory("memory_that_is_kept_serves_threads_outside"),
         few_threads("a_system_gives_no_threads_for_a_while"),
         few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),

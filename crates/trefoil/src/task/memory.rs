@@ -88,9 +88,12 @@ impl Magazine {
 /// The class of a layout. None if such memory is not kept.
 #[inline]
 const fn class_of(layout: Layout) -> Option<usize> {
-    // Miri only sees a use after free if the memory goes back to the allocator, so it sees these
-    // lists in unit tests alone.
-    if cfg!(all(miri, not(test))) || layout.align() > STEP || layout.size() > LARGEST {
+    // Miri and AddressSanitizer only see a use after free if the memory goes back to the allocator,
+    // so they see these lists in unit tests alone.
+    if cfg!(all(any(miri, trefoil_asan), not(test)))
+        || layout.align() > STEP
+        || layout.size() > LARGEST
+    {
         return None;
     }
     Some(layout.size().saturating_sub(LEAST).div_ceil(STEP))

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use support::by_hand::turns_of_others;
 use support::{current_and_multi, current_thread};
 use trefoil::runtime::Builder;
 use trefoil::signal::ctrl_c;
@@ -403,6 +404,19 @@ fn a_listener_after_a_removed_handler_hears() {
         new.recv().await.unwrap();
         assert!(old.recv().await.is_none());
     });
+}
+
+/// A loop that never has to wait for its signals does not keep its worker.
+#[test]
+fn signals_that_have_come_spend_the_budget() {
+    let turns = turns_of_others(async {
+        let mut listener = listen(libc::SIGXFSZ);
+        for _ in 0..1000 {
+            raise_number(libc::SIGXFSZ);
+            listener.recv().await.unwrap();
+        }
+    });
+    assert_eq!(turns, 7);
 }
 
 /// What a runtime that has shut down refuses does not depend on who has listened there before.

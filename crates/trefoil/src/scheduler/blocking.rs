@@ -280,6 +280,8 @@ impl Pool {
         state.outstanding += 1;
         let need = state.need_one(&self.config);
         drop(state);
+        // Not by the monitor, even if the pool has other threads: they may all be workers when the
+        // system refuses, and the spawner, who is to be told then, would be gone.
         let Err(error) = self.meet(handle, need) else { return Ok(()) };
         // Others may have relied on this thread. Their spawners were told nothing.
         let others_wait = asks_again(handle);

@@ -3,10 +3,12 @@
 
 use crate::support::by_hand::turns_of_others;
 use crate::support::{current_thread, multi};
+use std::future::poll_fn;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use trefoil::io::Interest;
 use trefoil::net::{TcpListener, UdpSocket, UnixStream, lookup_host};
 use trefoil::task::{consume_budget, yield_now};
 
@@ -86,6 +88,33 @@ fn waiting_for_what_is_ready_spends_the_budget() {
         trefoil::select! {
             biased;
             () = async { loop { ours.writable().await.unwrap(); } } => unreachable!(),
+            () = yield_now() => {}
+        }
+    });
+}
+
+/// So does a poll for that, and a call that its caller makes.
+#[test]
+fn polls_and_calls_that_need_not_wait_spend_the_budget() {
+    current_thread().block_on(async {
+        let (ours, _other) = pair();
+        ours.writable().await.unwrap();
+        trefoil::select! {
+            biased;
+            () = async {
+                for _ in 0..1000 {
+                    poll_fn(|cx| ours.poll_write_ready(cx)).await.unwrap();
+                }
+            } => panic!("polls keep the worker"),
+            () = yield_now() => {}
+        }
+        trefoil::select! {
+            biased;
+            () = async {
+                for _ in 0..1000 {
+                    ours.async_io(Interest::WRITABLE, || Ok(())).await.unwrap();
+                }
+            } => panic!("calls keep the worker"),
             () = yield_now() => {}
         }
     });

@@ -1,9 +1,11 @@
 //! `select!`, `join!`, `try_join!`, `pin!`, `#[main]` and `#[test]`.
 
-use std::cell::Cell;
-use std::future::{pending, ready};
+use crate::support::by_hand::turns_of_others;
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn, ready};
+use std::task::Poll;
 use trefoil::sync::oneshot;
-use trefoil::task::yield_now;
+use trefoil::task::{consume_budget, yield_now};
 use trefoil::time::{Duration, Instant, sleep};
 
 #[trefoil::test]
@@ -24,6 +26,34 @@ async fn join_runs_at_the_same_time() {
     assert_eq!((first, second), (2, 1));
     let () = trefoil::join!();
     assert_eq!(trefoil::join!(biased; async { 1 }), (1,));
+}
+
+/// "Each poll starts with another future", or with the first one if biased.
+#[trefoil::test]
+async fn join_has_the_futures_take_turns_unless_biased() {
+    let polled = RefCell::new(String::new());
+    // Ready at its fourth poll.
+    let named = |name| {
+        let mut polls = 0;
+        let polled = &polled;
+        poll_fn(move |cx| {
+            polled.borrow_mut().push(name);
+            polls += 1;
+            if polls == 4 {
+                return Poll::Ready(Ok::<_, ()>(()));
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+    };
+    let _ = trefoil::join!(named('a'), named('b'), named('c'));
+    assert_eq!(polled.take(), "abcbcacababc");
+    let _ = trefoil::try_join!(named('a'), named('b'), named('c')).unwrap();
+    assert_eq!(polled.take(), "abcbcacababc");
+    let _ = trefoil::join!(biased; named('a'), named('b'), named('c'));
+    assert_eq!(polled.take(), "abc".repeat(4));
+    let _ = trefoil::try_join!(biased; named('a'), named('b'), named('c')).unwrap();
+    assert_eq!(polled.take(), "abc".repeat(4));
 }
 
 #[trefoil::test]
@@ -68,6 +98,37 @@ async fn select_takes_the_first_that_matches() {
         }
     }
     assert_eq!(order, [1, 20]);
+}
+
+/// A future that has returned what does not match is not polled again.
+#[trefoil::test]
+async fn select_disables_a_branch_that_does_not_match() {
+    let later = async {
+        for _ in 0..3 {
+            yield_now().await;
+        }
+        7
+    };
+    let got = trefoil::select! {
+        Some(n) = async { None::<i32> } => n,
+        n = later => n,
+    };
+    assert_eq!(got, 7);
+}
+
+/// Where the budget is used up, a branch that cannot tell does not go before the others.
+#[test]
+fn select_keeps_its_order_when_the_budget_is_used_up() {
+    let turns = turns_of_others(async {
+        for _ in 0..1000 {
+            trefoil::select! {
+                biased;
+                () = consume_budget() => {}
+                () = ready(()) => panic!("not the first"),
+            }
+        }
+    });
+    assert_eq!(turns, 7);
 }
 
 #[trefoil::test]

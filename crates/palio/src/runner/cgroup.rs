@@ -233,13 +233,16 @@ impl Group {
         }
     }
 
-    /// Kills what is in it until nothing is, and removes it. Gives up on what cannot be killed.
+    /// Kills what is in it until nothing is, and removes it. Gives up on what cannot be killed, and
+    /// notes it ([`warden::take_unended`]).
     pub fn remove(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.kill();
             self.folders.retain(|folder| !with_inner(folder).iter().rev().all(|f| is_removed(f)));
             if self.folders.is_empty() || Instant::now() >= deadline {
+                #[cfg(target_os = "linux")]
+                warden::note_unended(self.processes());
                 self.locks.clear();
                 return;
             }

@@ -12,6 +12,7 @@ mod header;
 mod here;
 mod invocation;
 mod seed;
+mod unstarted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,6 +23,7 @@ pub use here::Here;
 use here::Told;
 pub use invocation::{InvocationAudit, Wrong, wrong};
 use seed::{OfCell, Witnesses};
+use unstarted::Raced;
 
 use crate::load::Load;
 use crate::plan::THREADS_MAX;
@@ -129,6 +131,7 @@ pub struct Audit<'a> {
     /// Workload, threads, and whether there is a CPU budget.
     races: BTreeSet<(String, u32, bool)>,
     witnesses: Witnesses,
+    raced: Raced,
 }
 
 impl<'a> Audit<'a> {
@@ -155,13 +158,17 @@ impl<'a> Audit<'a> {
             checked.map_err(|fault| fault.within(format!("contenders[{index}]")))?;
         }
         design::check_design(header.design.as_ref(), &known)?;
-        let (races, witnesses) = (BTreeSet::new(), Witnesses::default());
-        Ok(Self { header, contenders: known, here, told, races, witnesses })
+        let (races, witnesses, raced) = (BTreeSet::new(), Witnesses::default(), Raced::default());
+        Ok(Self { header, contenders: known, here, told, races, witnesses, raced })
     }
 
     /// Ends with what the run is to be told of itself, each a warning: where it is not what is
     /// known here, and whether it has salts.
-    pub fn end(mut self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// Somebody is said not to do what it does in another race.
+    pub fn end(mut self) -> Result<Vec<String>, Fault> {
+        self.raced.check()?;
         if let Some(here) = self.here {
             let raced = |id: &str| self.races.iter().any(|(workload, ..)| workload == id);
             self.told.suite(here, self.header, raced);
@@ -170,7 +177,7 @@ impl<'a> Audit<'a> {
         if self.witnesses.are_missing() {
             told.push(UNWITNESSED.to_owned());
         }
-        told
+        Ok(told)
     }
 
     /// Goes on with a race and its `cells`, whose invocations follow one by one. The name of a
@@ -213,6 +220,7 @@ impl<'a> Audit<'a> {
                 .and_then(|()| forks::check_forks(race, cell))
                 .map_err(|fault| fault.within(format!("cells[{index}]")))?;
         }
+        self.raced.take(self.races.len() - 1, race, cells);
         Ok(RaceAudit {
             header: self.header,
             race,
@@ -223,6 +231,7 @@ impl<'a> Audit<'a> {
             raced: None,
             failed: BTreeSet::new(),
             said_to_fail: Vec::new(),
+            paces: Vec::new(),
         })
     }
 
@@ -415,6 +424,8 @@ pub struct RaceAudit<'a> {
     failed: BTreeSet<Failed>,
     /// The numbers of cells that failed and have no such process.
     said_to_fail: Vec<usize>,
+    /// Of the pilots of all cells that had a schedule; `None` of one without a pilot.
+    paces: Vec<Option<f64>>,
 }
 
 /// A contender, its variant, and an outcome.
@@ -434,6 +445,7 @@ impl<'a> RaceAudit<'a> {
             by_seed: OfCell::new(self.header, (self.race, self.cells.len()), (self.number, number)),
             blocks_max: self.blocks_max,
             pilot: false,
+            pace_ns: None,
             blocks: BTreeSet::new(),
             failed: None,
         }
@@ -453,15 +465,18 @@ impl<'a> RaceAudit<'a> {
             })
             .map_err(|fault| fault.within(format!("cells[{number}]")))?;
         }
-        Ok(())
+        unstarted::check_schedule(self.header, self.race, self.cells, &self.paces)
     }
 
     /// What a cell that ended shows of its race.
     ///
     /// # Errors
-    /// It is ok, and has not raced all blocks.
+    /// It is ok, and has not raced all blocks; or nobody would have left it aside.
     pub fn end_of_cell(&mut self, mut cell: CellAudit<'a>) -> Checked {
         let outcome = cell.cell.outcome;
+        if cell.cell.schedule.is_some() && !cell.cell.shadow {
+            self.paces.push(cell.pace_ns);
+        }
         if outcome == Outcome::Pending {
             return Ok(());
         }
@@ -473,8 +488,11 @@ impl<'a> RaceAudit<'a> {
             if cell.failed == Some(outcome) || is_too_slow {
                 let CellRecord { contender, variant, .. } = cell.cell;
                 self.failed.insert((contender.clone(), variant.clone(), outcome));
-            } else if !is_unstarted {
+            } else if !is_unstarted || outcome == Outcome::Unsupported && cell.cell.shadow {
+                // Who takes no part has no shadow.
                 self.said_to_fail.push(cell.number);
+            } else if outcome == Outcome::Unsupported {
+                unstarted::check(self.race, cell.cell, self.cells)?;
             }
             return Ok(());
         }
@@ -513,12 +531,20 @@ pub struct CellAudit<'a> {
     by_seed: OfCell<'a>,
     blocks_max: u32,
     pilot: bool,
+    /// Of its pilot.
+    pace_ns: Option<f64>,
     blocks: BTreeSet<u32>,
     /// How a process of it failed.
     failed: Option<Outcome>,
 }
 
 impl<'a> CellAudit<'a> {
+    /// Goes on with what an invocation that ended has shown: its pace, if it was a pilot.
+    pub fn end_of_invocation(&mut self, pace_ns: Option<f64>) {
+        // As the runner does, the last one that came through.
+        self.pace_ns = pace_ns.or(self.pace_ns);
+    }
+
     /// Goes on with an invocation, whose samples follow one by one.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::support::{self, Fake, Project, assert_has, entry};
 use nix::sys::signal::Signal;
@@ -143,12 +145,64 @@ fn what_a_contender_does_to_palio_is_inherited_by_nobody() {
         let project = Project::good_and(Fake::new("bad").fault(&format!("meddle:{command}")));
         let race = project.race().set("--reference", "bad").run().exits(2);
         assert_has(&race.stderr, &["changed what all contenders inherit", "after bad was", what]);
+        // Who did it is not known, so that there is a way out for whoever knows that it was a tool.
+        assert_has(&race.stderr, &["ananicy", "nice -n 10 palio", "palio run --resume"]);
         assert_eq!(project.starts(), ["bad"], "{command}");
         // What is stored is gone on with, and its second process leaves Palio alone.
         let report = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
         assert_eq!(entry(&report, "good")["outcome"], "ok", "{command}");
         assert_eq!(project.starts()[1], "good", "{command}");
     }
+}
+
+/// A control group of v1 in which processes stand still, and die only once it is thawed.
+struct Frozen(PathBuf);
+
+impl Frozen {
+    /// `None` where the system has no such groups, or gives none to this user.
+    fn make() -> Option<Self> {
+        let folder = format!("/sys/fs/cgroup/freezer/palio-test-{}", std::process::id());
+        let folder = PathBuf::from(folder);
+        fs::create_dir(&folder).ok()?;
+        let frozen = Self(folder);
+        frozen.0.join("freezer.state").exists().then_some(frozen)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("freezer.state"), "THAWED");
+        while fs::remove_dir(&self.0).is_err_and(|error| error.kind() == ErrorKind::ResourceBusy) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_ended_is_named_in_the_warnings_of_the_run() {
+    let Some(frozen) = Frozen::make() else { return };
+    let script = "set -e\n\
+                  sleep 1000 < /dev/null > /dev/null 2>&1 &\n\
+                  until grep -qx sleep /proc/$!/comm; do sleep 0.01; done\n\
+                  echo $! > $1/cgroup.procs\n\
+                  echo FROZEN > $1/freezer.state\n\
+                  until grep -q FROZEN $1/freezer.state; do sleep 0.01; done\n\
+                  kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)\n";
+    let project = Project::new();
+    project.write("stay.sh", script);
+    let command = format!("sh {} {}", project.path("stay.sh").display(), frozen.0.display());
+    let bad = Fake::new("bad").fault(&format!("meddle:{command}"));
+    let project = project.with(bad).with(Fake::new("good"));
+    let race = project.race().set("--reference", "good").env("PALIO_CONTROL_GROUPS", "none").run();
+    let said = ["What was left behind could not be ended: ", " (sleep). It lives on beside"];
+    assert_has(&race.stderr, &said);
+    let report = project.report("latest");
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+    let warnings = report["run"]["warnings"].to_string();
+    assert_has(&warnings, &said);
+    assert_eq!(warnings.matches(said[0]).count(), 1, "{warnings}");
+    let left = fs::read_to_string(frozen.0.join("cgroup.procs")).unwrap();
+    assert_ne!(left, "", "something ended it, so that nothing is tested");
 }
 
 /// What `doctor` says of control groups; `None` where there are none, so that there is nothing to

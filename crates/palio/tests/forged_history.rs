@@ -242,3 +242,79 @@ fn a_machine_has_the_fingerprint_of_what_it_is() {
         refused(&project, &forge(&run, &one(place, value)), said);
     }
 }
+
+/// Says of a contender that it does not do a row, and takes its processes away.
+fn set_aside(run: &mut Value, race: usize, contender: &str) {
+    for cell in run["races"][race]["cells"].as_array_mut().unwrap() {
+        if cell["contender"] == contender {
+            cell["outcome"] = "unsupported".into();
+            cell["detail"] = "does not run echo".into();
+            cell["schedule"] = Value::Null;
+            cell["forks"] = Value::Null;
+            cell["invocations"] = json!([]);
+        }
+    }
+}
+
+/// The same with the command that such a one has.
+fn set_aside_with_care(run: &mut Value, race: usize, contender: &str) {
+    set_aside(run, race, contender);
+    for cell in run["races"][race]["cells"].as_array_mut().unwrap() {
+        if cell["contender"] == contender {
+            let words = cell["command"].as_array_mut().unwrap();
+            words.truncate(words.iter().position(|word| word == "--workload").unwrap());
+        }
+    }
+}
+
+#[test]
+fn who_is_said_to_be_unsupported_is_missed_where_the_rest_of_the_run_knows_better() {
+    let project = Project::new().with(Fake::new("good")).with(Fake::new("rival"));
+    project.race().set("--reference", "good").set("--threads", "1,2,3").run().exits(0);
+    let run = project.stored();
+    let mut forged = run.clone();
+    set_aside(&mut forged, 1, "rival");
+    let said = "cells[1].command: it asks for work, and rival is said to be unsupported";
+    refused(&project, &forged, said);
+
+    let mut forged = run.clone();
+    set_aside_with_care(&mut forged, 1, "rival");
+    let said =
+        "races[1].cells[1].outcome: unsupported, and rival did echo on 3 thread(s) in races[2]";
+    refused(&project, &forged, said);
+
+    let mut forged = run.clone();
+    set_aside_with_care(&mut forged, 1, "good");
+    refused(
+        &project,
+        &forged,
+        "cells[0].outcome: unsupported without a process, and good has 2 cells",
+    );
+
+    // On more threads than it did otherwise: so it may be, and nothing else tells.
+    let mut forged = run;
+    set_aside_with_care(&mut forged, 2, "rival");
+    import(&project, &bundle(&forged)).exits(0);
+    let report = project.palio(&["report", "latest", "--db", "empty.db"]).run().exits(0).stdout;
+    assert_has(&report, &["rival", "unsupported", "does not run echo"]);
+}
+
+#[test]
+fn the_schedule_of_a_race_shows_who_took_part() {
+    let claiming = |name: &str, ns: u32| Fake::new(name).fault(&format!("claim:{ns}"));
+    let project = Project::new().with(claiming("good", 50)).with(claiming("rival", 3_000_000));
+    project.race().set("--reference", "good").set("--budget", "1000").run().exits(0);
+    let run = project.stored();
+    import(&project, &bundle(&run)).exits(0);
+    std::fs::remove_file(project.path("empty.db")).unwrap();
+
+    let mut forged = run.clone();
+    set_aside_with_care(&mut forged, 0, "rival");
+    let said = "iteration(s), and the pilots of those who raced give";
+    refused(&project, &forged, said);
+
+    let mut forged = run;
+    let pilot = forged["races"][0]["cells"][1]["invocations"].as_array_mut().unwrap();
+    assert!(pilot.remove(0)["block"].is_null());
+    refused(&project, &forged, "races[0].cells: somebody has a schedule, and no pilot");
+}

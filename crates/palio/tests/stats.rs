@@ -7,6 +7,7 @@ mod statistic;
 mod stats_golden;
 mod stats_law;
 mod stats_maxima;
+mod stats_persistence;
 mod stats_properties;
 mod stats_simulation;
 mod stats_unequal;

@@ -179,3 +179,58 @@ fn a_race_is_too_noisy_for_a_headline_above_a_quarter() {
     let told_of = cautions(1_260_000);
     assert!(told_of.iter().any(|caution| caution == told), "{told_of:?}");
 }
+
+/// A cell whose block `b` takes what `ns` says of it.
+fn over_blocks(contender: &str, blocks: u32, ns: impl Fn(u32) -> u64) -> CellRecord {
+    let mut cell = cell(contender, 1);
+    let plain = cell.invocations.iter().find(|i| i.block.is_some()).unwrap().clone();
+    let each = (0..blocks).map(|block| {
+        let mut invocation = plain.clone();
+        invocation.block = Some(block);
+        invocation.samples.iter_mut().for_each(|sample| sample.elapsed_ns = ns(block));
+        invocation
+    });
+    cell.invocations = each.collect();
+    cell
+}
+
+#[test]
+fn noise_that_lasts_from_block_to_block_is_told_and_its_verdict_stays() {
+    // As even as noise is, in no order that means anything.
+    let mixed = |block: u32| 1_000_000 + u64::from(block * 7 % 20) * 1_000;
+    let lasting = |block: u32| 1_200_000 + u64::from(block) * 3_000;
+    let report = |blocks: u32, shown: [&dyn Fn(u32) -> u64; 3]| {
+        let [good, twin, other] = shown;
+        let twin = CellRecord { shadow: true, ..over_blocks("good", blocks, twin) };
+        let good = over_blocks("good", blocks, good);
+        let mut run = run(vec![good, twin, over_blocks("other", blocks, other)]);
+        run.header.blocks = blocks;
+        summary::report(&run)
+    };
+    let flat = |_| 1_000_000;
+    let told = |report: &Report| {
+        let all = report.races[0].cautions.iter();
+        all.filter(|caution| caution.starts_with("noise lasts")).cloned().collect::<Vec<_>>()
+    };
+
+    let slow = report(20, [&flat, &mixed, &lasting]);
+    assert_eq!(told(&slow).len(), 1, "{:?}", slow.races[0].cautions);
+    let said = &told(&slow)[0];
+    assert!(said.contains("relative to good"), "{said}");
+    assert!(said.contains(": other (0.99 in 20 blocks). More blocks"), "{said}");
+    assert_eq!(
+        entry(&slow, "other").ratio_to_reference.unwrap().verdict,
+        VerdictWord::Slower,
+        "it is a fifth slower in every block"
+    );
+
+    let doubled = |block| 2 * mixed(block);
+    assert_eq!(told(&report(20, [&flat, &mixed, &doubled])), [""; 0]);
+    // Too few for any order of them to mean something.
+    assert_eq!(told(&report(7, [&flat, &mixed, &lasting])), [""; 0]);
+    assert_eq!(told(&report(8, [&flat, &mixed, &lasting])).len(), 1);
+    // What the reference does strikes its own floor and everybody.
+    let both = told(&report(20, [&lasting, &mixed, &doubled]));
+    assert!(both[0].contains("good beside its own shadow (0."), "{both:?}");
+    assert!(both[0].contains(", other (0."), "{both:?}");
+}

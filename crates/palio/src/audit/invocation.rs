@@ -11,7 +11,7 @@ use crate::record::{
     SpanRecord,
 };
 use crate::runner::excerpt::shown;
-use crate::runner::schedule::BATCH_MAX;
+use crate::runner::schedule::{self, BATCH_MAX};
 use crate::stats::Statistic;
 
 /// What is wrong with a sample: in which field, and why.
@@ -82,6 +82,8 @@ pub struct InvocationAudit<'a> {
     /// Whether it is the process that counted its forks, and too few of them: its samples are
     /// right.
     miscounts: bool,
+    /// What an iteration took in the last two samples, in ns.
+    last_two: [Option<f64>; 2],
 }
 
 /// The commands that the samples answer, in order.
@@ -119,6 +121,7 @@ impl<'a> InvocationAudit<'a> {
             wrong,
             spans,
             miscounts,
+            last_two: [None; 2],
         }
     }
 
@@ -158,6 +161,7 @@ impl<'a> InvocationAudit<'a> {
             })?;
             self.wrong = Some((index, wrong));
         }
+        self.last_two = [Some(sample.iteration_ns()), self.last_two[0]];
         if sample.warm_up {
             check(self.measured == 0, "warm_up", || {
                 "a warm-up follows a measured sample".to_owned()
@@ -179,11 +183,18 @@ impl<'a> InvocationAudit<'a> {
         Ok(())
     }
 
-    /// What the samples show together.
+    /// What the samples show together: the pace of a pilot that came through and has all of them.
     ///
     /// # Errors
     /// It cannot be true.
-    pub fn end(self) -> Checked {
+    pub fn end(self) -> Result<Option<f64>, Fault> {
+        let InvocationRecord { block, outcome, dropped, .. } = self.invocation;
+        let is_pilot = block.is_none() && *outcome == Outcome::Ok && dropped.is_none();
+        let pace_ns = schedule::pace_of(self.last_two).filter(|_| is_pilot);
+        self.check_end().map(|()| pace_ns)
+    }
+
+    fn check_end(self) -> Checked {
         let outcome = self.invocation.outcome;
         let is_wrong = self.wrong.is_some() || self.miscounts;
         check(outcome != Outcome::WrongAnswer || is_wrong, "outcome", || {

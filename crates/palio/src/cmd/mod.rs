@@ -40,6 +40,7 @@ use serde::Serialize;
 use crate::budget::Budgets;
 use crate::printable::{self, printable};
 use crate::report::listing;
+use crate::runner::warden::take_unended;
 
 /// Exit status when a check did not pass: `verify` found a wrong answer, `compare` or `baseline
 /// check` a slower contender.
@@ -165,6 +166,10 @@ fn with_enough_stack() -> ExitCode {
     let is_beyond = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, is_beyond);
     let done = check_apart(std::env::args_os()).and_then(|()| dispatch(Cli::parse()));
+    // Of a build, or of a verb that has no run whose warning it would be.
+    if let Some(warning) = take_unended() {
+        note(&format!("palio: {warning}"));
+    }
     match done {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

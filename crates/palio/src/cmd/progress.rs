@@ -187,6 +187,11 @@ impl Progress for Watcher {
         if self.bar.is_some() { self.tell(&text) } else { note(&text) }
     }
 
+    fn warned(&mut self, warning: &str) {
+        let text = format!("palio: {warning}");
+        if self.bar.is_some() { self.tell(&text) } else { note(&text) }
+    }
+
     fn ended(&mut self, run: &RunRecord, race: usize, (number, of): (usize, usize)) {
         if self.bar.is_some() {
             self.tell(&format!("{number}/{of} · {}", live::result(run, race)));

@@ -26,6 +26,7 @@ use crate::record::RunRecord;
 use crate::report::table::{self, Table};
 use crate::report::{Report, html, json, summary, terminal};
 use crate::runner::race::{self, Course, End, timestamp};
+use crate::runner::warden::take_unended;
 use crate::runner::{children_cpu_s, own_cpu_s};
 use crate::stats::MIN_FLOOR;
 use crate::store::{Lease, Store};
@@ -280,6 +281,11 @@ pub(super) fn measure(options: &Options, places: &Places) -> Result<(Store, RunR
         run.header.warnings.extend(machine::running_warnings(&after.since(&before), own_s));
     }
     tell_of(&neighbours, &mut run);
+    // Of the last process.
+    if let Some(warning) = take_unended() {
+        note(&format!("palio: {warning}"));
+        run.header.warnings.push(warning);
+    }
     if end == End::Finished {
         run.header.finished_at = Some(timestamp());
     }

@@ -221,21 +221,28 @@ impl Group {
     fn bound_memory(&self, kib: u64) {
         let bytes = kib.saturating_mul(1024).to_string();
         for folder in &self.folders {
+            // Of swap there is none in either version, or who has used up its memory would go on
+            // in it, at the speed of the disk. Some kernels have no such file.
             if fs::write(folder.join("memory.max"), &bytes).is_ok() {
+                let _ = fs::write(folder.join("memory.swap.max"), "0");
                 let _ = fs::write(folder.join("memory.oom.group"), "1");
-            } else {
-                let _ = fs::write(folder.join("memory.limit_in_bytes"), &bytes);
+            } else if fs::write(folder.join("memory.limit_in_bytes"), &bytes).is_ok() {
+                // Memory and swap together, which is never below the bound of memory alone.
+                let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), &bytes);
             }
         }
     }
 
-    /// Kills what is in it until nothing is, and removes it. Gives up on what cannot be killed.
+    /// Kills what is in it until nothing is, and removes it. Gives up on what cannot be killed, and
+    /// notes it ([`warden::take_unended`]).
     pub fn remove(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.kill();
             self.folders.retain(|folder| !with_inner(folder).iter().rev().all(|f| is_removed(f)));
             if self.folders.is_empty() || Instant::now() >= deadline {
+                #[cfg(target_os = "linux")]
+                warden::note_unended(self.processes());
                 self.locks.clear();
                 return;
             }

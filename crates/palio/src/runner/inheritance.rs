@@ -22,6 +22,13 @@ pub fn note() {
     let _ = FIRST.set(Inheritance::now());
 }
 
+/// What to do about it. The system does not tell who it was, so that there is no switch that allows
+/// it to a tool of the machine: it would allow it to every contender.
+pub const ADVICE: &str = "A contender may have done it, and so may a tool of this machine that renices or pins \
+                          programs (ananicy, a rule of systemd, a job of cron): the system does not tell which. Keep \
+                          such a tool away from palio, or start palio as the tool would make it, such as with \
+                          `nice -n 10 palio …`, so that nothing changes while it races";
+
 /// What is otherwise than it was noted, if anything is: `its nice value (0 before, 10 now)`.
 pub fn changed() -> Option<String> {
     FIRST.get().and_then(|first| first.changed_to(&Inheritance::now()))

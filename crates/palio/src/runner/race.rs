@@ -14,7 +14,7 @@ use crate::plan::{self, block_order};
 use crate::record::{
     CellRecord, ContenderRecord, InvocationRecord, Outcome, RaceRecord, RunRecord,
 };
-use crate::runner::{forks, inheritance, invocation, schedule};
+use crate::runner::{forks, inheritance, invocation, schedule, warden};
 use crate::store::{Lease, Store};
 use estimate::Estimate;
 
@@ -54,6 +54,8 @@ pub trait Progress {
     fn failed(&mut self, race: &RaceRecord, cell: &CellRecord);
     /// A race was interrupted in so many blocks in a row that none of them came to its end.
     fn stuck(&mut self, race: &RaceRecord, blocks: u32);
+    /// Something that concerns all that is raced from now on, and is among the run's warnings.
+    fn warned(&mut self, warning: &str);
     /// A race is over, the first, second ... of so many.
     fn ended(&mut self, run: &RunRecord, race: usize, number: (usize, usize));
 }
@@ -317,6 +319,7 @@ impl RaceLoop<'_> {
             return Ok(None);
         }
         self.refuse_changed_inheritance()?;
+        self.tell_unended()?;
         self.announce(cell, block.map(|(block, of)| (block + 1, of)));
         let race = &self.run.races[self.index];
         *self.last = Some(race.cells[cell].contender.clone());
@@ -343,8 +346,17 @@ impl RaceLoop<'_> {
         };
         bail!(
             "somebody changed what all contenders inherit from Palio, {when}: {what}. Who is raced \
-             now would be raced otherwise than those before"
+             now would be raced otherwise than those before. {}",
+            inheritance::ADVICE
         )
+    }
+
+    /// What could not be ended lives on beside whoever is raced from now on.
+    fn tell_unended(&mut self) -> Result<()> {
+        let Some(warning) = warden::take_unended() else { return Ok(()) };
+        self.progress.warned(&warning);
+        self.run.header.warnings.push(warning);
+        if *self.is_stored { self.store.update_header(&self.run.header) } else { Ok(()) }
     }
 
     /// Whether the program of a cell is no longer the one that was asked who it is. It is then not

@@ -1,7 +1,7 @@
 //! How much every invocation of a race is asked for: decided once for all of its cells, from what
 //! their pilots took. Pure.
 
-use crate::record::{CellRecord, Limits, Outcome, RaceRecord, Schedule};
+use crate::record::{CellRecord, Limits, Outcome, RaceRecord, SampleRecord, Schedule};
 
 /// Shortest sample that is worth timing.
 const SAMPLE_NS_MIN: f64 = 1_000_000.0;
@@ -28,8 +28,13 @@ pub fn pace_ns(cell: &CellRecord) -> Option<f64> {
         .iter()
         .rev()
         .find(|invocation| invocation.block.is_none() && invocation.outcome == Outcome::Ok)?;
-    let last_two = pilot.samples.iter().rev().take(2).map(|sample| sample.iteration_ns());
-    last_two.reduce(f64::min).map(|pace| pace.max(1.0))
+    let mut last_two = pilot.samples.iter().rev().take(2).map(SampleRecord::iteration_ns);
+    pace_of([last_two.next(), last_two.next()])
+}
+
+/// The pace that the last two samples of a pilot show, in ns per iteration.
+pub(crate) fn pace_of(last_two: [Option<f64>; 2]) -> Option<f64> {
+    last_two.into_iter().flatten().reduce(f64::min).map(|pace| pace.max(1.0))
 }
 
 /// The shortest sample of a race that is worth timing.
@@ -55,13 +60,18 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
     let takes_part = |cell: &&CellRecord| !cell.shadow && cell.outcome == Outcome::Pending;
     let paces: Vec<f64> = race.cells.iter().filter(takes_part).filter_map(pace_ns).collect();
+    of_pilots(race, &paces, limits)
+}
+
+/// The same from the paces of all cells that took part.
+pub(crate) fn of_pilots(race: &RaceRecord, paces: &[f64], limits: &Limits) -> Option<Schedule> {
     let shortest_ns = sample_ns_min(race);
     let batches = match (race.statistic, race.one_root) {
         (Some(_), _) => Batches::Single,
         (None, false) => Batches::Apart,
         (None, true) => Batches::InOneRoot,
     };
-    let schedule = of_paces(&paces, batches, shortest_ns, limits)?;
+    let schedule = of_paces(paces, batches, shortest_ns, limits)?;
     match race.statistic {
         Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
         _ => Some(schedule),
@@ -130,7 +140,7 @@ fn of_paces(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{InvocationRecord, Resources, SampleRecord};
+    use crate::record::{InvocationRecord, Resources};
 
     /// A pilot with samples of so many iterations that took so long.
     fn pilot(outcome: Outcome, samples: &[(u32, u64)]) -> InvocationRecord {

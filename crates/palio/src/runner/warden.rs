@@ -10,6 +10,8 @@
 //! elsewhere commands are killed by their group.
 
 #[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
+#[cfg(target_os = "linux")]
 use std::ffi::OsStr;
 use std::fmt;
 #[cfg(target_os = "linux")]
@@ -25,6 +27,8 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
 use crate::budget::Throttled;
+#[cfg(target_os = "linux")]
+use crate::printable::printable;
 #[cfg(target_os = "linux")]
 use crate::runner::tree;
 
@@ -271,20 +275,77 @@ impl Drop for UnderWay {
 }
 
 /// Kills what a killed warden has left to Palio. To be called when nothing runs that Palio has
-/// started. Gives up on what cannot be killed, such as a process that waits for a broken disk.
+/// started. Gives up on what cannot be killed, such as a process that waits for a broken disk, and
+/// notes it ([`take_unended`]).
 pub fn clear() {
     #[cfg(target_os = "linux")]
     if is_on() {
         use nix::sys::wait::{WaitPidFlag, waitpid};
         let own = std::process::id();
-        let deadline = Instant::now() + PATIENCE;
-        while tree::kill_descendants(own) > 0 && Instant::now() < deadline {
+        let ended = ends_within(PATIENCE, || {
+            let left = tree::kill_descendants(own);
             while waitpid(None, Some(WaitPidFlag::WNOHANG))
                 .is_ok_and(|status| status.pid().is_some())
             {}
-            std::thread::sleep(Duration::from_millis(1));
+            left == 0
+        });
+        if !ended {
+            note_unended(tree::descendants(own));
         }
     }
+}
+
+/// Calls `end` until it says that nothing is left, or for so long; whether nothing is.
+#[cfg(target_os = "linux")]
+fn ends_within(patience: Duration, mut end: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while !end() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// The processes that could not be ended: those that nobody was told of, and all of them.
+#[cfg(target_os = "linux")]
+static UNENDED: Mutex<(BTreeSet<String>, BTreeSet<String>)> =
+    Mutex::new((BTreeSet::new(), BTreeSet::new()));
+
+/// Notes that these live although they were killed. One that has ended, and only nobody has asked
+/// for its status, takes nothing from anybody.
+#[cfg(target_os = "linux")]
+pub(super) fn note_unended(ids: impl IntoIterator<Item = u32>) {
+    let mut unended = UNENDED.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in ids.into_iter().filter(|&id| !tree::is_zombie(id)) {
+        let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+        let name = format!("{id} ({})", printable(name.trim_end()));
+        if unended.1.insert(name.clone()) {
+            unended.0.insert(name);
+        }
+    }
+}
+
+/// A warning of the processes that could not be ended and that nobody was warned of yet, if there
+/// are any.
+pub fn take_unended() -> Option<String> {
+    #[cfg(target_os = "linux")]
+    {
+        let new = std::mem::take(&mut UNENDED.lock().unwrap_or_else(PoisonError::into_inner).0);
+        let names: Vec<&str> = new.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "What was left behind could not be ended: {}. It lives on beside whatever is raced from then on, and may \
+                 take processors, memory and locks from it: do not believe those rows. What waits for a broken device \
+                 ends with that wait or with the machine, and what belongs to another user by their hand; then race \
+                 again.",
+                names.join(", ")
+            )
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 #[cfg(test)]
@@ -325,5 +386,27 @@ mod tests {
         {
             assert_eq!(line.parse::<Account>(), Err(()), "{line}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_cannot_be_ended_is_given_up_and_told_once_by_its_name() {
+        let mut looks = 0;
+        let mut look = |last: u32| {
+            looks += 1;
+            looks >= last
+        };
+        assert!(ends_within(Duration::from_secs(60), || look(3)));
+        assert!(!ends_within(Duration::from_millis(5), || look(u32::MAX)));
+        assert_eq!(take_unended(), None);
+        let own = std::process::id();
+        // No process has the second id.
+        note_unended([own, u32::MAX]);
+        let comm = std::fs::read_to_string("/proc/self/comm").unwrap();
+        let said = take_unended().unwrap();
+        let name = format!("could not be ended: {own} ({}). It lives on", comm.trim_end());
+        assert!(said.contains(&name) && said.contains("do not believe those rows"), "{said}");
+        note_unended([own]);
+        assert_eq!(take_unended(), None, "a second time it is no news");
     }
 }

@@ -12,9 +12,10 @@
 //! 4. [`NoiseFloor`] is the same comparison of the reference with its own shadow.
 //! 5. [`Verdict`] and [`Ranking`] say what the intervals allow, and nothing below the floor.
 //! 6. [`Drift`] tells whose time changes while its process lives.
-//! 7. [`Shape`] describes what a median hides: outliers, and samples in two groups.
-//! 8. [`Totals`] averages ratios to the best over the races that everybody completed.
-//! 9. [`FittedLaw`] says by which law times fall and rise with the threads.
+//! 7. [`Persistence`] tells whether neighbouring blocks are alike.
+//! 8. [`Shape`] describes what a median hides: outliers, and samples in two groups.
+//! 9. [`Totals`] averages ratios to the best over the races that everybody completed.
+//! 10. [`FittedLaw`] says by which law times fall and rise with the threads.
 //!
 //! **Unit of evidence.** Samples of one invocation share a process, an address-space layout and a
 //! moment, so they are not independent; blocks are the unit of inference everywhere.
@@ -29,6 +30,7 @@ mod estimate;
 mod floor;
 mod goal;
 mod law;
+mod persistence;
 mod rank;
 mod ratio;
 mod shape;
@@ -46,6 +48,7 @@ pub use estimate::Estimate;
 pub use floor::{HEADLINE_FLOOR_MAX, MIN_FLOOR, NoiseFloor};
 pub use goal::FloorGoal;
 pub use law::{FittedLaw, LAW_POINTS_MIN, ScalabilityLaw};
+pub use persistence::{PERSISTENCE_BLOCKS_MIN, Persistence};
 pub use rank::{Ranking, Standing};
 pub use ratio::{MIN_BLOCKS, RatioInterval};
 pub use shape::{Groups, Shape};

@@ -279,7 +279,7 @@ fn audit(transaction: &Transaction<'_>, id: &str, here: Option<&Here>) -> Result
         number += 1;
     }
     // One that was carried on from another place has been told already.
-    let mut told = audit.end();
+    let mut told = audit.end().map_err(refused)?;
     told.retain(|warning| !header.warnings.contains(warning));
     if !told.is_empty() {
         header.warnings.extend(told);
@@ -310,7 +310,7 @@ fn audit_race(
             reading::each_sample(transaction, *id, |index, sample| {
                 samples.sample(index, &sample).map_err(within)
             })?;
-            samples.end().map_err(within)?;
+            of_cell.end_of_invocation(samples.end().map_err(within)?);
             audit.witnessed(race, invocation).map_err(within)?;
         }
         of_race.end_of_cell(of_cell).map_err(|fault| refused(fault.within(&place)))?;

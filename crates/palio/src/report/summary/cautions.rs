@@ -8,7 +8,7 @@ use crate::clock::Accounted;
 use crate::record::{CellRecord, RunRecord, Schedule};
 use crate::report::measured::MeasuredCell;
 use crate::report::units;
-use crate::stats::{Drift, HEADLINE_FLOOR_MAX, Statistic};
+use crate::stats::{Drift, HEADLINE_FLOOR_MAX, Persistence, Statistic};
 use crate::workload::{Model, settings_text};
 
 /// A sample shorter than this contains more than a little of the clock's own cost and resolution.
@@ -89,7 +89,51 @@ impl MeasuredRace<'_> {
                 drifting.join(", ")
             ));
         }
+        cautions.extend(self.lasting_noise());
         cautions
+    }
+
+    /// Names the comparisons with the reference in which neighbouring blocks are alike. All cells
+    /// are tested together, those that are not shown too, so that it says the same of a part of
+    /// a run.
+    ///
+    /// The verdicts stay: to take them back would also take those of contenders that are twice as
+    /// slow, in which noise of a few per cent decides nothing: `docs/methodology.md` has how often.
+    fn lasting_noise(&self) -> Option<String> {
+        let reference = self.reference?;
+        let own = self.cells[reference].blocks.as_ref()?;
+        let tested = |index: usize| {
+            let is_other = index != reference && self.cells[index].is_ok();
+            let blocks = self.cells[index].blocks.as_ref().filter(|_| is_other)?;
+            Persistence::between(blocks, own)
+        };
+        let all: Vec<Option<Persistence>> = (0..self.cells.len()).map(tested).collect();
+        let alarms = Persistence::alarms(&all);
+        let is_shadow = |index: usize| {
+            let (cell, twin) = (self.cells[index].cell, self.cells[reference].cell);
+            cell.shadow && cell.contender == twin.contender && cell.variant == twin.variant
+        };
+        let named = |index: usize| {
+            let contender = &self.cells[index].cell.contender;
+            let name = match is_shadow(index) {
+                true => format!("{contender} beside its own shadow"),
+                false if self.chosen.contains(&index) => contender.clone(),
+                false => return None,
+            };
+            let known = all[index].filter(|_| alarms[index])?;
+            Some(format!("{name} ({:.2} in {} blocks)", known.correlation, known.blocks))
+        };
+        let named: Vec<String> = (0..all.len()).filter_map(named).collect();
+        let reference = &self.cells[reference].cell.contender;
+        (!named.is_empty()).then(|| {
+            format!(
+                "noise lasts from block to block (correlation of neighbours, relative to {reference}), so that \
+                 intervals are too narrow and a small difference may be none: {}. More blocks do not cure it; a \
+                 larger --budget puts more time between them, and another run, later or on another machine, shows \
+                 whether the difference returns",
+                named.join(", ")
+            )
+        })
     }
 
     /// Whether it takes long to start or to stop, beside all others of the race.

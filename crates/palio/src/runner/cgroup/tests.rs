@@ -77,10 +77,42 @@ fn both_versions_are_read() {
 #[test]
 fn a_bound_is_written_where_the_version_has_it() {
     // In a real hierarchy a file that is not there cannot be made.
-    let (folder, group) = folder(&[("memory.max", "max\n"), ("memory.oom.group", "0\n")]);
+    let (v2, group) = folder(&[
+        ("memory.max", "max\n"),
+        ("memory.swap.max", "max\n"),
+        ("memory.oom.group", "0\n"),
+    ]);
     group.bound_memory(3);
-    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
-    assert_eq!((read("memory.max"), read("memory.oom.group")), ("3072".into(), "1".into()));
+    let read =
+        |folder: &tempfile::TempDir, name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let names = ["memory.max", "memory.swap.max", "memory.oom.group"];
+    assert_eq!(names.map(|name| read(&v2, name)), ["3072", "0", "1"]);
+
+    // Of v1 is what has no `memory.max` and cannot get it: here because it is a folder.
+    let names = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+    let (v1, group) = folder(&names.map(|name| (name, "9223372036854771712\n")));
+    fs::create_dir(v1.path().join("memory.max")).unwrap();
+    group.bound_memory(3);
+    assert_eq!(names.map(|name| read(&v1, name)), ["3072", "3072"]);
+}
+
+/// The kernel takes both bounds, where it counts swap and a group may be made here.
+#[test]
+fn a_group_of_v1_has_no_swap_beyond_its_memory() {
+    let mount = Path::new("/sys/fs/cgroup/memory");
+    let name = "memory.memsw.limit_in_bytes";
+    if !mount.join(name).exists() {
+        return;
+    }
+    let folder = mount.join(format!("palio-test-{}", std::process::id()));
+    if fs::create_dir(&folder).is_err() {
+        return;
+    }
+    let group = Group::of_argument(folder.to_str().unwrap());
+    group.bound_memory(1 << 20);
+    let bounds = ["memory.limit_in_bytes", name].map(|name| number(&folder, name));
+    fs::remove_dir(&folder).unwrap();
+    assert_eq!(bounds, [Some(1 << 30); 2]);
 }
 
 #[test]

@@ -5,9 +5,12 @@
 //! process.
 //!
 //! A guard by `mprotect` splits a mapping into two, and a process may have some 65,000 of them
-//! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not, so that
-//! stacks beside each other are one mapping, and their number is bounded by memory alone.
+//! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not
+//! (`stack/guard.rs`), so that stacks beside each other are one mapping, and memory alone bounds
+//! their number.
 
+#[cfg(target_os = "linux")]
+mod guard;
 mod held;
 mod pool;
 
@@ -15,8 +18,6 @@ pub(crate) use held::Held;
 pub(crate) use pool::{Quiet, trim_after_end, trim_free};
 
 use super::limits;
-#[cfg(target_os = "linux")]
-use crate::primitives::atomic::AtomicBool;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};
 use corosensei::stack::StackPointer;
 use pool::FREE;
@@ -35,10 +36,6 @@ pub(super) const MAX_SIZE: usize = 1 << if usize::BITS < 64 { 30 } else { 36 };
 
 /// How many pages a stack keeps then.
 const PAGES_KEPT: usize = 2;
-
-/// `MADV_GUARD_INSTALL` of Linux 6.13.
-#[cfg(target_os = "linux")]
-const MADV_GUARD_INSTALL: libc::c_int = 102;
 
 /// A mapping for one stack.
 #[derive(Debug)]
@@ -92,18 +89,8 @@ impl Stack {
 
     fn install_guard(&self, page: usize) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        {
-            static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
-            // Relaxed: if two threads find out, both do.
-            if !IS_UNKNOWN.load(Relaxed) {
-                // SAFETY: the page is the first of this mapping, and nothing is there yet.
-                let made =
-                    unsafe { libc::madvise(self.start.as_ptr().cast(), page, MADV_GUARD_INSTALL) };
-                if made == 0 {
-                    return Ok(());
-                }
-                IS_UNKNOWN.store(true, Relaxed);
-            }
+        if guard::INSTALLED.make(self.start, page) {
+            return Ok(());
         }
         // SAFETY: the page is the first of this mapping, and nothing is there yet.
         let made = unsafe { libc::mprotect(self.start.as_ptr().cast(), page, libc::PROT_NONE) };

@@ -129,9 +129,9 @@ fn check(root: &Path) -> bool {
     ok
 }
 
-/// What Trefoil has for systems that are not this one, or whose addresses have 32 bits: it must
-/// compile without warnings there, too. Only the library is checked: tests have dependencies that
-/// need a compiler of C for the target.
+/// Systems and machines that are not this one: where addresses have 32 bits, and where C's `char`
+/// has no sign. Trefoil must compile without warnings there, too. Only the library is checked:
+/// tests have dependencies that need a compiler of C for the target.
 fn elsewhere(root: &Path) -> bool {
     // Without rustup there is only the standard library of this system.
     let installed = Command::new("rustup")
@@ -141,7 +141,13 @@ fn elsewhere(root: &Path) -> bool {
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default();
     let mut ok = true;
-    for target in ["x86_64-pc-windows-gnu", "x86_64-apple-darwin", "i686-unknown-linux-gnu"] {
+    let targets = [
+        "x86_64-pc-windows-gnu",
+        "x86_64-apple-darwin",
+        "i686-unknown-linux-gnu",
+        "aarch64-unknown-linux-gnu",
+    ];
+    for target in targets {
         if !installed.lines().any(|line| line == target) {
             eprintln!("skipped: Trefoil for {target}; `rustup target add {target}` installs it");
             continue;

@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use support::watch::{Event, WATCHDOG, drop_returns, receive, wait_for, workers_sleep};
-use support::{Hasty, start_workers};
+use support::{Hasty, page_size, start_workers};
 use trefoil::runtime::Builder;
 use trefoil::task::block_in_place;
 
@@ -58,7 +58,7 @@ impl NoThreads {
         // One for all that the tests need, and half a stack.
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
-        let bytes = pages * 4096 + STACK as u64 / 2;
+        let bytes = pages * page_size() as u64 + STACK as u64 / 2;
         setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: before.maximum }).unwrap();
         let mut others = Vec::new();
         loop {

@@ -3,9 +3,12 @@
 // It is about the whole process, and so alone in its file.
 #![cfg(all(target_os = "linux", not(trefoil_tsan)))]
 
+mod support;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::page_size;
 use trefoil::fiber;
 use trefoil::runtime::Builder;
 use trefoil::sync::{Barrier, Semaphore};
@@ -17,7 +20,7 @@ const TOUCHED: usize = 100 * 1024;
 fn resident() -> usize {
     let numbers = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = numbers.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * 4096
+    pages * page_size()
 }
 
 #[inline(never)]

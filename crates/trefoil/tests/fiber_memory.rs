@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use support::multi;
+use support::{multi, page_size};
 use trefoil::sync::{Semaphore, mpsc};
 use trefoil::{fiber, task};
 
@@ -42,40 +42,34 @@ const FIBERS: usize = 1000;
 /// That of a stack, without its guard.
 const STACK: usize = 256 * 1024;
 
-fn page() -> usize {
-    // SAFETY: it has no preconditions.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap()
-}
-
 /// Whether the system backs the page at that address.
 fn is_resident(address: usize) -> bool {
     let mut backed = 0_u8;
     let at = std::ptr::without_provenance_mut(address);
     // SAFETY: it reads the tables of the system, and writes one byte for one page. An address that
     // is not mapped is an error.
-    let result = unsafe { libc::mincore(at, page(), &raw mut backed) };
+    let result = unsafe { libc::mincore(at, page_size(), &raw mut backed) };
     result == 0 && backed & 1 != 0
 }
 
 /// How many pages the system backs of the stack that has this address in one of its first frames;
 /// `None` if that cannot be told.
 fn resident_pages(frame: usize) -> Option<usize> {
-    let frame = frame / page() * page();
+    let frame = frame / page_size() * page_size();
     // Above most stacks is the guard of another one, or nothing.
-    let mut above = (frame..frame + 4 * page()).step_by(page());
+    let mut above = (frame..frame + 4 * page_size()).step_by(page_size());
     let end = above.find(|&address| !is_resident(address))?;
-    Some((end - STACK..end).step_by(page()).filter(|&address| is_resident(address)).count())
+    Some((end - STACK..end).step_by(page_size()).filter(|&address| is_resident(address)).count())
 }
 
 /// Fibers that wait: how many bytes of the heap each takes, and how many pages nearly all take at
 /// most.
-fn parked(frames: usize) -> (usize, usize) {
-    fn touch(pages: usize) {
+fn parked(touched: usize) -> (usize, usize) {
+    fn touch(bytes: usize) {
         let frame = [1_u8; 4096];
         black_box(&frame);
-        if pages > 1 {
-            touch(pages - 1);
+        if bytes > frame.len() {
+            touch(bytes - frame.len());
         }
     }
     let runtime = multi(1);
@@ -88,8 +82,8 @@ fn parked(frames: usize) -> (usize, usize) {
             let (gate, rests) = (gate.clone(), rests.clone());
             fiber::spawn(move || {
                 let place = 0_u8;
-                if frames > 0 {
-                    touch(frames);
+                if touched > 0 {
+                    touch(touched);
                 }
                 rests.try_send((&raw const place).addr()).unwrap();
                 drop(rests);
@@ -133,6 +127,6 @@ fn a_fiber_that_waits_takes_two_pages_and_512_bytes_at_most() {
     assert!(bytes <= MOST_BYTES, "{bytes} bytes are allocated");
     println!("{pages} pages, {bytes} bytes");
     // Those that have touched more are seen.
-    let (_, pages) = parked(3);
+    let (_, pages) = parked(3 * page_size());
     assert!(pages > MOST_PAGES, "{pages} pages are resident");
 }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use support::by_hand::turns_of_others;
 use support::{current_and_multi, current_thread};
-use trefoil::runtime::Builder;
+use trefoil::runtime::{Builder, Handle};
 use trefoil::signal::ctrl_c;
 use trefoil::signal::unix::{Signal, SignalKind, signal};
 
@@ -196,7 +196,12 @@ fn what_the_runtime_has_looked_at_is_no_later_listener_s() {
             let mut old = listen(libc::SIGTTIN);
             raise(Raw::TTIN);
             if sleeps {
-                trefoil::time::sleep(Duration::from_millis(1)).await;
+                // A sleep may be over before the thread has looked for events.
+                let events = || Handle::current().metrics().io_driver_ready_count();
+                let before = events();
+                while events() == before {
+                    trefoil::time::sleep(Duration::from_millis(1)).await;
+                }
             } else {
                 // So often that the runtime has looked for events.
                 for _ in 0..200 {

@@ -5,9 +5,12 @@
 //! process.
 //!
 //! A guard by `mprotect` splits a mapping into two, and a process may have some 65,000 of them
-//! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not, so that
-//! stacks beside each other are one mapping, and their number is bounded by memory alone.
+//! (`vm.max_map_count`). From Linux 6.13 on, `MADV_GUARD_INSTALL` makes one that does not
+//! (`stack/guard.rs`), so that stacks beside each other are one mapping, and memory alone bounds
+//! their number.
 
+#[cfg(target_os = "linux")]
+mod guard;
 mod held;
 mod pool;
 
@@ -15,8 +18,6 @@ pub(crate) use held::Held;
 pub(crate) use pool::{Quiet, trim_after_end, trim_free};
 
 use super::limits;
-#[cfg(target_os = "linux")]
-use crate::primitives::atomic::AtomicBool;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};
 use corosensei::stack::StackPointer;
 use pool::FREE;
@@ -33,12 +34,9 @@ pub(super) const MIN_SIZE: usize = 16 * 1024;
 /// in the 3 GiB or so that a program has where an address is 32 bits.
 pub(super) const MAX_SIZE: usize = 1 << if usize::BITS < 64 { 30 } else { 36 };
 
-/// How many pages a stack keeps then.
-const PAGES_KEPT: usize = 2;
-
-/// `MADV_GUARD_INSTALL` of Linux 6.13.
-#[cfg(target_os = "linux")]
-const MADV_GUARD_INSTALL: libc::c_int = 102;
+/// How much of its memory a free stack keeps when it gives back the rest, in whole pages: most
+/// fibers touch no more.
+const BYTES_KEPT: usize = 8 * 1024;
 
 /// A mapping for one stack.
 #[derive(Debug)]
@@ -92,18 +90,8 @@ impl Stack {
 
     fn install_guard(&self, page: usize) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        {
-            static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
-            // Relaxed: if two threads find out, both do.
-            if !IS_UNKNOWN.load(Relaxed) {
-                // SAFETY: the page is the first of this mapping, and nothing is there yet.
-                let made =
-                    unsafe { libc::madvise(self.start.as_ptr().cast(), page, MADV_GUARD_INSTALL) };
-                if made == 0 {
-                    return Ok(());
-                }
-                IS_UNKNOWN.store(true, Relaxed);
-            }
+        if guard::INSTALLED.make(self.start, page) {
+            return Ok(());
         }
         // SAFETY: the page is the first of this mapping, and nothing is there yet.
         let made = unsafe { libc::mprotect(self.start.as_ptr().cast(), page, libc::PROT_NONE) };
@@ -130,16 +118,23 @@ impl Stack {
         }
     }
 
-    /// Gives the memory of a free stack back to the system, except for its first pages.
+    /// Gives the memory of a free stack back to the system, except for what is touched first.
     fn trim(&self) {
-        let page = page_size();
-        let end = self.len - PAGES_KEPT * page;
-        // SAFETY: the guard is one page, and a stack has at least three more.
-        let start = unsafe { self.start.byte_add(page) };
+        let Some((offset, len)) = surplus(self.len, page_size()) else { return };
+        // SAFETY: `surplus` says a part of the mapping.
+        let start = unsafe { self.start.byte_add(offset) };
         // Where the system refuses this, because the memory is locked, it is kept.
         // SAFETY: the range is a part of this mapping. The stack is free: there is nothing on it.
-        unsafe { libc::madvise(start.as_ptr().cast(), end - page, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
+}
+
+/// What a free stack gives back, in a mapping of so many bytes with a guard of one page: the offset
+/// and the length. `None` if all of it is kept, as may be where pages are large: on aarch64, they
+/// have 4, 16 or 64 KiB.
+fn surplus(mapped: usize, page: usize) -> Option<(usize, usize)> {
+    let kept = page + BYTES_KEPT.next_multiple_of(page);
+    mapped.checked_sub(kept).filter(|&len| len > 0).map(|len| (page, len))
 }
 
 impl Drop for Stack {
@@ -186,4 +181,25 @@ fn page_size() -> usize {
     let size = usize::try_from(size).expect("the system knows its page size");
     KNOWN.store(size, Relaxed);
     size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever pages the system has: neither the guard nor what is kept is given back.
+    #[test]
+    fn what_is_given_back_lies_between_the_guard_and_what_is_kept() {
+        const KIB: usize = 1024;
+        for page in [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB] {
+            for size in [MIN_SIZE, DEFAULT_SIZE] {
+                let stack = size.next_multiple_of(page);
+                let kept = BYTES_KEPT.next_multiple_of(page);
+                let expected = (stack > kept).then(|| (page, stack - kept));
+                assert_eq!(surplus(page + stack, page), expected, "{size} {page}");
+            }
+        }
+        assert_eq!(surplus(260 * KIB, 4 * KIB), Some((4 * KIB, 248 * KIB)));
+        assert_eq!(surplus(320 * KIB, 64 * KIB), Some((64 * KIB, 192 * KIB)));
+    }
 }

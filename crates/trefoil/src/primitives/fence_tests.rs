@@ -1,13 +1,13 @@
-//! Tests that the RMW before `fence_after_rmw` is a full fence: in the machine code that the
-//! compiler makes of it, and in what two threads see of each other.
+//! Tests that an RMW and `fence_after_rmw` are a full fence: in the machine code that the compiler
+//! makes of them, and in what two threads see of each other.
 
 use super::atomic::{AcqRel, AtomicU32, AtomicU64, Relaxed, Release, fence_after_rmw};
 use super::{CachePadded, thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, compiler_fence};
 
-/// The pattern of `Ring::push_fenced`. It takes two references, so that the first is in `rdi` and
-/// the second in `rsi`. It has a name that is found in the disassembly.
+/// The pattern of `Ring::push_fenced`. It takes two references, so that on x86-64 the first is in
+/// `rdi` and the second in `rsi`. It has a name that is found in the disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn trefoil_swap_then_load(ours: &AtomicU32, theirs: &AtomicU32) -> u32 {
@@ -25,41 +25,61 @@ extern "C" fn trefoil_add_then_load(ours: &AtomicU64, theirs: &AtomicU64) -> u64
     theirs.load(Relaxed)
 }
 
-/// The instructions of a function of this executable. None if there is no `objdump`.
+/// The instructions of a function of this executable. None if no `objdump` is here that knows them.
 fn disassembled(function: &str) -> Option<Vec<String>> {
-    let output = std::process::Command::new("objdump")
-        .args(["--no-show-raw-insn", "--no-addresses"])
-        .arg(format!("--disassemble={function}"))
-        .arg(std::env::current_exe().unwrap())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // The second is that of a machine of another kind, on which an emulator runs this.
+    let programs = ["objdump", "aarch64-linux-gnu-objdump"];
+    let text = programs.iter().find_map(|program| {
+        let output = std::process::Command::new(program)
+            .args(["--no-show-raw-insn", "--no-addresses"])
+            .arg(format!("--disassemble={function}"))
+            .arg(std::env::current_exe().unwrap())
+            .output()
+            .ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    })?;
     let body = text.split(&format!("<{function}>:")).nth(1).expect("the function is found");
     let lines = body.lines().map(str::trim).skip_while(|line| line.is_empty());
     Some(lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
+/// x86-64: the RMW is a locked instruction, and comes before the load.
+fn is_fenced_on_x86_64(code: &[String]) -> bool {
+    let position = |operand: &str| code.iter().position(|line| line.contains(operand));
+    let (Some(ours), Some(theirs)) = (position("(%rdi)"), position("(%rsi)")) else { return false };
+    let is_locked = code[ours].starts_with("xchg") || code[ours].starts_with("lock");
+    is_locked && ours < theirs
+}
+
+/// aarch64: a full barrier is between the RMW, an instruction or a call of a function that is named
+/// after one, and all loads that come after the RMW.
+fn is_fenced_on_aarch64(code: &[String]) -> bool {
+    let is_rmw = |line: &String| ["swp", "ldadd", "stlxr"].iter().any(|name| line.contains(name));
+    let Some(rmw) = code.iter().rposition(is_rmw) else { return false };
+    let mut after = code[rmw..].iter().filter(|line| {
+        line.starts_with("ldr") || line.split_whitespace().collect::<Vec<_>>() == ["dmb", "ish"]
+    });
+    after.next().is_some_and(|line| line.starts_with("dmb")) && after.next().is_some()
+}
+
 #[test]
-fn fence_after_rmw_leaves_the_load_behind_a_locked_instruction() {
+fn fence_after_rmw_is_a_full_fence_in_the_machine_code() {
     // The functions are used here, so that they are in the executable.
     assert_eq!(trefoil_swap_then_load(&AtomicU32::new(0), &AtomicU32::new(2)), 2);
     assert_eq!(trefoil_add_then_load(&AtomicU64::new(0), &AtomicU64::new(2)), 2);
-    if cfg!(any(debug_assertions, not(target_arch = "x86_64"))) {
-        eprintln!("skipped: only the optimised code for x86-64 says anything");
-        return;
+    let is_fenced = match std::env::consts::ARCH {
+        "x86_64" => is_fenced_on_x86_64,
+        "aarch64" => is_fenced_on_aarch64,
+        arch => return eprintln!("skipped: nobody has said how code for {arch} has to look"),
+    };
+    if cfg!(debug_assertions) {
+        return eprintln!("skipped: only optimised code says anything");
     }
     for function in ["trefoil_swap_then_load", "trefoil_add_then_load"] {
         let Some(code) = disassembled(function) else {
-            eprintln!("skipped: for want of objdump");
-            return;
+            return eprintln!("skipped: for want of objdump");
         };
-        let position = |operand: &str| {
-            let found = code.iter().position(|line| line.contains(operand));
-            found.unwrap_or_else(|| panic!("{function} does not access {operand}: {code:#?}"))
-        };
-        let (ours, theirs) = (position("(%rdi)"), position("(%rsi)"));
-        let is_locked = code[ours].starts_with("xchg") || code[ours].starts_with("lock");
-        assert!(is_locked && ours < theirs, "{function}: {code:#?}");
+        assert!(is_fenced(&code), "{function}: {code:#?}");
         eprintln!("{function}: {}", code.join(" ; "));
     }
 }

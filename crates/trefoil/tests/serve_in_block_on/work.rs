@@ -403,11 +403,13 @@ fn aborted_tasks_are_dropped() {
         for _ in 0..50 {
             let dropped = Arc::new(AtomicBool::new(false));
             let its = dropped.clone();
+            // It may be aborted before its first poll, and is dropped then as well.
+            let kept = OnDrop(move || {
+                drop(spawn(async {}));
+                its.store(true, SeqCst);
+            });
             let task = spawn(async move {
-                let _kept = OnDrop(move || {
-                    drop(spawn(async {}));
-                    its.store(true, SeqCst);
-                });
+                let _kept = kept;
                 pending::<()>().await;
             });
             yield_now().await;

@@ -21,6 +21,14 @@ pub(crate) fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
 }
 
+/// The size of the system's pages, of which it counts a process's memory.
+#[cfg(target_os = "linux")]
+pub(crate) fn page_size() -> usize {
+    // SAFETY: it has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap()
+}
+
 /// Has all workers' threads started, which otherwise are when they are needed.
 pub(crate) fn start_workers(runtime: &Runtime) {
     for worker in 0..runtime.metrics().num_workers() {

@@ -9,9 +9,9 @@
 //! - A *turn* of the pool ends after [`TIMES`] times as many stacks were taken as there were free
 //!   ones at its beginning, but at least [`TURN`]. The stacks that were not taken in a whole turn
 //!   are surplus. Each stack that comes back from then on has one surplus stack give back the pages
-//!   that it has touched, except for the first two, which most fibers touch; or, if there are
-//!   [`TRIMMED`] such stacks already, has it unmapped. So this costs a fiber one call of the system
-//!   at most.
+//!   that it has touched, except for the first ones ([`BYTES_KEPT`]), which most fibers touch; or,
+//!   if there are [`TRIMMED`] such stacks already, has it unmapped. So this costs a fiber one call
+//!   of the system at most.
 //! - When a runtime's threads have slept for a while, all stacks but [`TRIMMED`] are unmapped, and
 //!   these give back their pages. That is on the monitor's thread, or, in a runtime of one worker,
 //!   on that worker's, when no stack has come or gone for a while, so many at a time
@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 #[cfg(doc)]
-use super::held::HELD;
+use super::{BYTES_KEPT, held::HELD};
 
 /// How many free stacks of the default size the process keeps: 4 GiB of addresses, and half of the
 /// mappings that a process may have where each stack is two. Where an address is 32 bits, 256 MiB
@@ -281,7 +281,7 @@ pub(crate) fn trim_after_end() {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DEFAULT_SIZE, PAGES_KEPT, page_size};
+    use super::super::{BYTES_KEPT, DEFAULT_SIZE, page_size};
     use super::*;
 
     fn touched(number: usize) -> Vec<Stack> {
@@ -328,6 +328,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn stacks_that_nobody_takes_give_their_memory_back() {
+        let kept_pages = BYTES_KEPT.div_ceil(page_size());
         let pool = Pool::new();
         touched(4).into_iter().for_each(|stack| pool.put(stack));
         begin_and_end(&pool, TURN);
@@ -337,14 +338,14 @@ mod tests {
         begin_and_end(&pool, 3);
         assert_eq!(kept(&pool), (3, 1));
         for stack in &pool.pile.lock().trimmed {
-            assert_eq!(resident(stack), PAGES_KEPT);
+            assert_eq!(resident(stack), kept_pages);
         }
         let stack = pool.take().unwrap();
         assert_eq!(resident(&stack), DEFAULT_SIZE / page_size());
         pool.put(stack);
         pool.rest(usize::MAX);
         let all: Vec<_> = (0..4).map(|_| pool.take().unwrap()).collect();
-        assert!(all.iter().all(|stack| resident(stack) == PAGES_KEPT));
+        assert!(all.iter().all(|stack| resident(stack) == kept_pages));
         assert!(pool.take().is_none());
     }
 

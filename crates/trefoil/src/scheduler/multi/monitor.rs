@@ -195,11 +195,17 @@ impl Monitor {
 
     /// For a worker that comes out of its sleep.
     pub(super) fn worker_woke(&self, shared: &Arc<Shared>) {
-        if shared.is_monitored() && !self.is_early(shared) {
-            // Between the count of workers that are awake and the look at the monitor.
-            fence(SeqCst);
-            self.ensure(shared);
+        if shared.is_monitored() && self.is_to_ensure_for_woken(|| self.is_early(shared)) {
+            self.wake_or_start(shared);
         }
+    }
+
+    fn is_to_ensure_for_woken(&self, is_early: impl FnOnce() -> bool) -> bool {
+        // Between the count of workers that are awake and this worker's looks at the monitor, those
+        // of `ensure_for_busy` as well: if it is early, a monitor may come, and rest, before them.
+        fence(SeqCst);
+        // Relaxed: as in `ensure`.
+        !is_early() && self.state.load(Relaxed) != AWAKE
     }
 
     /// For a worker whose sleep may have come to the end of `limit_sleep`, and that sleeps on.

@@ -56,11 +56,38 @@ fn loom_a_worker_that_wakes_is_not_slept_through() {
             let (idle, monitor) = (Arc::clone(&idle), Arc::clone(&monitor));
             loom::thread::spawn(move || {
                 let _ = idle.wake(0);
-                // As in `worker_woke`.
-                fence(SeqCst);
-                monitor.state.load(Relaxed) != AWAKE
+                monitor.is_to_ensure_for_woken(|| false)
             })
         };
+        // As in `rest`.
+        monitor.state.store(ASLEEP, Relaxed);
+        fence(SeqCst);
+        let is_seen = !idle.is_all_asleep();
+        let is_woken = worker.join().unwrap();
+        assert!(is_seen || is_woken);
+    });
+}
+
+/// A worker wakes before there is a monitor, and looks for it when there is one, which begins to
+/// rest.
+#[test]
+fn loom_a_worker_that_wakes_early_is_not_slept_through() {
+    loom::model(|| {
+        let idle = Arc::new(crate::idle::Idle::new(1));
+        let monitor = Arc::new(Monitor::new());
+        let _ = idle.sleep(0, false, || ());
+        let worker = {
+            let (idle, monitor) = (Arc::clone(&idle), Arc::clone(&monitor));
+            loom::thread::spawn(move || {
+                let _ = idle.wake(0);
+                let is_early = || monitor.state.load(Relaxed) == ABSENT;
+                let is_due = monitor.is_to_ensure_for_woken(is_early);
+                // As in `ensure_for_busy`.
+                is_due || monitor.state.load(Relaxed) != AWAKE
+            })
+        };
+        // As in `start_first`, for another worker.
+        monitor.state.store(AWAKE, Relaxed);
         // As in `rest`.
         monitor.state.store(ASLEEP, Relaxed);
         fence(SeqCst);

@@ -68,7 +68,7 @@ pub struct Plan<'a> {
 }
 
 /// References in order of preference, where the user names none: what most readers know.
-const REFERENCES: [(Model, &[&str]); 2] = [
+pub const REFERENCES: [(Model, &[&str]); 2] = [
     (Model::ForkJoin, &["rayon", "onetbb", "openmp", "go", "serial"]),
     (Model::Async, &["tokio-mt", "tokio-ct", "go", "smol"]),
 ];

@@ -608,6 +608,19 @@ mod describing {
         );
     }
 
+    /// A session without an end takes as long as an answer may: two of them are not waited for.
+    #[test]
+    fn silence_in_the_first_session_of_the_contract_ends_them() {
+        let project = Project::good_and(Fake::new("bad").fault("deaf"));
+        let run = project.palio(&["verify", "-t", "1", "-w", "echo", "-c", "good,bad"]).run();
+        run.exits(1).prints(&[
+            "one sample: `",
+            "gave no answer in 10 s; the ",
+            " session(s) after it were not played",
+            "ok   good                   keeps the contract in",
+        ]);
+    }
+
     #[test]
     fn a_flood() {
         race(Fake::new("bad").fault("describe-flood"), "not-built", &["--describe`"]);

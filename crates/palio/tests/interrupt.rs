@@ -189,6 +189,18 @@ fn in_a_verification() {
 }
 
 #[test]
+fn in_a_verification_of_the_contract() {
+    let project = Project::good_and(Fake::new("bad").fault("deaf"));
+    let meeting = project.meeting("bad");
+    let palio = project.palio(&["verify"]).start();
+    let guest = meeting.guest();
+    assert_eq!(guest.what, "vector");
+    palio.signal(Signal::SIGINT);
+    palio.finish().exits(130).complains(&["interrupted"]);
+    guest.must_end();
+}
+
+#[test]
 fn in_a_build_alone() {
     let project = Project::good_and(Fake::new("bad").fault("describe-hang"));
     let meeting = project.meeting("bad");

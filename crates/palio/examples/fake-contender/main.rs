@@ -600,16 +600,8 @@ fn main() -> ExitCode {
     // The vectors of the contract are not what it lies about: those it plays with the real harness.
     let workload = rest.iter().position(|option| option == "--workload");
     let workload = workload.and_then(|at| rest.get(at + 1)).map(String::as_str);
-    let is_vector = matches!(
-        workload,
-        None | Some(
-            "conformance"
-                | "conformance/events"
-                | "conformance/forks"
-                | "conformance/salt"
-                | "no/such_workload"
-        )
-    );
+    let is_vector =
+        workload.is_none_or(|name| name.starts_with("conformance") || name == "no/such_workload");
     let forks: &[(&str, Prepare)] = match fake.faults.iter().find(|(fault, _)| fault == "forks") {
         None => &[(FORKED, fib::<0>)],
         Some((_, how)) if how == "cut-off" => &[(FORKED, fib::<10>)],
@@ -622,6 +614,9 @@ fn main() -> ExitCode {
     } else if is_old && rest.iter().any(|option| option == "--count-forks") {
         eprintln!("fake: unknown argument \"--count-forks\"");
         exit(2);
+    } else if is_vector && fake.fault("deaf").is_some() {
+        fake.meet("vector");
+        hang();
     } else if is_vector || workload == Some(FORKED) {
         let honest = Contender {
             id: &fake.id,

@@ -88,7 +88,9 @@ pub(super) struct Options {
     /// Seed of the order of contenders [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
-    /// The contender that all others are compared to
+    /// The contender that all others are compared to [default: in each race, the first that takes
+    /// part of tokio-mt, tokio-ct, go, smol (async), or of rayon, onetbb, openmp, go, serial
+    /// (fork-join); where none of these does, the first contender]
     #[arg(long, value_name = "CONTENDER")]
     reference: Option<String>,
     /// Who runs twice in every block, once as its own shadow
@@ -364,4 +366,20 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     whole_file::write(path, |file| Ok(file.write_all(text.as_bytes())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::REFERENCES;
+
+    #[test]
+    fn the_help_names_the_references_that_are_chosen() {
+        let command = Options::augment_args(clap::Command::new("run"));
+        let reference = command.get_arguments().find(|arg| arg.get_id() == "reference").unwrap();
+        let help = reference.get_help().unwrap().to_string();
+        for (_, names) in REFERENCES {
+            assert!(help.contains(&names.join(", ")), "{names:?}: {help}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::machine;
 use crate::plan::{Entrant, Plan, Shadows};
 use crate::record::{CellRecord, ForksRecord, Limits, Outcome, RaceRecord};
 use crate::runner::build::Prober;
-use crate::runner::conformance::{self, Vector};
+use crate::runner::conformance::{self, Fault, Vector};
 use crate::runner::forks;
 use crate::runner::invocation::Conversation;
 use crate::runner::shortage::{is_blamed, no_thread};
@@ -233,7 +233,7 @@ fn check_all(
     let check = |subject| {
         interruption::check(interrupted)?;
         let check = match subject {
-            Subject::Contract(entrant) => contract(entrant, &vectors),
+            Subject::Contract(entrant) => contract(entrant, &vectors, interrupted),
             Subject::Cell(race, cell) => {
                 let is_baseline = plan.entrants.iter().any(|entrant| {
                     entrant.name() == cell.contender && entrant.contender.kind == Kind::Baseline
@@ -304,17 +304,24 @@ fn in_order<T: Copy + Sync, R: Send>(
 }
 
 /// Whether a contender keeps the contract.
-fn contract(entrant: &Entrant, vectors: &[Vector]) -> Check {
-    let broken: Vec<String> = vectors
-        .iter()
-        .filter_map(|vector| {
-            let reason = vector.play(&entrant.contender.command).err()?;
-            Some(format!("{}: {reason}", vector.name))
-        })
-        .collect();
+fn contract(entrant: &Entrant, vectors: &[Vector], interrupted: &AtomicBool) -> Check {
+    let (mut played, mut broken) = (0, Vec::new());
+    for vector in vectors {
+        played += 1;
+        match vector.play(&entrant.contender.command, interrupted) {
+            Ok(()) => {}
+            Err(Fault::Differs(reason)) => broken.push(format!("{}: {reason}", vector.name)),
+            Err(Fault::Endless(reason)) => {
+                let left = vectors.len() - played;
+                let left = format!("the {left} session(s) after it were not played");
+                broken.push(format!("{}: {reason}; {left}", vector.name));
+                break;
+            }
+        }
+    }
     Check {
         contender: entrant.name(),
-        subject: Checked::Contract { sessions: vectors.len(), broken: broken.len() },
+        subject: Checked::Contract { sessions: played, broken: broken.len() },
         outcome: if broken.is_empty() { Outcome::Ok } else { Outcome::Crashed },
         detail: broken,
     }

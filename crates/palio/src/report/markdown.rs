@@ -76,7 +76,7 @@ fn totals(out: &mut String, report: &Report) {
     for group in report.total_groups() {
         let _ = writeln!(
             out,
-            "## Overall, {}\n\nMeans of the ratio to best (lower is better) over the {} that all listed contenders \
+            "## Overall, {}\n\nMeans of the ratio to best (lower is better) over the {} that all who have a mean \
              completed. Failures are never imputed.\n",
             group[0].field(),
             units::plural(group[0].common as usize, "race")

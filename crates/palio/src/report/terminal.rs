@@ -405,7 +405,7 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
         paper.heading(out, &format!("overall, {}", first.field()));
         let over = units::plural(first.common as usize, "race");
         let text = format!(
-            "means of the ratio to best over the {over} that all listed contenders completed; \
+            "means of the ratio to best over the {over} that all who have a mean completed; \
              failures are never imputed"
         );
         paper.prose(out, "", &text);

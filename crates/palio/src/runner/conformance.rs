@@ -9,6 +9,16 @@ use serde::Deserialize;
 use crate::runner::build::{Spoken, Surroundings, converse};
 use crate::runner::invocation::{COUNT_FORKS, STATUS_MISUSE, STATUS_UNSUPPORTED};
 
+/// What is wrong with a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It came to its end, and not as it should.
+    Differs(String),
+    /// It came to no end of its own: the contender cannot be started, gave no answer in time, or
+    /// was interrupted. Other sessions would fare alike, each after as long a wait.
+    Endless(String),
+}
+
 /// One session that every harness must get right.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,12 +59,16 @@ impl Vector {
     ///
     /// # Errors
     /// What the contender did instead.
-    pub fn play(&self, command: &[String]) -> Result<(), String> {
+    pub fn play(&self, command: &[String], interrupted: &AtomicBool) -> Result<(), Fault> {
         let command: Vec<String> = command.iter().chain(&self.args).cloned().collect();
-        // Nothing here is worth an orderly end: Ctrl-C simply ends Palio.
-        let never = AtomicBool::new(false);
-        let Spoken { status, stdout, stderr } =
-            converse(&command, Surroundings::Races, Path::new("."), &self.stdin, &never)?;
+        let spoken =
+            converse(&command, Surroundings::Races, Path::new("."), &self.stdin, interrupted);
+        self.judge(&spoken.map_err(Fault::Endless)?).map_err(Fault::Differs)
+    }
+
+    fn judge(&self, spoken: &Spoken) -> Result<(), String> {
+        let Spoken { status, stdout, stderr } = spoken;
+        let status = *status;
         let is_newer = self.args.iter().any(|arg| arg == COUNT_FORKS);
         let is_refused =
             status == Some(STATUS_UNSUPPORTED) || status == Some(STATUS_MISUSE) && is_newer;

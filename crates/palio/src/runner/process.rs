@@ -106,7 +106,7 @@ impl Ending {
     }
 }
 
-/// Whether a contender gets to see this variable of the environment.
+/// The variables of the environment that a contender gets to see; `docs/protocol.md` names them.
 ///
 /// A forgotten `GOMAXPROCS`, `OMP_WAIT_POLICY` or `MALLOC_ARENA_MAX` would tune one contender and
 /// not the others, and the size of the environment alone moves the stack and with it times
@@ -117,16 +117,12 @@ impl Ending {
 /// Whatever else starts a contender (to ask who it is, to try its settings or its harness) gives
 /// it the same: with an `LD_PRELOAD` or a `PYTHONPATH` more, it could say a version that it does
 /// not race with.
-fn keeps(name: &str) -> bool {
-    matches!(
-        name,
-        "PATH" | "HOME" | "TMPDIR" | "LANG" | "LD_LIBRARY_PATH" | "JAVA_HOME" | "DOTNET_ROOT"
-    )
-}
+const KEPT: [&str; 7] =
+    ["PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "JAVA_HOME", "DOTNET_ROOT"];
 
 /// What a contender gets to see of Palio's environment.
 pub(super) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(keeps))
+    std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept))
 }
 
 /// A running contender.
@@ -589,4 +585,16 @@ fn write_without_waiting(stdin: &ChildStdin) {
 fn ticks_a_second() -> Option<u64> {
     let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_contract_names_the_variables_that_are_kept() {
+        let page = include_str!("../../../../docs/protocol.md");
+        let (_, rest) = page.split_once("Of the environment there is only").unwrap();
+        let (list, _) = rest.split_once(';').unwrap();
+        let named: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        assert_eq!(named, super::KEPT);
+    }
 }

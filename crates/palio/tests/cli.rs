@@ -40,6 +40,16 @@ fn a_report_as_json_may_be_asked_for_as_elsewhere() {
 }
 
 #[test]
+fn an_empty_variable_counts_as_not_set() {
+    let project = project();
+    let list = || project.palio(&["list", "contenders"]);
+    let known = list().run().exits(0).stdout;
+    for variable in ["PALIO_ROOT", "PALIO_CONTENDERS", "PALIO_TARGET", "PALIO_DB"] {
+        assert_eq!(list().env(variable, "").run().exits(0).stdout, known, "{variable}");
+    }
+}
+
+#[test]
 fn contenders_of_a_suite_are_those_that_race_in_it() {
     let project = project();
     let toml = project.read("contenders/rust/other/contender.toml");

@@ -8,7 +8,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::project::Project;
-use super::{EXIT_CHECK_FAILED, Places, interruption, say, warden};
+use super::{EXIT_CHECK_FAILED, Places, interruption, note, say, warden};
+use crate::contender::Contender;
 use crate::runner::build::{Freshness, Prober, is_left_out};
 
 #[derive(Debug, Args)]
@@ -28,7 +29,8 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     warden::check()?;
     let project = Project::load(places)?;
     let interrupted = interruption::listen()?;
-    let mut prober = Prober::new(Arc::clone(&interrupted));
+    let tell = |contender: &Contender| note(&format!("building {}", contender.id));
+    let mut prober = Prober::new(Arc::clone(&interrupted)).telling(tell);
     let chosen = [&options.contenders[..], &options.contender].concat();
     // What is faulty cannot be built; who names others does not ask for it.
     let mut absent = if chosen.is_empty() { project.faulty.len() } else { 0 };

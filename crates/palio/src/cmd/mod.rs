@@ -25,7 +25,7 @@ mod verify;
 mod warden;
 mod whole_file;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 
@@ -155,6 +155,17 @@ pub fn main() -> ExitCode {
     with_enough_stack()
 }
 
+/// The command line. A variable that is empty counts as not set: so it is where a script hands on
+/// one that it does not have.
+fn parsed() -> Cli {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    // An argument that has a variable cannot be left without one: no variable is called "".
+    let command = Cli::command().mut_args(|arg| {
+        if arg.get_env().is_some_and(is_empty) { arg.env("").hide_env(true) } else { arg }
+    });
+    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
 /// Apart, so that what it takes of the stack is not taken before that is looked at.
 #[inline(never)]
 fn with_enough_stack() -> ExitCode {
@@ -165,7 +176,7 @@ fn with_enough_stack() -> ExitCode {
     // Palio without a word, and its file half-written.
     let is_beyond = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, is_beyond);
-    let done = check_apart(std::env::args_os()).and_then(|()| dispatch(Cli::parse()));
+    let done = check_apart(std::env::args_os()).and_then(|()| dispatch(parsed()));
     // Of a build, or of a verb that has no run whose warning it would be.
     if let Some(warning) = take_unended() {
         note(&format!("palio: {warning}"));

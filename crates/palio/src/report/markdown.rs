@@ -73,6 +73,9 @@ fn title(out: &mut String, report: &Report) {
 }
 
 fn totals(out: &mut String, report: &Report) {
+    if let Some(told_apart) = &report.told_apart {
+        let _ = writeln!(out, "{}\n", text(&told_apart.text()));
+    }
     for group in report.total_groups() {
         let _ = writeln!(
             out,
@@ -93,9 +96,6 @@ fn totals(out: &mut String, report: &Report) {
             ]);
         }
         table.write(out);
-    }
-    if let Some(told_apart) = &report.told_apart {
-        let _ = writeln!(out, "{}\n", text(&told_apart.text()));
     }
 }
 

@@ -400,6 +400,10 @@ fn any_width(out: &mut String, paper: Paper, table: &Table<'_>) {
 }
 
 fn totals(out: &mut String, paper: Paper, report: &Report) {
+    if let Some(told_apart) = &report.told_apart {
+        paper.prose(out, "", &told_apart.text());
+        out.push('\n');
+    }
     for group in report.total_groups() {
         let first = &group[0];
         paper.heading(out, &format!("overall, {}", first.field()));
@@ -427,10 +431,6 @@ fn totals(out: &mut String, paper: Paper, report: &Report) {
         } else {
             any_width(out, paper, &table);
         }
-        out.push('\n');
-    }
-    if let Some(told_apart) = &report.told_apart {
-        paper.prose(out, "", &told_apart.text());
         out.push('\n');
     }
 }

@@ -84,12 +84,20 @@ pub struct Prober {
     /// Contenders that could not be built ahead of their turn, by their folders and commands.
     broken: BTreeSet<(PathBuf, Vec<String>)>,
     interrupted: Arc<AtomicBool>,
+    /// Hears who is about to be built.
+    listener: Option<fn(&Contender)>,
 }
 
 impl Prober {
     /// One that stops waiting as soon as `interrupted` is set.
     pub fn new(interrupted: Arc<AtomicBool>) -> Self {
         Self { interrupted, ..Self::default() }
+    }
+
+    /// Calls `listener` with whoever is about to be built, which may take minutes.
+    #[must_use]
+    pub fn telling(self, listener: fn(&Contender)) -> Self {
+        Self { listener: Some(listener), ..self }
     }
 
     /// Another one, which knows what this one knows.
@@ -99,6 +107,7 @@ impl Prober {
             known: self.known.clone(),
             broken: self.broken.clone(),
             interrupted: Arc::clone(&self.interrupted),
+            listener: self.listener,
         }
     }
 
@@ -366,6 +375,9 @@ pub fn build(contender: &Contender, prober: &mut Prober) -> Result<Freshness, (O
         not_built(format!("cannot make the folder {}: {error}", contender.target.display()))
     })?;
     let log_path = contender.target.join(format!("{}.log", contender.id));
+    if let Some(listener) = prober.listener {
+        listener(contender);
+    }
     let prepared =
         cargo_copy::prepare(contender).map_err(|error| not_built(format!("{error:#}")))?;
     for command in prepared.iter().chain(&contender.build_commands) {

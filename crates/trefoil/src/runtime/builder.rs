@@ -582,7 +582,6 @@ impl Builder {
             reactor: self.reactor(),
             #[cfg(all(feature = "signal", unix, not(loom)))]
             signals: Default::default(),
-            depot: Default::default(),
             tasks_elsewhere: Default::default(),
             woken_elsewhere: Default::default(),
             forced_yields: Default::default(),

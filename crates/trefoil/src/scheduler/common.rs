@@ -8,7 +8,7 @@ use super::{Affinity, Counter, Seeds, TaskCounters, blocking};
 use crate::primitives::CachePadded;
 use crate::primitives::parker::Parker;
 use crate::reactor::{Reactor, Wakes};
-use crate::task::{Depot, LocalEnterGuard, Notes, Origin, RuntimeSet, TaskHooks, discard};
+use crate::task::{LocalEnterGuard, Notes, Origin, RuntimeSet, TaskHooks, discard};
 use crate::time::{BlockOnTimers, Clock};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,8 +26,6 @@ pub(crate) struct Common {
     pub(crate) block_on_timers: BlockOnTimers,
     /// Where tasks wait for the system's events, if the runtime has I/O.
     pub(crate) reactor: Option<Reactor>,
-    /// The memory of completed tasks, for new tasks.
-    pub(crate) depot: Arc<Depot>,
     /// The signals that the runtime has ever listened to.
     #[cfg(all(feature = "signal", unix, not(loom)))]
     pub(crate) signals: crate::signal::Hubs,

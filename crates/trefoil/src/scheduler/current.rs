@@ -15,7 +15,7 @@ use crate::queue::{Fifo, Inbox};
 use crate::reactor::Wakes;
 use crate::scheduler::Handle;
 use crate::task::coop::{self, Budget};
-use crate::task::{self, CompletedTask, Home, OwnedTasks, Ran, Runnable, Schedule};
+use crate::task::{self, CompletedTask, Depot, Home, OwnedTasks, Ran, Runnable, Schedule};
 use crate::time::{FIRE_AT_MOST, TimerQueue};
 use main_waker::MainWaker;
 use std::cell::{Cell, RefCell};
@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     timers: Arc<TimerQueue>,
     slot: Mutex<DriverSlot>,
     counters: Arc<WorkerCounters>,
+    /// The memory of completed tasks, for new tasks.
+    depot: Arc<Depot>,
 }
 
 /// The driver, which one thread at a time takes.
@@ -87,6 +89,7 @@ impl Shared {
         let timers =
             Arc::new(TimerQueue::new(common.clock.clone(), Arc::clone(&parker), common.id));
         let counters = Arc::new(WorkerCounters::new(common.histograms.start()));
+        let depot = Arc::<Depot>::default();
         Arc::new_cyclic(|shared| {
             let driver = Driver {
                 shared: shared.as_ptr(),
@@ -101,7 +104,7 @@ impl Shared {
                 awake_since: Cell::new(Instant::now()),
                 polls_before: Cell::new(0),
                 wakes: RefCell::default(),
-                task_memory: task::Memory::new(Arc::clone(&common.depot)),
+                task_memory: task::Memory::new(Arc::clone(&depot)),
             };
             Self {
                 common,
@@ -115,6 +118,7 @@ impl Shared {
                     waiting: Waiting::default(),
                 }),
                 counters,
+                depot,
             }
         })
     }
@@ -125,6 +129,10 @@ impl Shared {
 
     pub(crate) fn counters(&self) -> &WorkerCounters {
         &self.counters
+    }
+
+    pub(crate) fn depot(&self) -> &Depot {
+        &self.depot
     }
 
     pub(crate) fn timers(&self) -> &Arc<TimerQueue> {

@@ -199,7 +199,7 @@ impl Handle {
         match &self.scheduler {
             Scheduler::Multi(shared) => {
                 let pinned = pinned.map_or(NO_HOME, |n| (n % shared.workers()) as u32);
-                let (this, depot) = (Arc::as_ptr(shared), Some(&*shared.common().depot));
+                let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
                 let notes = shared.common().notes(origin);
                 let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, this, id, pinned, notes, depot);
@@ -207,7 +207,7 @@ impl Handle {
                 join
             }
             Scheduler::Current(shared) => {
-                let (this, depot) = (Arc::as_ptr(shared), Some(&*shared.common().depot));
+                let (this, depot) = (Arc::as_ptr(shared), Some(shared.depot()));
                 let notes = shared.common().notes(origin);
                 let _context = notes.as_ref().and_then(|notes| notes.enter_for_hooks(self));
                 let (task, join) = allocate(future, this, id, NO_HOME, notes, depot);

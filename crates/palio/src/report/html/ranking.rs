@@ -21,6 +21,9 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
          race out of everybody’s mean."
     };
     section(out, "ranking", "Ranking", lead);
+    if let Some(told_apart) = &view.report.told_apart {
+        put!(out, "<p class=note>{}</p>\n", esc(&told_apart.text()));
+    }
     for group in view.report.total_groups() {
         table(out, view, group);
     }
@@ -32,9 +35,6 @@ pub(super) fn write(out: &mut String, view: &View<'_>) {
              cannot tell it from the first. <b>Ranks held</b>: how often each place was possible, from the first on the \
              left.</p>\n",
         );
-    }
-    if let Some(told_apart) = &view.report.told_apart {
-        put!(out, "<p class=note>{}</p>\n", esc(&told_apart.text()));
     }
     out.push_str("</section>\n");
 }

@@ -29,7 +29,7 @@ use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, Mutex};
 use crate::queue::{Fifo, Inbox, Injector, Ring};
 use crate::scheduler::Handle;
-use crate::task::{CompletedTask, HOSTS, Home, OwnedTasks, Runnable, Schedule};
+use crate::task::{CompletedTask, Depot, HOSTS, Home, OwnedTasks, Runnable, Schedule};
 use crate::time::TimerQueue;
 use deferred::Deferred;
 use handoff::{Handoff, Kind, Offer};
@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     hosts: Hosts,
     /// The deques, with the jobs that the workers have forked.
     deques: Deques,
+    /// The memory of completed tasks, for new tasks.
+    depot: Arc<Depot>,
     /// The thread that serves what waits for workers that are busy for long.
     monitor: CachePadded<Monitor>,
     injector: CachePadded<Injector<Runnable>>,
@@ -142,6 +144,7 @@ impl Shared {
             this: Weak::clone(this),
             hosts: Hosts::default(),
             deques: Deques::new(workers),
+            depot: Arc::default(),
             monitor: CachePadded(Monitor::new()),
             injector: CachePadded(Injector::new()),
             idle: CachePadded(Idle::new(workers as u32)),
@@ -187,6 +190,10 @@ impl Shared {
 
     pub(crate) fn common(&self) -> &Common {
         &self.common
+    }
+
+    pub(crate) fn depot(&self) -> &Depot {
+        &self.depot
     }
 
     pub(crate) fn workers(&self) -> usize {

@@ -317,9 +317,7 @@ impl WorkerThread {
             refused: Cell::new(false),
             wakes: RefCell::default(),
             watched: shared.common.stalls.as_ref().map(Stalls::watch),
-            task_memory: place
-                .is_none()
-                .then(|| task::Memory::new(Arc::clone(&shared.common.depot))),
+            task_memory: place.is_none().then(|| task::Memory::new(Arc::clone(&shared.depot))),
             shared,
         }
     }

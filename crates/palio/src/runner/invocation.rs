@@ -264,6 +264,7 @@ impl<'a> Conversation<'a> {
         let (salt, interrupted) = (self.salt, self.interrupted);
         let deadline = self.process.deadline();
         let driven = generator::drive(Drive { load, port, salt, deadline, interrupted });
+        self.process.was_attended();
         self.loaded = Some(driven.map_err(|stopped| match stopped {
             Stopped::Interrupted => Failure::Broken(Broken::Interrupted),
             Stopped::TimedOut => Failure::Broken(Broken::TimedOut(self.process.timeout())),

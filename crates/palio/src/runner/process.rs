@@ -136,7 +136,7 @@ pub struct Process {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     bounds: Bounds,
-    /// When Palio was last seen to run, while it waits for a line.
+    /// When Palio was last seen to run.
     awake: Instant,
     started: Instant,
     /// Children reaped so far, before this one: what `getrusage` says beyond it is this process's.
@@ -288,16 +288,17 @@ impl Process {
     /// # Errors
     /// See [`Broken`]; the process is still to be ended with [`end`](Self::end).
     pub fn read_line(&mut self, interrupted: &AtomicBool) -> Result<String, Broken> {
-        self.awake = Instant::now();
         loop {
+            // Also before the first wait: Palio may have been stopped when the last line came, or
+            // when it was about to ask for this one.
+            let stood_still = self.stood_still();
+            self.bounds.deadline += stood_still;
             if let Some(line) = self.lines.pop_front() {
                 return Ok(line);
             }
             if self.stdout.is_none() {
                 return Err(Broken::Ended);
             }
-            let stood_still = self.stood_still();
-            self.bounds.deadline += stood_still;
             self.pump(interrupted, self.bounds.deadline)?;
         }
     }
@@ -326,6 +327,11 @@ impl Process {
     fn out_of_memory_kib(&self, grouped: &Grouped) -> Option<u64> {
         let kib = grouped.memory_peak_kib.unwrap_or(self.bounds.memory_kib);
         grouped.out_of_memory.then_some(kib)
+    }
+
+    /// Palio was with this contender all the time since the last look, though it read no line.
+    pub fn was_attended(&mut self) {
+        self.awake = Instant::now();
     }
 
     /// For how long Palio itself stood still (Ctrl-Z, SIGSTOP) since the last look: that is no time
@@ -589,6 +595,30 @@ fn ticks_a_second() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    /// As if Palio had been stopped between two lines, for longer than the contender may take.
+    #[test]
+    fn the_time_between_two_lines_in_which_palio_stood_still_is_not_the_contenders() {
+        let script = "echo one; read word; echo $word";
+        let command = ["sh", "-c", script].map(String::from);
+        let timeout = STOOD_STILL_MIN + Duration::from_secs(4);
+        let mut process = Process::start(&command, timeout, 64, None).unwrap();
+        let never = AtomicBool::new(false);
+        assert_eq!(process.read_line(&never).unwrap(), "one");
+        let deadline = process.deadline();
+        std::thread::sleep(STOOD_STILL_MIN);
+        process.write_line("two");
+        assert_eq!(process.read_line(&never).unwrap(), "two");
+        assert!(process.deadline() >= deadline + STOOD_STILL_MIN);
+        // But not what Palio has spent with it.
+        let deadline = process.deadline();
+        process.awake -= STOOD_STILL_MIN;
+        process.was_attended();
+        assert!(process.read_line(&never).is_err());
+        assert_eq!(process.deadline(), deadline);
+    }
+
     #[test]
     fn the_contract_names_the_variables_that_are_kept() {
         let page = include_str!("../../../../docs/protocol.md");

@@ -364,6 +364,10 @@ impl<'a> Audit<'a> {
             let ranges = range("samples", schedule.samples, (1, u32::MAX))
                 .and_then(|()| range("batch", schedule.batch, (1, BATCH_MAX)));
             ranges.map_err(|fault| fault.within("schedule"))?;
+            let is_cold = schedule.warm_ups == 0;
+            check(is_cold == self.header.limits.cold, "schedule.warm_ups", || {
+                format!("{}, and limits.cold is {}", schedule.warm_ups, !is_cold)
+            })?;
             check(common == Some(schedule), "schedule", || {
                 "another cell of the race was asked for something else".to_owned()
             })?;

@@ -114,6 +114,9 @@ pub struct Limits {
     /// How long an invocation warms up at least, by Palio's clock.
     #[serde(default)]
     pub warm_up_ms: u64,
+    /// No invocation warms up: the first iteration of each process is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
     /// An invocation that takes longer is killed.
     pub timeout_ms: u64,
     /// An invocation whose resident set grows beyond this is killed.

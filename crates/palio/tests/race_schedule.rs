@@ -125,6 +125,33 @@ fn a_run_that_was_cut_off_between_pilots_agrees_on_the_same() {
 }
 
 #[test]
+fn a_cold_race_measures_the_first_iteration_of_each_process() {
+    let project = Project::good_and(Fake::new("bad"));
+    let race = project.race().unset("--warm-up").arg("--cold");
+    let run = race.run().exits(0);
+    let told = "no warm-up: the first iteration of each process is measured";
+    assert_has(&run.json()["races"][0]["cautions"].to_string(), &[told]);
+    let stored = project.stored();
+    assert_eq!(stored["header"]["limits"]["cold"], true);
+    for cell in cells(&stored) {
+        assert_eq!(cell["schedule"]["warm_ups"], 0);
+        for invocation in cell["invocations"].as_array().unwrap() {
+            if invocation["block"].is_null() {
+                continue;
+            }
+            let samples = invocation["samples"].as_array().unwrap();
+            assert!(!samples.is_empty());
+            assert!(samples.iter().all(|sample| sample["warm_up"] == false));
+        }
+    }
+    let again = project.palio(&["report", "latest", "--format", "markdown"]).run().exits(0);
+    assert_has(&again.stdout, &["palio run ", " --cold "]);
+    project.assert_travels();
+    let both = project.race().arg("--cold").run();
+    both.exits(2).complains(&["--cold", "--warm-up"]);
+}
+
+#[test]
 fn warm_up_lasts_as_long_as_was_asked_for_and_enters_no_result() {
     let project = Project::new().with(Fake::new("fake"));
     let report = project.race().set("--warm-up", "50").run().exits(0).json();

@@ -35,7 +35,9 @@ pub(super) fn check_header(header: &Header) -> Checked {
     range("blocks", header.blocks, (1, BLOCKS_MAX))?;
     let limits = header.limits;
     range("budget_ms", limits.budget_ms, (1, 600_000))
-        .and_then(|()| range("warm_up_ms", limits.warm_up_ms, (0, 600_000)))
+        .and_then(|()| {
+            range("warm_up_ms", limits.warm_up_ms, (0, if limits.cold { 0 } else { 600_000 }))
+        })
         .and_then(|()| range("timeout_ms", limits.timeout_ms, (1_000, 86_400_000)))
         .and_then(|()| range("memory_mib", limits.memory_mib, (1, 1_048_576)))
         .map_err(|fault| fault.within("limits"))?;

@@ -216,8 +216,9 @@ impl<'a> InvocationAudit<'a> {
                 format!("{measured} are measured, and the schedule says {}", schedule.samples)
             })?;
             // What ends a warm-up is the clock, and where it has no time, nothing is added.
+            let limits = self.header.limits;
             let (least, is_all) =
-                (u64::from(schedule.warm_ups), self.header.limits.warm_up_ms == 0);
+                (u64::from(schedule.warm_ups), limits.cold || limits.warm_up_ms == 0);
             check(warm_ups == least || warm_ups > least && !is_all, "samples", || {
                 format!("{warm_ups} are warm-ups, and the schedule says {least}")
             })?;

@@ -100,10 +100,13 @@ pub(super) struct Options {
     /// [default: 120 for quick (60 in the suite `full`), 1000 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     budget: Option<u64>,
-    /// Milliseconds for which an invocation warms up before that [default: 30 for quick, 500
-    /// otherwise]
+    /// Milliseconds for which an invocation warms up before that, with one sample at least
+    /// [default: 30 for quick, 500 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=600_000))]
     warm_up: Option<u64>,
+    /// No warm-up: measure the first iteration of each process, as where one takes a minute
+    #[arg(long, conflicts_with = "warm_up")]
+    cold: bool,
     /// Seconds after which an invocation is killed
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -131,7 +134,7 @@ pub(super) struct Options {
 }
 
 /// Options that say how a race is raced, and have no effect on one that is stored.
-pub(super) const OF_A_RACE: [&str; 17] = [
+pub(super) const OF_A_RACE: [&str; 18] = [
     "contender",
     "allocator",
     "threads",
@@ -147,6 +150,7 @@ pub(super) const OF_A_RACE: [&str; 17] = [
     "shadow",
     "budget",
     "warm_up",
+    "cold",
     "timeout",
     "memory",
 ];

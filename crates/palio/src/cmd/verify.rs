@@ -91,6 +91,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
     let limits = Limits {
         budget_ms: 0,
         warm_up_ms: 0,
+        cold: false,
         timeout_ms: options.timeout.saturating_mul(1000),
         memory_mib: options.memory,
     };

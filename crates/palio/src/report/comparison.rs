@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::record::{ContenderRecord, Outcome, RunRecord};
+use crate::record::{ContenderRecord, Limits, Outcome, RunRecord};
 use crate::report::model::{Entry, Interval, NoiseFloor, Race, Report};
 use crate::report::pair::blocks;
 use crate::report::{needed, summary, units};
@@ -373,13 +373,17 @@ fn work(x: &Race, y: &Race) -> Vec<String> {
     told.into_iter().chain(variants).collect()
 }
 
+fn warm_up(limits: &Limits) -> String {
+    if limits.cold { "none".to_owned() } else { format!("{} ms", limits.warm_up_ms) }
+}
+
 /// What was planned differently.
 fn plans(a: &RunRecord, b: &RunRecord) -> Option<String> {
     let plan = |run: &RunRecord| {
         let header = &run.header;
         [
             ("preset", header.preset.to_string()),
-            ("warm-up", format!("{} ms", header.limits.warm_up_ms)),
+            ("warm-up", warm_up(&header.limits)),
             ("budget", format!("{} ms", header.limits.budget_ms)),
             ("palio", header.palio_version.clone()),
         ]

@@ -359,13 +359,17 @@ fn ns_since(start: Instant) -> u64 {
 const WARM_UP_RUNS_MAX: u32 = 64;
 
 impl Conversation<'_> {
-    /// Warms up for as long as the limits say by Palio's clock, and with one sample at least.
+    /// Warms up for as long as the limits say by Palio's clock, and with one sample at least; where
+    /// they want the first sample cold, not at all.
     ///
     /// By time and not by count, so that caches, allocators and the kernel's choice of processors
     /// settle for a fast contender as they do for a slow one. The runs double in length, because
     /// every one is stored.
     fn warm_up(&mut self, schedule: Schedule, limits: &Limits) -> Option<()> {
         let goal = Duration::from_millis(limits.warm_up_ms);
+        if schedule.warm_ups == 0 {
+            return Some(());
+        }
         let start = Instant::now();
         self.run(schedule.warm_ups, schedule.batch, true)?;
         let mut done = f64::from(schedule.warm_ups) * f64::from(schedule.batch);

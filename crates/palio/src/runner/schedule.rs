@@ -15,10 +15,14 @@ const SLOWEST_BUDGETS: f64 = 4.0;
 const ONE_ROOT_ROOM: f64 = 4.0;
 /// Most iterations in one sample.
 pub(crate) const BATCH_MAX: u32 = 1 << 24;
-/// Iterations or batches before the first sample, if they last as long as the limits want.
-const WARM_UPS: u32 = 1;
-/// Of a maximum, which grows with the number of events: it must be the same in every run.
-const EQUAL_EVENTS: Schedule = Schedule { warm_ups: WARM_UPS, samples: 3, batch: 1 };
+/// Samples of a maximum, which grows with the number of events: they must be the same in every run.
+const EQUAL_EVENTS: u32 = 3;
+
+/// Iterations or batches before the first sample: one, if it lasts as long as the limits want, and
+/// none if that is to be cold.
+fn warm_ups(limits: &Limits) -> u32 {
+    u32::from(!limits.cold)
+}
 
 /// The pace of a cell, in ns per iteration, from its pilot: the faster of the pilot's last two
 /// samples, since the first iterations of a process are slow. `None` if no pilot came through.
@@ -54,6 +58,7 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
 ///   end 5 of them in half of the time-out. Whoever could not end a warm-up and one sample in all
 ///   of it takes no part.
+/// - Before them there is a warm-up, unless the limits want the first sample cold.
 ///
 /// The rule looks at times alone and treats all cells alike, so that the location of an invocation
 /// is the same function of the same number of draws for everybody.
@@ -73,7 +78,9 @@ pub(crate) fn of_pilots(race: &RaceRecord, paces: &[f64], limits: &Limits) -> Op
     };
     let schedule = of_paces(paces, batches, shortest_ns, limits)?;
     match race.statistic {
-        Some(statistic) if statistic.grows_with_events() => Some(EQUAL_EVENTS),
+        Some(statistic) if statistic.grows_with_events() => {
+            Some(Schedule { samples: EQUAL_EVENTS, batch: 1, ..schedule })
+        }
         _ => Some(schedule),
     }
 }
@@ -85,15 +92,17 @@ pub(super) fn too_slow(race: &RaceRecord, cell: usize, limits: &Limits) -> Optio
     let is_new = record.outcome == Outcome::Pending && record.schedule.is_none();
     let pace_ns = pace_ns(record).filter(|_| is_new)?;
     let samples = match race.statistic {
-        Some(statistic) if statistic.grows_with_events() => EQUAL_EVENTS.samples,
+        Some(statistic) if statistic.grows_with_events() => EQUAL_EVENTS,
         _ => 1,
     };
-    let least_ns = pace_ns * f64::from(WARM_UPS + samples);
+    let warm_ups = warm_ups(limits);
+    let least_ns = pace_ns * f64::from(warm_ups + samples);
     (least_ns > limits.timeout_ms as f64 * 1e6).then(|| {
         format!(
-            "an iteration took {:.1} s in its pilot, so that a warm-up and {samples} sample(s) do not fit into {} s; \
+            "an iteration took {:.1} s in its pilot, so that {}{samples} sample(s) do not fit into {} s; \
              --timeout allows more",
             pace_ns / 1e9,
+            if warm_ups > 0 { "a warm-up and " } else { "" },
             limits.timeout_ms as f64 / 1e3
         )
     })
@@ -134,7 +143,7 @@ fn of_paces(
     let sample_ns = slowest * f64::from(batch);
     let bearable = (limits.timeout_ms as f64 * 1e6 / 2.0 / sample_ns).max(1.0);
     let samples = (iterations / f64::from(batch)).max(SAMPLES_MIN).min(bearable) as u32;
-    Some(Schedule { warm_ups: WARM_UPS, samples, batch })
+    Some(Schedule { warm_ups: warm_ups(limits), samples, batch })
 }
 
 #[cfg(test)]
@@ -198,8 +207,13 @@ mod tests {
     }
 
     fn at(paces_ns: &[f64]) -> (u32, u32) {
-        let limits =
-            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let limits = Limits {
+            budget_ms: 1000,
+            warm_up_ms: 0,
+            cold: false,
+            timeout_ms: 120_000,
+            memory_mib: 100,
+        };
         let schedule = of_paces(paces_ns, Batches::Apart, SAMPLE_NS_MIN, &limits).unwrap();
         (schedule.samples, schedule.batch)
     }
@@ -228,8 +242,13 @@ mod tests {
 
     #[test]
     fn samples_of_one_root_may_be_four_times_as_long() {
-        let limits =
-            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let limits = Limits {
+            budget_ms: 1000,
+            warm_up_ms: 0,
+            cold: false,
+            timeout_ms: 120_000,
+            memory_mib: 100,
+        };
         let at = |paces: &[f64]| {
             of_paces(paces, Batches::InOneRoot, SAMPLE_NS_MIN, &limits)
                 .map(|schedule| (schedule.samples, schedule.batch))
@@ -250,15 +269,26 @@ mod tests {
 
     #[test]
     fn a_sample_of_events_is_one_iteration() {
-        let limits =
-            Limits { budget_ms: 1000, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let limits = Limits {
+            budget_ms: 1000,
+            warm_up_ms: 0,
+            cold: false,
+            timeout_ms: 120_000,
+            memory_mib: 100,
+        };
         let schedule = of_paces(&[1e3, 2e3], Batches::Single, SAMPLE_NS_MIN, &limits).unwrap();
         assert_eq!(schedule.batch, 1);
     }
 
     #[test]
     fn a_sample_under_a_cpu_budget_lasts_for_periods_whatever_the_time_budget() {
-        let limits = Limits { budget_ms: 5, warm_up_ms: 0, timeout_ms: 120_000, memory_mib: 100 };
+        let limits = Limits {
+            budget_ms: 5,
+            warm_up_ms: 0,
+            cold: false,
+            timeout_ms: 120_000,
+            memory_mib: 100,
+        };
         let schedule = of_paces(&[1e6, 1e6], Batches::Apart, 1e8, &limits).unwrap();
         // The power of two below 100 ms, since five samples must fit.
         assert_eq!((schedule.samples, schedule.batch), (7, 64));
@@ -266,7 +296,8 @@ mod tests {
 
     #[test]
     fn nobody_needs_no_schedule() {
-        let limits = Limits { budget_ms: 1, warm_up_ms: 0, timeout_ms: 1, memory_mib: 1 };
+        let limits =
+            Limits { budget_ms: 1, warm_up_ms: 0, cold: false, timeout_ms: 1, memory_mib: 1 };
         assert_eq!(of_paces(&[], Batches::Apart, SAMPLE_NS_MIN, &limits), None);
     }
 }

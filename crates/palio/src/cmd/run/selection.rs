@@ -103,11 +103,17 @@ impl<'a> Selection<'a> {
 
     pub(super) fn limits(&self, options: &Options) -> Limits {
         let quick = self.is_quick();
+        let unasked = match (options.cold, quick) {
+            (true, _) => 0,
+            (false, true) => 30,
+            (false, false) => 500,
+        };
         Limits {
             budget_ms: options
                 .budget
                 .unwrap_or_else(|| if quick { self.quick_budget_ms.unwrap_or(120) } else { 1000 }),
-            warm_up_ms: options.warm_up.unwrap_or(if quick { 30 } else { 500 }),
+            warm_up_ms: options.warm_up.unwrap_or(unasked),
+            cold: options.cold,
             timeout_ms: options.timeout * 1000,
             memory_mib: options.memory,
         }
@@ -206,6 +212,7 @@ impl<'a> Selection<'a> {
             ("--memory", unusual(options.memory, MEMORY_MIB).into_iter().collect()),
             ("--seed", vec![seed.to_string()]),
         ];
+        words.extend(options.cold.then(|| "--cold".to_owned()));
         words.extend(options.cpu_budget.iter().map(|tracks| format!("--cpu-budget={tracks}")));
         for (option, values) in settings {
             words.extend(values.into_iter().flat_map(|value| [option.to_owned(), value]));

@@ -51,6 +51,9 @@ impl MeasuredRace<'_> {
             cautions
                 .push(format!("an invocation has only {}", units::plural(few as usize, "sample")));
         }
+        if schedules.iter().any(|schedule| schedule.warm_ups == 0) {
+            cautions.push("no warm-up: the first iteration of each process is measured".to_owned());
+        }
         let shortest = |cell: &MeasuredCell<'_>| {
             let sample_ns = cell.cell.measured().map(|(_, sample)| sample.elapsed_ns).min()?;
             (sample_ns < SAMPLE_NS_MIN)

@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::array;
 use std::cell::Cell;
+use std::sync::mpsc;
 use std::thread;
 use trefoil::runtime::{Builder, Runtime};
 use trefoil::task;
@@ -12,18 +13,22 @@ struct Counting;
 thread_local! {
     /// The allocations of this thread. The counter itself is neither allocated nor dropped.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// The bytes that this thread has allocated, less those that it has freed.
+    static BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
-// SAFETY: `System` does everything, and keeps the contract. The counter is a plain cell, which
+// SAFETY: `System` does everything, and keeps the contract. The counters are plain cells, which
 // allocating code may access at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get() + layout.size() as isize);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get() - layout.size() as isize);
         // SAFETY: the caller's promise: it came from `alloc`, and so from `System`.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -117,4 +122,48 @@ fn memory_that_is_kept_serves_threads_outside() {
     for (n, task) in tasks.into_iter().enumerate() {
         assert_eq!(runtime.block_on(task).unwrap(), n);
     }
+}
+
+/// Whoever leaves work to another runtime and does not wait for it never gets that memory back: it
+/// is with the threads of the other one.
+#[test]
+fn a_thread_that_drives_uses_the_memory_of_the_runtime_that_it_spawns_on() {
+    let other = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let here = Builder::new_current_thread().build().unwrap();
+    let round = || {
+        here.block_on(async {
+            // The only worker waits until all handles are gone, so that it frees all tasks.
+            let (go, gone) = mpsc::channel::<()>();
+            drop(other.spawn(async move { gone.recv().unwrap() }));
+            let before = ALLOCATIONS.get();
+            for n in 0..400 {
+                drop(other.spawn(work(n)));
+            }
+            let spawned = ALLOCATIONS.get() - before;
+            go.send(()).unwrap();
+            // Behind all of them, and after their second polls.
+            for n in 0..10 {
+                other.spawn(work(n)).await.unwrap();
+            }
+            spawned
+        })
+    };
+    let first = round();
+    let again = round();
+    assert!(first >= 300, "{first}");
+    // Two magazines stay with the worker.
+    assert!(again < 200, "{again}");
+}
+
+#[test]
+fn a_current_thread_runtime_that_is_over_keeps_no_memory_for_tasks() {
+    let before = BYTES.get();
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.block_on(allocations(5_000, false));
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    let kept = BYTES.get() - before;
+    drop(handle);
+    // More than half a megabyte were those of the tasks.
+    assert!(kept < 100_000, "{kept}");
 }

@@ -38,21 +38,26 @@ enum Beside {
     Heartbeat,
     /// The workers do not sleep, and fibers come and go one by one.
     Fibers,
+    /// The workers lend their places while they sleep.
+    Lent,
 }
 
 /// However many workers there are, and whatever they do: the free stacks give their memory back
 /// within a time that only a watchdog bounds.
 #[test]
 fn the_stacks_of_fibers_that_were_alive_at_once_give_their_memory_back() {
-    for beside in [Beside::Nothing, Beside::NewWorker, Beside::Heartbeat, Beside::Fibers] {
+    for beside in
+        [Beside::Nothing, Beside::NewWorker, Beside::Heartbeat, Beside::Fibers, Beside::Lent]
+    {
         give_their_memory_back(1, beside);
         give_their_memory_back(2, beside);
     }
 }
 
 fn give_their_memory_back(workers: usize, beside: Beside) {
-    let runtime =
-        Builder::new_multi_thread().worker_threads(workers).enable_time().build().unwrap();
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).serve_in_block_on(beside == Beside::Lent);
+    let runtime = builder.enable_time().build().unwrap();
     let _guard = runtime.enter();
     let before = resident();
     let peak = fiber::spawn(move || {

@@ -244,3 +244,32 @@ fn a_closure_that_another_worker_has_taken_may_wait() {
     });
     assert_eq!(runtime.install(forks), 6);
 }
+
+/// The guard is in the future for which the fiber waits, over an `.await`.
+#[test]
+fn a_set_that_a_fibers_future_has_entered_is_the_fibers_own() {
+    each(|runtime| {
+        runtime.block_on(async {
+            let (begins, has_begun) = oneshot::channel::<()>();
+            let (go, may_go) = oneshot::channel::<()>();
+            let fiber = fiber::spawn(move || {
+                fiber::wait(async move {
+                    let set = task::LocalSet::new();
+                    let _entered = set.enter();
+                    begins.send(()).unwrap();
+                    may_go.await.unwrap();
+                });
+                fiber::wait(task::yield_now());
+            });
+            has_begun.await.unwrap();
+            // With one worker, it is the fiber's, which waits. (The hook of the panic prints.)
+            let other = task::spawn(async {
+                std::panic::catch_unwind(|| drop(task::spawn_local(async {}))).is_err()
+            });
+            let is_outside = other.await.unwrap();
+            go.send(()).unwrap();
+            fiber.await.unwrap();
+            assert!(is_outside, "`spawn_local` of a task has found a fiber's set");
+        });
+    });
+}

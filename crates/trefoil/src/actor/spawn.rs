@@ -6,6 +6,7 @@ use crate::scheduler::Handle;
 use crate::task::Origin;
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Spawns an actor into the current runtime, as a task.
@@ -56,6 +57,8 @@ pub struct Builder {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     stack_size: Option<usize>,
     linked: Option<Arc<dyn Peer>>,
+    /// Where the user has asked for the actor, if the spawn is elsewhere.
+    asked_at: Option<&'static Location<'static>>,
 }
 
 impl Builder {
@@ -106,6 +109,11 @@ impl Builder {
         self
     }
 
+    pub(super) fn asked_at(mut self, place: &'static Location<'static>) -> Self {
+        self.asked_at = Some(place);
+        self
+    }
+
     /// Spawns the actor into the current runtime, as a task: see [`spawn`](spawn()).
     ///
     /// # Panics
@@ -129,8 +137,9 @@ impl Builder {
         R: Future<Output: Outcome> + Send + 'static,
     {
         let runtime = Handle::current();
+        let place = self.asked_at.unwrap_or(Location::caller());
         let (cell, context) = self.make();
-        let origin = Origin::here(cell.core().name());
+        let origin = Origin::at(place, cell.core().name());
         prepare(cell.core().pid());
         let task = async move { f(context).await.into_reason() };
         let task = runtime.spawn_with(task, None, origin);
@@ -142,7 +151,7 @@ impl Builder {
     /// block without blocking its thread. Its stack is made at once.
     ///
     /// An actor that is ended is unwound where it waits. A function that catches this has to return
-    /// or resume it: its further waits block the thread.
+    /// or resume it: it is unwound again in each further wait for what is not ready.
     ///
     /// ```
     /// # fn main() -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! What a thread is doing for the runtime: to compare, and to take along to another stack.
 
 use super::stack::{Node, Segment};
-use super::{BlockOn, Context, Entered, Scope, with};
+use super::{BlockOn, Context, Entered, Local, Scope, with};
 use crate::fork_join;
 use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
@@ -105,15 +105,22 @@ impl Context {
     }
 
     fn layers(&self) -> Layers {
-        let (handles, scopes) = (self.handles.top(), self.scopes.stack.top());
-        Layers { handles, scopes, borrows: self.scopes.borrows.get() }
+        let (handles, locals) = (self.handles.top(), self.locals.top());
+        let (scopes, borrows) = (self.scopes.stack.top(), self.scopes.borrows.get());
+        Layers { handles, locals, scopes, borrows }
     }
 }
 
-/// Which runtimes were entered, and which scopes of task-locals, when a fiber was resumed.
+/// Which runtimes, sets of local tasks, and scopes of task-locals were entered when a fiber was
+/// resumed.
+///
+/// A set that was entered since by code on the fiber's stack keeps the fiber from leaving that
+/// (`Before::may_leave`). One that is entered when a poll has ended is by a guard that the polled
+/// future keeps, and is taken along.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layers {
     handles: *const Node<Handle>,
+    locals: *const Node<Local>,
     scopes: *const Node<*const dyn Scope>,
     borrows: u32,
 }
@@ -124,6 +131,7 @@ pub(crate) struct Layers {
 #[must_use]
 pub(crate) struct Detached {
     handles: Option<Segment<Handle>>,
+    locals: Option<Segment<Local>>,
     scopes: Option<Segment<*const dyn Scope>>,
 }
 
@@ -136,7 +144,9 @@ impl Layers {
     /// Whether nothing has been entered on top of these, so that there is nothing to detach.
     #[inline(always)]
     pub(crate) fn are_on_top(self, context: &Context) -> bool {
-        context.handles.top() == self.handles && context.scopes.stack.top() == self.scopes
+        context.handles.top() == self.handles
+            && context.locals.top() == self.locals
+            && context.scopes.stack.top() == self.scopes
     }
 
     #[cold]
@@ -148,7 +158,8 @@ impl Layers {
                 // SAFETY: `in_scope` is on the stack, and keeps it.
                 unsafe { &*scope }.leave();
             }
-            Detached { handles: context.handles.cut(self.handles), scopes }
+            let handles = context.handles.cut(self.handles);
+            Detached { handles, locals: context.locals.cut(self.locals), scopes }
         })
     }
 }
@@ -160,6 +171,9 @@ impl Drop for Detached {
             context.count_change();
             if let Some(handles) = &self.handles {
                 context.handles.put_back(handles);
+            }
+            if let Some(locals) = &self.locals {
+                context.locals.put_back(locals);
             }
             let Some(scopes) = &self.scopes else { return };
             context.scopes.stack.put_back(scopes);

@@ -37,6 +37,11 @@
 //! lock of `std`, a read of a file) blocks the worker, as in an asynchronous task: use
 //! [`block_in_place`](crate::task::block_in_place) there.
 //!
+//! Do not hold the guard of a lock of `std`, or a [`watch::Ref`](crate::sync::watch::Ref), where
+//! the fiber may let others run, as it may in each of those functions and in [`check!`](check!).
+//! Another fiber of the thread that wants the lock would block the thread, and nobody would ever
+//! release it. (In asynchronous code the compiler finds that, since such guards are not `Send`.)
+//!
 //! Sockets are read and written by the traits of [`std::io`] in [`Blocking`].
 //!
 //! # Several things at once
@@ -107,6 +112,9 @@
 //! what is not ready, in [`yield_now`] and [`scope()`], and in [`check!`](check!) when its time is
 //! up. So the thread is never blocked by such a fiber's own waits, and the fiber ends as soon as
 //! nobody catches that. A panic ends the fiber alone, and reaches whoever joins it.
+//!
+//! In a program with `panic = "abort"` nothing unwinds: there, the abort of a fiber that waits, or
+//! the end of its runtime, ends the process with a message.
 //!
 //! Fibers of a [`scope()`] may borrow from outside of it. It waits for all of them; if the fiber
 //! that is in it is aborted, they are aborted and have ended before it is unwound.

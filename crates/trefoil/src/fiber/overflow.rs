@@ -1,9 +1,11 @@
 //! What happens when a fiber runs over the end of its stack: a message, and the end of the process.
 //!
-//! The system sends `SIGSEGV` to the thread, which handles it on its alternative stack (`std` gives
-//! one to each thread that it starts). If the address is in the guard of the fiber that the thread
-//! runs, the handler names the fiber. Otherwise the signal is left to the handler that was there
-//! before, which is `std`'s for the overflow of a thread's own stack.
+//! The system sends `SIGSEGV` to the thread, which handles it on its alternative stack. `std` gives
+//! one to each thread that it starts, if the program's `main` is Rust's. (In a library that a
+//! program in another language loads there is none, and the system ends the process without a
+//! word.) If the address is in the guard of the fiber that the thread runs, the handler names the
+//! fiber. Otherwise the signal is left to the handler that was there before, which is `std`'s for
+//! the overflow of a thread's own stack.
 
 use super::running;
 use crate::primitives::Mutex;
@@ -19,12 +21,13 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 
 /// Installs the handler, once in the life of the process.
 pub(super) fn watch() {
-    // Relaxed: whoever sees it unset looks again under the lock.
-    if IS_INSTALLED.load(Relaxed) {
+    // Acquire: the handler is there for whoever sees it set. Otherwise, one looks under the lock.
+    if IS_INSTALLED.load(Acquire) {
         return;
     }
     let _one = INSTALLING.lock();
-    if IS_INSTALLED.swap(true, Relaxed) {
+    // Relaxed: it is written under the lock.
+    if IS_INSTALLED.load(Relaxed) {
         return;
     }
     if let Err(error) = install() {
@@ -32,6 +35,8 @@ pub(super) fn watch() {
         let text = "fibers: overflows of their stacks will not be named";
         let _ = writeln!(io::stderr(), "{text}: {error}");
     }
+    // Release: pairs with the Acquire above.
+    IS_INSTALLED.store(true, Release);
 }
 
 fn install() -> io::Result<()> {

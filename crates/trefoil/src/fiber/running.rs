@@ -270,6 +270,15 @@ impl<R: 'static> Running<R> {
             drop(AbortOnUnwind("(a fiber was dropped by another thread than its own)"));
             return;
         }
+        if cfg!(panic = "abort") && coroutine.started() && !coroutine.done() {
+            // Nor can its stack be left as it is, which may have lent to others.
+            std::mem::forget(coroutine);
+            drop(AbortOnUnwind(
+                "(a waiting fiber has to end, and in a program with `panic = \"abort\"` nothing \
+                 unwinds)",
+            ));
+            return;
+        }
         self.inside().is_ending.set(true);
         let ended =
             self.inside().enter(|| catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind())));

@@ -18,9 +18,10 @@ use std::time::Duration;
 /// There are places inside of a fiber where the thread must not leave its stack. In a closure of a
 /// fork ([`join`](fn@crate::fork_join::join), a scope, a loop), or of
 /// [`LocalKey::with`](crate::task::LocalKey::with), `wait` is
-/// [`block_in_place`]. So it is in a closure of a fork that another worker has taken, whoever has
-/// forked. In `block_in_place` itself, in a panic, and in destructors that run because the fiber is
-/// aborted, it blocks the thread.
+/// [`block_in_place`]: the fibers that have begun on this thread wait meanwhile, and whoever waits
+/// for one of them waits for ever. So it is in a closure of a fork that another worker has taken,
+/// whoever has forked. In `block_in_place` itself, in a panic, and in destructors that run because
+/// the fiber is aborted, it blocks the thread.
 ///
 /// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
 /// is not ready.

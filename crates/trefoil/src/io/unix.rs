@@ -461,6 +461,8 @@ macro_rules! guard {
             pub fn clear_ready_matching(&mut self, ready: Ready) {
                 if let Some(event) = self.event.as_mut() {
                     let mut cleared = *event;
+                    // What the guard does not show must not end the next wait.
+                    let ready = ready | Ready::UNFETCHED;
                     cleared.ready = event.ready & ready;
                     event.ready = event.ready - ready;
                     self.fd.registration.clear(cleared);
@@ -472,7 +474,7 @@ macro_rules! guard {
 
             /// What was ready.
             pub fn ready(&self) -> Ready {
-                self.event.map_or(Ready::EMPTY, |event| event.ready)
+                self.event.map_or(Ready::EMPTY, |event| event.ready & Ready::ALL)
             }
         }
 

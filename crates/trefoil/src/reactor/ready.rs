@@ -11,6 +11,7 @@ const WRITE_CLOSED: u8 = 1 << 3;
 const PRIORITY: u8 = 1 << 4;
 const ERROR: u8 = 1 << 5;
 const UNTRIED: u8 = 1 << 6;
+const UNFETCHED: u8 = 1 << 7;
 
 /// The readiness of a source: which operations may succeed without waiting.
 ///
@@ -44,6 +45,10 @@ impl Ready {
     /// The source is new, and the first read is worth a try although nothing was reported yet. It
     /// lets calls go ahead, and is no readiness: who waits for that never sees it.
     pub(crate) const UNTRIED: Self = Self(UNTRIED);
+    /// An error has come since a call was last turned down. It lets all calls go ahead, as the next
+    /// one fetches the error if that is the socket's own; one that would block says that it is not.
+    /// The error itself stays for those who ask for errors, whose calls fetch others as well.
+    pub(crate) const UNFETCHED: Self = Self(UNFETCHED);
 
     /// Whether nothing is ready.
     pub fn is_empty(self) -> bool {
@@ -108,7 +113,7 @@ impl Ready {
     }
 
     pub(crate) fn from_bits(bits: u8) -> Self {
-        Self(bits & (Self::ALL.0 | UNTRIED))
+        Self(bits & (Self::ALL.0 | UNTRIED | UNFETCHED))
     }
 
     /// What the system has reported.
@@ -139,7 +144,7 @@ impl Ready {
     /// fetches it.
     pub(crate) fn of_calls(interest: Interest) -> Self {
         let untried = if interest.is_readable() { Self::UNTRIED } else { Self::EMPTY };
-        Self::of_interest(interest) | Self::ERROR | untried
+        Self::of_interest(interest) | Self::UNFETCHED | untried
     }
 }
 

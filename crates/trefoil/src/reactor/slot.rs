@@ -82,7 +82,7 @@ impl Direction {
     /// What ends a wait at this side. An error does so on both, because the next operation fetches
     /// it.
     pub(crate) fn mask(self) -> Ready {
-        self.interest().mask() | Ready::ERROR
+        self.interest().mask() | Ready::UNFETCHED
     }
 
     /// What lets a call at this side go ahead.
@@ -183,6 +183,7 @@ impl Slot {
 
     /// An event has come for a source of the given generation.
     pub(super) fn announce(&self, of: u64, now: Ready, wakes: &mut Wakes) {
+        let now = if now.is_error() { now | Ready::UNFETCHED } else { now };
         let set = u64::from(now.bits()) | if now.is_urgent() { URGENT } else { 0 };
         let change = |word: u64| {
             let next = word.wrapping_add(1 << TICK_SHIFT) & TICK;
@@ -389,6 +390,25 @@ mod tests {
         assert!(!event.ready.is_readable());
         slot.clear(event);
         assert!(slot.wait(side, side.calls(), Waker::noop()).is_none());
+    }
+
+    /// An error is for two kinds of waiters: calls, which try once, and those who ask for errors.
+    #[test]
+    fn a_call_that_would_block_clears_no_error_of_those_who_ask_for_it() {
+        for clear in [Slot::clear, Slot::clear_all] {
+            let slot = Slot::new();
+            let mut place = None;
+            let errors = Interest::ERROR.mask();
+            assert!(slot.wait_on_list(errors, &mut place, Waker::noop()).is_none());
+            slot.announce(0, Ready::WRITABLE | Ready::ERROR, &mut Wakes::default());
+            // Its waker was taken, and it is not polled yet. A reader is faster.
+            let reads = Direction::Read.calls();
+            let event = slot.event(reads).expect("an error lets a read go ahead");
+            clear(&slot, event);
+            assert!(slot.event(reads).is_none(), "the read is tried once");
+            let errors = slot.wait_on_list(errors, &mut place, Waker::noop());
+            assert!(errors.is_some(), "nobody has fetched the error");
+        }
     }
 
     #[test]

@@ -54,8 +54,11 @@ struct Model {
 const READ_CLOSED: u8 = 1 << 2;
 const WRITE_CLOSED: u8 = 1 << 3;
 const PRIORITY: u8 = 1 << 4;
+const ERROR: u8 = 1 << 5;
+/// An error for which no call has looked.
+const UNFETCHED: u8 = 1 << 7;
 /// Something to read, its end, or an error; and the same for writing.
-const SIDES: [u8; 2] = [1 | READ_CLOSED | 1 << 5, 1 << 1 | WRITE_CLOSED | 1 << 5];
+const SIDES: [u8; 2] = [1 | READ_CLOSED | UNFETCHED, 1 << 1 | WRITE_CLOSED | UNFETCHED];
 
 impl Model {
     /// Returns whose wakers are woken, with repetitions.
@@ -76,6 +79,7 @@ impl Model {
     }
 
     fn announce(&mut self, now: u8) -> Vec<usize> {
+        let now = now | if now & ERROR == 0 { 0 } else { UNFETCHED };
         self.ready |= now;
         self.was_urgent |= now & PRIORITY != 0;
         self.announced += 1;

@@ -159,7 +159,9 @@
 //!   panics. tokio's waits for ever. `task::shutdown::dropping_a_runtime_on_its_own_thread_panics`
 //! - In a fork of the process, `block_on` of a multi-thread runtime of the parent panics, and its
 //!   drop does not wait. With tokio, both may wait for ever, for threads that only the parent has.
-//!   Closures that are forked or installed run on their caller.
+//!   Closures that are forked or installed run on their caller. A current-thread runtime goes on
+//!   in the fork, if no other thread was spawning on it, or waking its tasks, when that was made:
+//!   locks that such a thread held are never released there (nor are those of tokio's).
 //!   `net_faults::a_fork_without_exec_has_no_workers`,
 //!   `fork_outside::forks_in_a_fork_of_the_process_run_on_their_caller`
 //!
@@ -335,10 +337,20 @@
 //! - `readable` and `poll_read_ready` of a connection that was just accepted wait for what can be
 //!   read. With tokio, they return at once, and the first read may be in vain.
 //!   `net::tcp::an_accepted_connection_is_tried_before_any_event`
-//! - A socket of std that is in blocking mode is refused with an error by `from_std`. With tokio,
-//!   it is a panic in builds with debug assertions, and else a socket that blocks its worker, as
-//!   it is with both on Windows, which does not tell.
-//!   `net::tcp::to_the_standard_library_and_back`
+//! - A socket of std that is in blocking mode is refused with an error: by `from_std`, and by
+//!   `connect` and `listen` of a `TcpSocket`. With tokio, `from_std` panics in builds with debug
+//!   assertions; else it is a socket that blocks its worker, as it is with both on Windows, which
+//!   does not tell. `net::tcp::to_the_standard_library_and_back`,
+//!   `net::tcp::a_socket_that_blocks_is_refused_by_connect_and_listen`
+//! - An error of a socket ends a wait to receive, which returns it: `recv` of a connected
+//!   `UdpSocket` says that nobody listens there. With tokio, it waits until something is received.
+//!   `net::datagrams::udp_errors_reach_those_who_receive`
+//! - The end of a datagram socket, a pipe or a terminal may pass, and is waited for anew. With
+//!   tokio, it is there for good. `net::unix::an_end_that_has_passed_makes_nobody_spin`,
+//!   `net::unix_pipe::an_end_that_is_opened_again_makes_nobody_spin`
+//! - `readable`, `writable` and `ready` wait on if another task has used up what woke them. With
+//!   tokio, they return.
+//!   `net::yields_and_others::who_waits_for_what_another_has_read_waits_on`
 //! - A read that ends at the mark of urgent data is not taken for the end of what there is. tokio
 //!   takes every short read for that, and what is behind the mark waits for the next event.
 //!   `net::tcp::urgent_data_hides_nothing_behind_it`

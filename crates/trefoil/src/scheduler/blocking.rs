@@ -430,12 +430,13 @@ impl Pool {
             }
             let is_shut_down = state.is_shut_down;
             drop(state);
+            count_as_busy(handle, &bodies);
             // They may have been asleep until now, and so may the monitor, which asks again. Once
-            // the runtime ends, whoever waits for that does.
+            // the runtime ends, whoever waits for that does. Not before they count as busy, or the
+            // monitor may rest once more in between.
             if !is_shut_down {
                 asks_again(handle);
             }
-            count_as_busy(handle, &bodies);
             state = self.state.lock();
         }
     }

@@ -547,10 +547,18 @@ impl Home for Driver {
 /// `Runtime`, and the caller has the only one.
 pub(crate) fn shut_down(handle: &Handle, shared: &Arc<Shared>) {
     let Some(driver) = shared.slot.lock().driver.take() else { return };
-    let _handle = context::enter_handle(handle.clone());
-    driver.cancel_tasks(shared);
-    context::enter_current(None, || {
-        driver.timers().close();
-        shared.common.shut_down_reactor();
-    });
+    {
+        let _handle = context::enter_handle(handle.clone());
+        driver.cancel_tasks(shared);
+        context::enter_current(None, || {
+            driver.timers().close();
+            shared.common.shut_down_reactor();
+        });
+    }
+    drop(driver);
+    // Handles may be kept for long, and nobody will need this memory. Without any, it goes with the
+    // rest: later, which is faster where many short runtimes follow each other (`task/README.md`).
+    if Arc::strong_count(shared) > 1 {
+        shared.depot.clear();
+    }
 }

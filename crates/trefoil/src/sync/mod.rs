@@ -30,9 +30,9 @@
 //! that is not asynchronous. They panic in asynchronous code.
 //!
 //! # Wakers
-//! Wakers are called outside of all locks. One that panics harms nobody else: all others are
-//! woken. Its panic is caught where permits are given and in destructors; elsewhere it may go on in
-//! whoever wakes.
+//! Wakers are called outside of all locks of these types. One that panics harms nobody else: all
+//! others are woken. Its panic is caught where permits are given and in destructors; elsewhere it
+//! may go on in whoever wakes.
 
 mod barrier;
 pub mod broadcast;

@@ -7,7 +7,8 @@
 //! scheme and its terms are those of Bonwick and Adams 2001, who describe it for kernels.)
 //!
 //! Only workers and drivers of current-thread runtimes keep memory. Other threads take one block
-//! at a time from the depot of the runtime that they spawn on. Every block is an allocation of its
+//! at a time from the depot of the runtime that they spawn on, and so do these where they have
+//! none. Every block is an allocation of its
 //! own from the global allocator, so any thread may free any block.
 
 use crate::context;
@@ -17,6 +18,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::array;
 use std::cell::Cell;
 use std::fmt;
+use std::iter;
 use std::mem;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -245,6 +247,17 @@ impl Depot {
         self.bytes.fetch_sub(blocks * layout_of(class).size(), Relaxed);
     }
 
+    /// Frees what is there.
+    pub(crate) fn clear(&self) {
+        for class in 0..CLASSES {
+            let Some(stock) = self.with_stock(class, mem::take) else { continue };
+            for magazine in iter::once(stock.opened).chain(stock.magazines) {
+                self.count_out(class, magazine.len);
+                magazine.free(class);
+            }
+        }
+    }
+
     fn give(&self, class: usize, magazine: Magazine) {
         if magazine.len == 0 {
             return;
@@ -264,27 +277,20 @@ impl Depot {
 
 impl Drop for Depot {
     fn drop(&mut self) {
-        for (index, class) in self.classes.iter().enumerate() {
-            // Nobody else has the depot any more, so this is no hint here.
-            if !class.is_stocked.load(Relaxed) {
-                continue;
-            }
-            let stock = mem::take(&mut *class.stock.lock());
-            stock.opened.free(index);
-            stock.magazines.into_iter().for_each(|magazine| magazine.free(index));
-        }
+        // Nobody else has it any more, so that what it knows of its stock is no hint here.
+        self.clear();
     }
 }
 
 /// Gets memory for a task: from this thread's magazines if it is a worker or drives a runtime, and
-/// otherwise from the depot, if there is one.
+/// otherwise from the depot of the runtime that the task is for, if there is one.
 #[inline]
 pub(crate) fn acquire(layout: Layout, depot: Option<&Depot>) -> NonNull<u8> {
     let Some(class) = class_of(layout) else { return from_system(layout) };
-    let kept = context::with(|context| match context.task_memory() {
-        Some(memory) => memory.take(class),
-        None => depot?.take_one(class),
-    });
+    // A thread that works or drives may spawn on another runtime, whose threads then have the
+    // memory of the tasks that have ended.
+    let own = context::with(|context| context.task_memory()?.take(class));
+    let kept = own.or_else(|| depot?.take_one(class));
     kept.unwrap_or_else(|| from_system(layout_of(class)))
 }
 
@@ -392,5 +398,8 @@ mod tests {
         }
         let bytes = depot.bytes.load(Relaxed);
         assert!(bytes <= DEPOT_BYTES && bytes > DEPOT_BYTES - (MAGAZINE_BLOCKS + 1) * LARGEST);
+        depot.clear();
+        assert_eq!(depot.bytes.load(Relaxed), 0);
+        assert!(depot.take_one(class).is_none());
     }
 }

@@ -30,6 +30,11 @@ impl<'a> Origin<'a> {
     pub(crate) fn here(name: Option<&'a str>) -> Self {
         Self { at: Location::caller(), name }
     }
+
+    #[cfg(feature = "actor")]
+    pub(crate) fn at(at: &'static Location<'static>, name: Option<&'a str>) -> Self {
+        Self { at, name }
+    }
 }
 
 /// What is noted of a task that is looked at.
@@ -170,20 +175,26 @@ pub(super) unsafe fn set_runnable(task: NonNull<Header>) {
 pub(super) unsafe fn poll(task: NonNull<Header>, cx: &mut Context<'_>) -> Poll<()> {
     // SAFETY: 1.
     let noted = unsafe { noted_of(task) };
+    // SAFETY: 1 and 2.
+    watched(noted, task, || unsafe { poll_with_hooks(noted, task, cx) })
+}
+
+/// Calls a function, and tells those who look for stalls on whose behalf. `noted` are the notes of
+/// `task`.
+#[inline(always)]
+fn watched<R>(noted: &Noted, task: NonNull<Header>, f: impl FnOnce() -> R) -> R {
     if !noted.notes.is_watched {
-        // SAFETY: 1 and 2.
-        return unsafe { poll_with_hooks(noted, task, cx) };
+        return f();
     }
     let subject = Subject { id: super::id_of(task), spawned_at: noted.notes.spawned_at };
     let outer = context::with(|context| context.worker()?.begin_watch(subject));
-    // SAFETY: 1 and 2.
-    let polled = unsafe { poll_with_hooks(noted, task, cx) };
+    let result = f();
     context::with(|context| {
         if let (Some(worker), Some(outer)) = (context.worker(), outer) {
             worker.end_watch(outer);
         }
     });
-    polled
+    result
 }
 
 /// Polls a task between the calls of its runtime's hooks. All of them are called within the poll:
@@ -233,7 +244,7 @@ pub(super) unsafe fn cancel(task: NonNull<Header>) {
     // SAFETY: 1.
     let noted = unsafe { noted_of(task) };
     // SAFETY: 2.
-    unsafe { (noted.plain.cancel)(task) };
+    watched(noted, task, || unsafe { (noted.plain.cancel)(task) });
     if let Some(hooks) = &noted.notes.hooks {
         call(&hooks.terminate, &noted.meta(task));
     }

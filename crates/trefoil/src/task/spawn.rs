@@ -81,6 +81,8 @@ where
 /// the worker's tasks wait until one is free.
 ///
 /// Other futures *of the same task* do wait for `f`, for example the other branches of a `join!`.
+/// So do [fibers](crate::fiber) that have begun on this thread: if `f` waits for one of them, it
+/// waits for ever.
 /// On a thread that is no worker (of the blocking pool, or outside of a runtime), this only calls
 /// `f`.
 ///

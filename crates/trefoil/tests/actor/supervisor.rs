@@ -606,3 +606,34 @@ fn a_supervisor_without_children_waits() {
         assert!(matches!(supervisor.stop().await, ExitReason::Shutdown));
     });
 }
+
+/// Reports of stalls are made once for each such place.
+#[test]
+fn a_child_that_is_a_task_comes_from_where_it_was_declared() {
+    async fn waits(own: Context<()>) {
+        let _own = own;
+        std::future::pending::<()>().await;
+    }
+    let places = Arc::new(Mutex::new(Vec::new()));
+    let its = places.clone();
+    let runtime = trefoil::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_task_spawn(move |task| {
+            if task.name().is_some() {
+                its.lock().push(task.spawned_at());
+            }
+        })
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .name("supervisor")
+            .child(Child::task("one", waits))
+            .child(Child::task("other", waits));
+        supervisor.start().await.unwrap().stop().await;
+    });
+    let places = places.lock();
+    assert_eq!(places.len(), 3);
+    assert!(places.iter().all(|place| place.file() == file!()), "{places:?}");
+    assert_ne!(places[1], places[2]);
+}

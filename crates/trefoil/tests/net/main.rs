@@ -2,6 +2,7 @@
 //! once. Nothing here limits or counts what the process has; such tests are programs of their own.
 
 mod datagrams;
+mod errors;
 mod rig;
 mod runtime;
 mod tcp;

@@ -627,3 +627,23 @@ fn to_shut_a_connection_down_that_was_reset_is_no_error() {
         client.shutdown().await.unwrap();
     });
 }
+
+/// In blocking mode, as `socket2` makes them: a handshake without an answer would hold its worker
+/// for minutes, and later each read that finds nothing.
+#[cfg(unix)]
+#[test]
+fn a_socket_that_blocks_is_refused_by_connect_and_listen() {
+    use std::os::fd::FromRawFd;
+    fn blocking() -> TcpSocket {
+        // SAFETY: the call takes numbers alone.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+        assert!(fd >= 0);
+        // SAFETY: it was just opened, and is given away here.
+        TcpSocket::from_std_stream(unsafe { std::net::TcpStream::from_raw_fd(fd) })
+    }
+    everywhere(|| async {
+        let error = blocking().connect(LOCAL.parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(blocking().listen(8).unwrap_err().kind(), ErrorKind::InvalidInput);
+    });
+}

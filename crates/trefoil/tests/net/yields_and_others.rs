@@ -154,3 +154,28 @@ fn addresses_that_need_no_lookup_spend_the_budget() {
     });
     assert_eq!((lookups, many, listeners, sockets, connects), (7, 7, 7, 7, 7));
 }
+
+#[test]
+fn who_waits_for_what_another_has_read_waits_on() {
+    current_thread().block_on(async {
+        let (ours, mut other) = pair();
+        let ours = Arc::new(ours);
+        // Woken in this order, and the first reads all that there is.
+        let its = ours.clone();
+        let first = trefoil::spawn(async move {
+            its.readable().await.unwrap();
+            let count = its.try_read(&mut [0; 8]).unwrap();
+            (count, its.try_read(&mut [0; 8]).unwrap_err().kind())
+        });
+        let second = trefoil::spawn(async move { ours.readable().await });
+        yield_now().await;
+        other.write_all(b"x").unwrap();
+        assert_eq!(first.await.unwrap(), (1, ErrorKind::WouldBlock));
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        assert!(!second.is_finished());
+        other.write_all(b"x").unwrap();
+        second.await.unwrap().unwrap();
+    });
+}

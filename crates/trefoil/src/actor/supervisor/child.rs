@@ -5,6 +5,7 @@ use crate::actor::cell::Peer;
 use crate::actor::{Address, Builder, Context, Outcome};
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,13 +53,17 @@ impl Child {
     }
 
     /// A child that is a task with this function: see [`actor::spawn`](fn@crate::actor::spawn).
+    /// For reports of stalls and for hooks, the task is spawned where this is called.
+    #[track_caller]
     pub fn task<M, F, R>(name: impl Into<String>, f: F) -> Self
     where
         M: Send + 'static,
         F: FnOnce(Context<M>) -> R + Clone + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        Self::new(name, move |starter| {
+        let place = Location::caller();
+        Self::new(name, move |mut starter| {
+            starter.builder = starter.builder.asked_at(place);
             starter.spawn(f.clone());
             Ok(())
         })

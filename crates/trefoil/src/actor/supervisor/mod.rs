@@ -69,6 +69,7 @@ use running::{Command, Running};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,13 +96,17 @@ pub struct Supervisor {
     max_restarts: u32,
     within: Duration,
     children: Vec<Child>,
+    made_at: &'static Location<'static>,
 }
 
 impl Supervisor {
-    /// A supervisor without children, that allows one restart in five seconds.
+    /// A supervisor without children, that allows one restart in five seconds. For hooks and for
+    /// reports of stalls, its task is spawned where this is called.
+    #[track_caller]
     pub fn new(strategy: Strategy) -> Self {
         let within = Duration::from_secs(5);
-        Self { name: None, strategy, max_restarts: 1, within, children: Vec::new() }
+        let made_at = Location::caller();
+        Self { name: None, strategy, max_restarts: 1, within, children: Vec::new(), made_at }
     }
 
     /// A name, for messages about the supervisor.
@@ -182,7 +187,7 @@ impl Supervisor {
         linked: Option<Arc<dyn Peer>>,
     ) -> (Address<Command>, oneshot::Receiver<Result<(), StartError>>) {
         let (said, started) = oneshot::channel();
-        let mut builder = Builder::new();
+        let mut builder = Builder::new().asked_at(self.made_at);
         if let Some(name) = &self.name {
             builder = builder.name(name);
         }

@@ -48,7 +48,8 @@ type Step = ControlFlow<ExitReason>;
 
 impl Running {
     pub(super) fn new(supervisor: Supervisor, own: Context<Command>) -> Self {
-        let Supervisor { name: _, strategy, max_restarts, within, children } = supervisor;
+        let Supervisor { name: _, strategy, max_restarts, within, children, made_at: _ } =
+            supervisor;
         let place =
             |child| Place { child, actor: None, was_started: false, restarts: 0, is_due: false };
         let places = children.into_iter().map(place).collect();

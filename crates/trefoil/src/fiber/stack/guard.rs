@@ -3,7 +3,10 @@
 //! Older systems refuse this advice. But advice is something that a system may also take and do
 //! nothing about: the user-mode emulation of qemu takes all that it does not know. A stack without
 //! a guard would run over into the mapping below it. So the first guard of the process is tried
-//! out: the system is asked to read a path there, which it refuses if nobody can read there.
+//! out: the system is asked to make the page ready for reads, which it refuses if nobody can read
+//! there. That is advice, too: whoever takes all advice and does nothing says that there is no
+//! guard. (A system call that reads there by itself would not do. Tools such as Valgrind read its
+//! argument before the system does, and die of that.)
 
 use crate::primitives::atomic::{AtomicU32, Relaxed};
 use std::io;
@@ -38,7 +41,7 @@ impl Guards {
         }
         // SAFETY: the page is the caller's, and nothing is there yet.
         let is_taken = unsafe { libc::madvise(start.as_ptr().cast(), page, self.advice) } == 0;
-        let is_made = is_taken && (state == MAKES || !is_readable(start));
+        let is_made = is_taken && (state == MAKES || !is_readable(start, page));
         if !is_made || state == NOT_TRIED {
             self.state.store(if is_made { MAKES } else { MAKES_NONE }, Relaxed);
         }
@@ -46,10 +49,10 @@ impl Guards {
     }
 }
 
-/// Whether the system can read at that address, which is in a mapping of zeros.
-fn is_readable(start: NonNull<u8>) -> bool {
-    // SAFETY: the system reads a path there, which is empty, or says that it cannot read.
-    let found = unsafe { libc::access(start.as_ptr().cast(), libc::F_OK) };
+/// Whether that page, which is of a mapping of zeros, can be read.
+fn is_readable(start: NonNull<u8>, page: usize) -> bool {
+    // SAFETY: it reads the page, or says that it cannot, and changes nothing that is there.
+    let found = unsafe { libc::madvise(start.as_ptr().cast(), page, libc::MADV_POPULATE_READ) };
     // If it refuses the question itself, the answer is not known, and there may be no guard.
     found == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT)
 }
@@ -62,9 +65,10 @@ mod tests {
     #[test]
     fn a_stack_has_a_guard_and_can_be_used_above_it() {
         let stack = Stack::map(MIN_SIZE).unwrap();
-        assert!(!is_readable(stack.start));
+        let page = stack.guard().len();
+        assert!(!is_readable(stack.start, page));
         // SAFETY: the first byte above the guard, which is a part of the mapping.
-        assert!(is_readable(unsafe { stack.start.byte_add(stack.guard().len()) }));
+        assert!(is_readable(unsafe { stack.start.byte_add(page) }, page));
     }
 
     /// `MADV_NORMAL` stands for advice that the system takes and does nothing about.

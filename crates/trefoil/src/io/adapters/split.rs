@@ -13,9 +13,9 @@ mod loom_tests;
 
 /// Divides a stream into a half that reads and a half that writes.
 ///
-/// The halves share the stream by a lock, which is held for one poll at a time. It is the one place
-/// of this crate where foreign code runs under a lock: that of the stream. A stream whose `poll_`
-/// functions polled the other half would wait for itself.
+/// The halves share the stream by a lock, which is held for one poll at a time. Foreign
+/// code runs under it: that of the stream, and wakers that this calls. A stream whose `poll_`
+/// functions polled the other half would wait for itself, and so would a waker that does.
 ///
 /// Dropping a half closes nothing: to end the direction of writing, call
 /// [`shutdown`](crate::io::AsyncWriteExt::shutdown).

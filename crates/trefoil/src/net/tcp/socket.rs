@@ -1,4 +1,5 @@
 use super::{TcpListener, TcpStream};
+use crate::net::must_not_block;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -80,7 +81,8 @@ impl TcpSocket {
         Ok(Self { inner })
     }
 
-    /// Takes a socket of the standard library that is neither connected nor listens.
+    /// Takes a socket of the standard library that is neither connected nor listens, and that does
+    /// not block: [`connect`](Self::connect) and [`listen`](Self::listen) refuse another one.
     pub fn from_std_stream(stream: std::net::TcpStream) -> Self {
         Self { inner: stream.into() }
     }
@@ -261,7 +263,7 @@ impl TcpSocket {
     /// Connects to an address.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the system; and if the socket is in blocking mode, of which Windows does not tell.
     ///
     /// # Panics
     /// If the thread is in no runtime, or the runtime has no I/O.
@@ -269,6 +271,7 @@ impl TcpSocket {
     /// # Cancellation safety
     /// There is no connection if the future is dropped.
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
+        must_not_block(&self.inner)?;
         if let Err(error) = self.inner.connect(&addr.into())
             && !is_under_way(&error)
         {
@@ -282,12 +285,13 @@ impl TcpSocket {
     /// at most.
     ///
     /// # Errors
-    /// Those of the system.
+    /// As [`connect`](Self::connect).
     ///
     /// # Panics
     /// If the thread is in no runtime, or the runtime has no I/O.
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        must_not_block(&self.inner)?;
         self.inner.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         let listener = std::net::TcpListener::from(self.inner);
         TcpListener::of_mio(mio::net::TcpListener::from_std(listener))

@@ -352,8 +352,7 @@ fn monitor(shared: &Arc<Shared>) {
     shared.monitor.parker.adopt();
     let mut seen = vec![Seen::default(); shared.workers()];
     let mut reactor_looks = 0;
-    let mut quiet = 0;
-    let mut look = 0_u32;
+    let (mut quiet, mut look) = (0, 0_u32);
     while !shared.is_shut_down() {
         // It wraps after some months.
         look = look.wrapping_add(1);
@@ -384,7 +383,8 @@ fn monitor(shared: &Arc<Shared>) {
         } else {
             quiet = 0;
             #[cfg(all(feature = "fiber", unix, not(loom)))]
-            crate::fiber::trim_free();
+            // A single worker, of which this may know nothing, does it itself.
+            shared.is_monitored().then(crate::fiber::trim_free);
             shared.common.blocking.starter_sleeps();
             shared.monitor.rest(shared);
             shared.common.blocking.start_owed(&its_handle);

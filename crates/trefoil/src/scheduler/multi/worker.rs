@@ -413,6 +413,10 @@ impl WorkerThread {
         if let Some(awake) = self.shared.wake_from_blocking(state.index, state.blocked()) {
             state.searching.set(awake == Awake::Searching);
         }
+        // Also if somebody else counts it as awake: they may not be there yet.
+        if !self.shared.is_shut_down() {
+            self.shared.monitor.worker_woke(&self.shared);
+        }
     }
 
     fn work(&self) {

@@ -1,6 +1,7 @@
 //! What the monitor and the workers see of each other.
 
 use super::*;
+use crate::idle::Idle;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::AtomicBool;
 use crate::scheduler::multi::Kind;
@@ -44,18 +45,17 @@ fn loom_an_offer_is_not_slept_through() {
     one_sees_the_other(offer, |handoff| handoff.available().is_some());
 }
 
-/// A sleeper is chosen, wakes, and runs, while the monitor begins to rest.
-#[test]
-fn loom_a_worker_that_wakes_is_not_slept_through() {
-    loom::model(|| {
-        let idle = Arc::new(crate::idle::Idle::new(1));
+/// A worker comes to count as awake, and runs, while the monitor begins to rest.
+fn a_worker_is_not_slept_through(wakes: fn(&Idle)) {
+    loom::model(move || {
+        let idle = Arc::new(Idle::new(1));
         let monitor = Arc::new(Monitor::new());
         monitor.state.store(AWAKE, Relaxed);
         let _ = idle.sleep(0, false, || ());
         let worker = {
             let (idle, monitor) = (Arc::clone(&idle), Arc::clone(&monitor));
             loom::thread::spawn(move || {
-                let _ = idle.wake(0);
+                wakes(&idle);
                 monitor.is_to_ensure_for_woken(|| false)
             })
         };
@@ -68,12 +68,23 @@ fn loom_a_worker_that_wakes_is_not_slept_through() {
     });
 }
 
+#[test]
+fn loom_a_worker_that_wakes_is_not_slept_through() {
+    a_worker_is_not_slept_through(|idle| _ = idle.wake(0));
+}
+
+/// Its state is no longer on offer, so that only the count tells the monitor of it.
+#[test]
+fn loom_a_worker_that_is_back_from_blocking_is_not_slept_through() {
+    a_worker_is_not_slept_through(|idle| _ = idle.wake_if(0, || true));
+}
+
 /// A worker wakes before there is a monitor, and looks for it when there is one, which begins to
 /// rest.
 #[test]
 fn loom_a_worker_that_wakes_early_is_not_slept_through() {
     loom::model(|| {
-        let idle = Arc::new(crate::idle::Idle::new(1));
+        let idle = Arc::new(Idle::new(1));
         let monitor = Arc::new(Monitor::new());
         let _ = idle.sleep(0, false, || ());
         let worker = {

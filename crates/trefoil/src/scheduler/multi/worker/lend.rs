@@ -64,9 +64,10 @@ impl WorkerThread {
         let shared = &*self.shared;
         let Some(state) = self.state() else { return };
         let (index, searched) = (state.index, state.searching.replace(false));
+        let for_stacks = self.limit_sleep_for_stacks();
         // It may be lent as soon as it is there.
-        let limit = shared.monitor.limit_sleep(shared);
-        let timeout = self.own_timers(state).until_next().into_iter().chain(limit).min();
+        let limits = [shared.monitor.limit_sleep(shared), for_stacks];
+        let timeout = limits.into_iter().flatten().chain(self.own_timers(state).until_next()).min();
         self.falls_asleep(state);
         let Some(state) = self.take_state() else { return };
         let loan = &shared.loans[index as usize];
@@ -89,6 +90,9 @@ impl WorkerThread {
             Back::Woken(awake) => {
                 self.is_awake(state);
                 state.searching.set(awake == Awake::Searching);
+                if for_stacks.is_some() {
+                    self.slept_for_stacks();
+                }
             }
             // As a thread that takes an offer: it may have been made to block.
             Back::Handed => {

@@ -30,7 +30,7 @@ use crate::plan::THREADS_MAX;
 use crate::printable::printable;
 use crate::record::{CellRecord, ContenderRecord, Header, InvocationRecord, Outcome, RaceRecord};
 use crate::runner::excerpt::shown;
-use crate::runner::schedule::BATCH_MAX;
+use crate::runner::schedule::{self, BATCH_MAX};
 use crate::salt::{Plain, Rule};
 use crate::workload::Settings;
 
@@ -487,8 +487,12 @@ impl<'a> RaceAudit<'a> {
         if outcome != Outcome::Ok {
             // Nobody starts what cannot race, or is not there.
             let is_unstarted = outcome.is_left_aside() && !cell.pilot && cell.blocks.is_empty();
-            // Nobody starts in a block who was too slow in the pilot.
-            let is_too_slow = outcome == Outcome::TimedOut && cell.pilot && cell.blocks.is_empty();
+            // Nobody starts in a block who was too slow in the pilot, nor has a schedule.
+            let is_too_slow = outcome == Outcome::TimedOut
+                && cell.pilot
+                && cell.blocks.is_empty()
+                && cell.cell.schedule.is_none()
+                && cell.was_slow_in_pilot();
             if cell.failed == Some(outcome) || is_too_slow {
                 let CellRecord { contender, variant, .. } = cell.cell;
                 self.failed.insert((contender.clone(), variant.clone(), outcome));
@@ -543,6 +547,12 @@ pub struct CellAudit<'a> {
 }
 
 impl<'a> CellAudit<'a> {
+    /// A thinned run has no samples of pilots, and is believed.
+    fn was_slow_in_pilot(&self) -> bool {
+        let is_slow = |pace_ns| schedule::is_too_slow(self.race, pace_ns, &self.header.limits);
+        self.header.thinned.is_some() || self.pace_ns.is_some_and(is_slow)
+    }
+
     /// Goes on with what an invocation that ended has shown: its pace, if it was a pilot.
     pub fn end_of_invocation(&mut self, pace_ns: Option<f64>) {
         // As the runner does, the last one that came through.

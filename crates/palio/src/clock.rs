@@ -139,8 +139,15 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 impl Accounted {
     /// Over the completed invocations of all blocks; `None` if the run was stored by a Palio that
-    /// had no such clock.
+    /// had no such clock, or raced without warm-up: the start of a process is then in its only
+    /// command, and cannot be told from what the samples do not account for.
     pub fn of(cell: &CellRecord) -> Option<Self> {
+        let is_cold = |invocation: &InvocationRecord| {
+            invocation.spans.first().is_some_and(|span| !span.warm_up)
+        };
+        if cell.raced().any(is_cold) {
+            return None;
+        }
         let sums: Vec<Sums> = cell.raced().map(Sums::of).collect();
         if sums.iter().any(|sums| sums.wall_ns == 0.0) {
             return None;

@@ -272,6 +272,14 @@ fn a_long_start_is_shown() {
 }
 
 #[test]
+fn a_long_start_before_the_first_sample_is_shown() {
+    let project = Project::good_and(Fake::new("bad").fault("slow-start:1500"));
+    let report = project.race().set("--reference", "good").run().exits(0).json();
+    let doubts = entry(&report, "bad")["doubts"].to_string();
+    assert_has(&doubts, &["s of each process for what it was not asked for"]);
+}
+
+#[test]
 fn what_a_race_does_not_see_changes_no_version() {
     // Whoever starts Palio with a variable that preloads another library, say, would have the
     // version of that printed, and race without it.

@@ -125,11 +125,11 @@ fn a_run_that_was_cut_off_between_pilots_agrees_on_the_same() {
 }
 
 #[test]
-fn a_cold_race_measures_the_first_iteration_of_each_process() {
+fn the_first_sample_of_each_process_counts_in_a_cold_race() {
     let project = Project::good_and(Fake::new("bad"));
     let race = project.race().unset("--warm-up").arg("--cold");
     let run = race.run().exits(0);
-    let told = "no warm-up: the first iteration of each process is measured";
+    let told = "no warm-up: one of the 5 samples of each process is its first";
     assert_has(&run.json()["races"][0]["cautions"].to_string(), &[told]);
     let stored = project.stored();
     assert_eq!(stored["header"]["limits"]["cold"], true);
@@ -149,6 +149,28 @@ fn a_cold_race_measures_the_first_iteration_of_each_process() {
     project.assert_travels();
     let both = project.race().arg("--cold").run();
     both.exits(2).complains(&["--cold", "--warm-up"]);
+}
+
+/// Neither is the time until it reads its first command anything that it hides.
+#[test]
+fn a_slow_start_is_no_warm_up_and_nothing_to_doubt() {
+    let project = Project::good_and(Fake::new("bad").fault("slow-start"));
+    let report = project.race().unset("--warm-up").arg("--cold").run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["doubts"], serde_json::json!([]));
+
+    project.race().set("--warm-up", "100").run().exits(0);
+    let stored = project.stored();
+    for cell in cells(&stored) {
+        for invocation in cell["invocations"].as_array().unwrap() {
+            if invocation["block"].is_null() {
+                continue;
+            }
+            let samples = invocation["samples"].as_array().unwrap();
+            let warm = samples.iter().filter(|sample| sample["warm_up"] == true);
+            let warm_ns: u64 = warm.map(|sample| sample["elapsed_ns"].as_u64().unwrap()).sum();
+            assert!(warm_ns >= 50_000_000, "{}: {warm_ns} ns", cell["contender"]);
+        }
+    }
 }
 
 #[test]

@@ -104,7 +104,8 @@ pub(super) struct Options {
     /// [default: 30 for quick, 500 otherwise]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=600_000))]
     warm_up: Option<u64>,
-    /// No warm-up: measure the first iteration of each process, as where one takes a minute
+    /// No warm-up: the first sample of each process counts. Where an iteration takes a minute, it
+    /// is the only one
     #[arg(long, conflicts_with = "warm_up")]
     cold: bool,
     /// Seconds after which an invocation is killed

@@ -2,6 +2,7 @@
 //! their pilots took. Pure.
 
 use crate::record::{CellRecord, Limits, Outcome, RaceRecord, SampleRecord, Schedule};
+use crate::stats::Statistic;
 
 /// Shortest sample that is worth timing.
 const SAMPLE_NS_MIN: f64 = 1_000_000.0;
@@ -56,8 +57,8 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 /// - Under a CPU budget these are 100 ms, and where 5 such samples do not fit into the time budget,
 ///   that gives way.
 /// - There are at least 5 samples, however long they take; fewer only where the slowest could not
-///   end 5 of them in half of the time-out. Whoever could not end a warm-up and one sample in all
-///   of it takes no part.
+///   end 5 of them in half of the time-out. Whoever could not end a warm-up and one sample (of
+///   a maximum, three) in all of it takes no part.
 /// - Before them there is a warm-up, unless the limits want the first sample cold.
 ///
 /// The rule looks at times alone and treats all cells alike, so that the location of an invocation
@@ -91,21 +92,28 @@ pub(super) fn too_slow(race: &RaceRecord, cell: usize, limits: &Limits) -> Optio
     let record = &race.cells[cell];
     let is_new = record.outcome == Outcome::Pending && record.schedule.is_none();
     let pace_ns = pace_ns(record).filter(|_| is_new)?;
-    let samples = match race.statistic {
-        Some(statistic) if statistic.grows_with_events() => EQUAL_EVENTS,
-        _ => 1,
-    };
-    let warm_ups = warm_ups(limits);
-    let least_ns = pace_ns * f64::from(warm_ups + samples);
-    (least_ns > limits.timeout_ms as f64 * 1e6).then(|| {
+    is_too_slow(race, pace_ns, limits).then(|| {
         format!(
-            "an iteration took {:.1} s in its pilot, so that {}{samples} sample(s) do not fit into {} s; \
+            "an iteration took {:.1} s in its pilot, so that {}{} sample(s) do not fit into {} s; \
              --timeout allows more",
             pace_ns / 1e9,
-            if warm_ups > 0 { "a warm-up and " } else { "" },
+            if limits.cold { "" } else { "a warm-up and " },
+            least_samples(race),
             limits.timeout_ms as f64 / 1e3
         )
     })
+}
+
+/// Whether an invocation of a block could not end before the time-out at such a pace.
+pub(crate) fn is_too_slow(race: &RaceRecord, pace_ns: f64, limits: &Limits) -> bool {
+    let least_ns = pace_ns * f64::from(warm_ups(limits) + least_samples(race));
+    least_ns > limits.timeout_ms as f64 * 1e6
+}
+
+/// How many samples each invocation takes at least.
+fn least_samples(race: &RaceRecord) -> u32 {
+    let grows = race.statistic.is_some_and(Statistic::grows_with_events);
+    if grows { EQUAL_EVENTS } else { 1 }
 }
 
 /// What the iterations of a sample are to each other.

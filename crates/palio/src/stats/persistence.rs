@@ -51,7 +51,7 @@ impl Persistence {
         let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
         let correlation = 1.0 - steps / (2.0 * spread);
         // Without a spread it is no number.
-        (spread > 0.0).then(|| Self { correlation, p: p_value(correlation, blocks), blocks })
+        (spread > 0.0).then(|| Self { correlation, p: p_value(correlation, &ranks), blocks })
     }
 
     /// Which comparisons of one race raise the alarm, each under the correction for all of them
@@ -81,9 +81,10 @@ fn ranks(series: &[f64]) -> Vec<f64> {
 /// The chance of as large a correlation of the ranks of exchangeable blocks, or a larger one.
 ///
 /// By Bartels' approximation: a density in proportion to `(1 - r²)^(a - 1)`, with the exact
-/// variance. A test below compares it with the exact distribution.
-fn p_value(correlation: f64, blocks: usize) -> f64 {
-    let n = blocks as f64;
+/// variance. A test below compares it with the exact distribution. It is one of ranks that differ;
+/// of few values there are few orders, none of which is less likely than one of so many.
+fn p_value(correlation: f64, ranks: &[f64]) -> f64 {
+    let n = ranks.len() as f64;
     let variance =
         (n - 2.0) * (5.0 * n * n - 2.0 * n - 9.0) / (5.0 * n * (n + 1.0) * (n - 1.0).powi(2));
     let a = (1.0 / variance - 1.0) / 2.0;
@@ -91,9 +92,18 @@ fn p_value(correlation: f64, blocks: usize) -> f64 {
     let power = 2.0 * a - 1.0;
     let upper = correlation.clamp(-1.0, 1.0).acos();
     let near = integral(upper, power) / integral(std::f64::consts::PI, power);
-    // Two orders, up and down, are as even as can be.
-    let least = 2.0 / (1..=blocks).map(|block| block as f64).product::<f64>();
-    near.clamp(least, 1.0)
+    // Two orders, up and down, are as even as can be. Blocks with the same value change places
+    // without another order.
+    let least =
+        2.0 / (1..=ranks.len()).map(|place| place as f64 / alike(ranks, place)).product::<f64>();
+    near.clamp(least.min(1.0), 1.0)
+}
+
+/// How many of the first so many ranks are as the last of these, itself included: the product over
+/// all places is that of the numbers of orders of those that are alike.
+fn alike(ranks: &[f64], place: usize) -> f64 {
+    let last = ranks[place - 1];
+    ranks[..place].iter().filter(|rank| **rank == last).count() as f64
 }
 
 /// Of `sin(u)^power` from 0 to `upper`, by Simpson's rule.
@@ -117,6 +127,10 @@ mod tests {
 
     fn numbers(ranks: &[u32]) -> Vec<f64> {
         ranks.iter().copied().map(f64::from).collect()
+    }
+
+    fn in_order(n: usize) -> Vec<f64> {
+        (1..=n).map(|rank| rank as f64).collect()
     }
 
     /// How many orders of `n` blocks there are, by their sum of squared steps; the orders of the
@@ -159,7 +173,7 @@ mod tests {
             let mut exact = 0.0;
             for (steps, count) in orders.iter().enumerate().filter(|(_, count)| **count > 0.0) {
                 exact += count / all;
-                let near = p_value(1.0 - steps as f64 / (2.0 * spread), n);
+                let near = p_value(1.0 - steps as f64 / (2.0 * spread), &in_order(n));
                 // Too small a chance is a false alarm, too large a one an alarm that is missing.
                 let (least, most) = (0.85 * exact, 1.6 * exact + 1e-4);
                 assert!(near >= least && near <= most, "{n}, {steps}: {near} and {exact}");
@@ -192,6 +206,16 @@ mod tests {
         // Two values, each in half of the blocks: first the one, then the other.
         let halves = of(&[vec![1.0; 8], vec![2.0; 8]].concat());
         assert!(halves.correlation > 0.8 && halves.correlation < 1.0, "{halves:?}");
+    }
+
+    /// Counts, such as polls, are often the same. Of 105 places of two blocks among 15, two have
+    /// both at one end; of 45 among 10, two.
+    #[test]
+    fn few_values_are_no_alarm() {
+        for (n, places) in [(15, 105.0), (10, 45.0)] {
+            let last = of(&[vec![0.0; n - 2], vec![1.0; 2]].concat());
+            assert!(last.p >= 0.999 * 2.0 / places, "{n}: {last:?}");
+        }
     }
 
     #[test]

@@ -52,7 +52,11 @@ impl MeasuredRace<'_> {
                 .push(format!("an invocation has only {}", units::plural(few as usize, "sample")));
         }
         if schedules.iter().any(|schedule| schedule.warm_ups == 0) {
-            cautions.push("no warm-up: the first iteration of each process is measured".to_owned());
+            let which = match few {
+                1 => "the only sample".to_owned(),
+                _ => format!("one of the {few} samples"),
+            };
+            cautions.push(format!("no warm-up: {which} of each process is its first"));
         }
         let shortest = |cell: &MeasuredCell<'_>| {
             let sample_ns = cell.cell.measured().map(|(_, sample)| sample.elapsed_ns).min()?;

@@ -1,8 +1,11 @@
 //! The time of a process outside of all that it was asked for: it starts, and it stops. No clock of
 //! a row is on it, so that a contender can do there what it likes, such as start again until its
 //! process is a lucky one.
+//!
+//! The first command waits until the process has started, so that what it took beyond its samples
+//! counts as well. A thinned run has no samples of warm-ups, and does not tell.
 
-use crate::record::CellRecord;
+use crate::record::{CellRecord, InvocationRecord};
 use crate::stats::quantile;
 
 /// Less than this is a start, in s: an interpreter or a virtual machine takes a part of it.
@@ -16,9 +19,21 @@ pub(super) fn outside_s(cell: &CellRecord) -> Option<f64> {
         let spans = invocation.spans.iter().map(|span| span.wall_ns);
         let asked_ns = spans.reduce(u64::saturating_add)?;
         let wall_s = invocation.resources.wall_us as f64 / 1e6;
-        Some((wall_s - asked_ns as f64 / 1e9).max(0.0))
+        let start_s = start_ns(invocation).unwrap_or(0) as f64 / 1e9;
+        Some((wall_s - asked_ns as f64 / 1e9).max(0.0) + start_s)
     });
     median(each.collect::<Option<Vec<f64>>>()?)
+}
+
+/// What the first command took beyond its samples; `None` where they are not all there.
+fn start_ns(invocation: &InvocationRecord) -> Option<u64> {
+    let first = invocation.spans.first()?;
+    let samples = invocation.samples.iter().take(first.samples as usize);
+    let claims = samples.filter(|sample| sample.warm_up == first.warm_up).map(|s| s.elapsed_ns);
+    let (count, claimed_ns) =
+        claims.fold((0, 0_u64), |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
+    let is_whole = count == first.samples && invocation.dropped.is_none();
+    is_whole.then(|| first.wall_ns.saturating_sub(claimed_ns))
 }
 
 /// What a reader must know of `own_s`, beside that of the other contenders of the race: the end of

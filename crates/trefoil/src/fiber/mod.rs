@@ -124,6 +124,7 @@
 //! A stack has a guard at its end. Whoever runs over it ends the process, with a message that names
 //! the fiber and the size of its stack.
 
+mod alternative;
 mod blocking;
 mod builder;
 mod future;

@@ -1,13 +1,11 @@
 //! What happens when a fiber runs over the end of its stack: a message, and the end of the process.
 //!
-//! The system sends `SIGSEGV` to the thread, which handles it on its alternative stack. `std` gives
-//! one to each thread that it starts, if the program's `main` is Rust's. (In a library that a
-//! program in another language loads there is none, and the system ends the process without a
-//! word.) If the address is in the guard of the fiber that the thread runs, the handler names the
-//! fiber. Otherwise the signal is left to the handler that was there before, which is `std`'s for
-//! the overflow of a thread's own stack.
+//! The system sends `SIGSEGV` to the thread, which handles it on its alternative stack
+//! (`alternative.rs`). If the address is in the guard of the fiber that the thread runs, the
+//! handler names the fiber. Otherwise the signal is left to the handler that was there before,
+//! which is `std`'s for the overflow of a thread's own stack.
 
-use super::running;
+use super::{alternative, running};
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, AtomicPtr, Relaxed, Release};
 use std::io::{self, Write};
@@ -19,8 +17,12 @@ static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Installs the handler, once in the life of the process.
+/// Installs the handler, once in the life of the process, and has the calling thread able to run
+/// it.
 pub(super) fn watch() {
+    if let Err(error) = alternative::ensure() {
+        complain("fibers: overflows of their stacks will not be named on a thread", &error);
+    }
     // Acquire: the handler is there for whoever sees it set. Otherwise, one looks under the lock.
     if IS_INSTALLED.load(Acquire) {
         return;
@@ -31,12 +33,16 @@ pub(super) fn watch() {
         return;
     }
     if let Err(error) = install() {
-        // The guard still ends the process, with the system's words.
-        let text = "fibers: overflows of their stacks will not be named";
-        let _ = writeln!(io::stderr(), "{text}: {error}");
+        complain("fibers: overflows of their stacks will not be named", &error);
     }
     // Release: pairs with the Acquire above.
     IS_INSTALLED.store(true, Release);
+}
+
+/// The guard still ends the process, with the system's words.
+#[cold]
+fn complain(what: &str, error: &io::Error) {
+    let _ = writeln!(io::stderr(), "{what}: {error}");
 }
 
 fn install() -> io::Result<()> {

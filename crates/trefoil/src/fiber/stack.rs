@@ -70,7 +70,7 @@ impl Stack {
         Self::map(size)
     }
 
-    fn map(size: usize) -> io::Result<Self> {
+    pub(super) fn map(size: usize) -> io::Result<Self> {
         let page = page_size();
         let len = size.next_multiple_of(page) + page;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -102,6 +102,12 @@ impl Stack {
     pub(super) fn guard(&self) -> std::ops::Range<usize> {
         let start = self.start.addr().get();
         start..start + page_size()
+    }
+
+    /// The lowest address that may be used.
+    pub(super) fn above_guard(&self) -> *mut libc::c_void {
+        // SAFETY: the guard is the first page of the mapping, and there are more.
+        unsafe { self.start.byte_add(page_size()) }.as_ptr().cast()
     }
 
     /// The size without the guard.

@@ -114,7 +114,7 @@ pub struct Limits {
     /// How long an invocation warms up at least, by Palio's clock.
     #[serde(default)]
     pub warm_up_ms: u64,
-    /// No invocation warms up: the first iteration of each process is measured.
+    /// No invocation warms up: the first sample of each process counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
     /// An invocation that takes longer is killed.

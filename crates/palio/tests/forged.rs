@@ -144,6 +144,10 @@ fn forgeries(run: &Value) -> Vec<(Edits, &'static str)> {
         (one("/races/0/cells/1/schedule", Value::Null), "cells[1].schedule: null"),
         (one("/races/0/cells/1/schedule/samples", 0), "cells[1].schedule.samples: 0"),
         (one("/races/0/cells/1/schedule/batch", 0), "cells[1].schedule.batch: 0"),
+        (
+            one("/races/0/cells/1/schedule/warm_ups", 0),
+            "cells[1].schedule.warm_ups: 0, and limits.cold is false",
+        ),
         (one("/races/0/cells/2/schedule/batch", 2), "cells[2].schedule: another cell of the race"),
         (one("/races/0/cells/1/outcome", "pending"), "cells[1].outcome: pending, and the run is"),
         (one("/races/0/cells/1/outcome", "crashed"), "cells[1].detail: empty: nothing says why"),

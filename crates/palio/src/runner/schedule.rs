@@ -159,6 +159,14 @@ mod tests {
     use super::*;
     use crate::record::{InvocationRecord, Resources};
 
+    const LIMITS: Limits = Limits {
+        budget_ms: 1000,
+        warm_up_ms: 0,
+        cold: false,
+        timeout_ms: 120_000,
+        memory_mib: 100,
+    };
+
     /// A pilot with samples of so many iterations that took so long.
     fn pilot(outcome: Outcome, samples: &[(u32, u64)]) -> InvocationRecord {
         let sample = |&(batch, elapsed_ns): &(u32, u64)| SampleRecord {
@@ -215,14 +223,7 @@ mod tests {
     }
 
     fn at(paces_ns: &[f64]) -> (u32, u32) {
-        let limits = Limits {
-            budget_ms: 1000,
-            warm_up_ms: 0,
-            cold: false,
-            timeout_ms: 120_000,
-            memory_mib: 100,
-        };
-        let schedule = of_paces(paces_ns, Batches::Apart, SAMPLE_NS_MIN, &limits).unwrap();
+        let schedule = of_paces(paces_ns, Batches::Apart, SAMPLE_NS_MIN, &LIMITS).unwrap();
         (schedule.samples, schedule.batch)
     }
 
@@ -250,15 +251,8 @@ mod tests {
 
     #[test]
     fn samples_of_one_root_may_be_four_times_as_long() {
-        let limits = Limits {
-            budget_ms: 1000,
-            warm_up_ms: 0,
-            cold: false,
-            timeout_ms: 120_000,
-            memory_mib: 100,
-        };
         let at = |paces: &[f64]| {
-            of_paces(paces, Batches::InOneRoot, SAMPLE_NS_MIN, &limits)
+            of_paces(paces, Batches::InOneRoot, SAMPLE_NS_MIN, &LIMITS)
                 .map(|schedule| (schedule.samples, schedule.batch))
         };
         // Apart: (6, 32).
@@ -277,26 +271,13 @@ mod tests {
 
     #[test]
     fn a_sample_of_events_is_one_iteration() {
-        let limits = Limits {
-            budget_ms: 1000,
-            warm_up_ms: 0,
-            cold: false,
-            timeout_ms: 120_000,
-            memory_mib: 100,
-        };
-        let schedule = of_paces(&[1e3, 2e3], Batches::Single, SAMPLE_NS_MIN, &limits).unwrap();
+        let schedule = of_paces(&[1e3, 2e3], Batches::Single, SAMPLE_NS_MIN, &LIMITS).unwrap();
         assert_eq!(schedule.batch, 1);
     }
 
     #[test]
     fn a_sample_under_a_cpu_budget_lasts_for_periods_whatever_the_time_budget() {
-        let limits = Limits {
-            budget_ms: 5,
-            warm_up_ms: 0,
-            cold: false,
-            timeout_ms: 120_000,
-            memory_mib: 100,
-        };
+        let limits = Limits { budget_ms: 5, ..LIMITS };
         let schedule = of_paces(&[1e6, 1e6], Batches::Apart, 1e8, &limits).unwrap();
         // The power of two below 100 ms, since five samples must fit.
         assert_eq!((schedule.samples, schedule.batch), (7, 64));
@@ -304,8 +285,6 @@ mod tests {
 
     #[test]
     fn nobody_needs_no_schedule() {
-        let limits =
-            Limits { budget_ms: 1, warm_up_ms: 0, cold: false, timeout_ms: 1, memory_mib: 1 };
-        assert_eq!(of_paces(&[], Batches::Apart, SAMPLE_NS_MIN, &limits), None);
+        assert_eq!(of_paces(&[], Batches::Apart, SAMPLE_NS_MIN, &LIMITS), None);
     }
 }

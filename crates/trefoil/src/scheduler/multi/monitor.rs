@@ -383,7 +383,7 @@ fn monitor(shared: &Arc<Shared>) {
         } else {
             quiet = 0;
             #[cfg(all(feature = "fiber", unix, not(loom)))]
-            // A single worker, of which this may know nothing, does it itself.
+            // A single worker, of which this may know nothing, trims them itself.
             shared.is_monitored().then(crate::fiber::trim_free);
             shared.common.blocking.starter_sleeps();
             shared.monitor.rest(shared);

@@ -155,6 +155,7 @@ pub(crate) static ADDRESS: Sanitizer = Sanitizer {
         keeps_memory("a_task_of_a_current_thread_runtime_is_one_allocation_or_none"),
         keeps_memory("a_task_of_a_multi_thread_runtime_is_one_allocation_or_none"),
         keeps_memory("memory_that_is_kept_serves_threads_outside"),
+        keeps_memory("a_thread_that_drives_uses_the_memory_of_the_runtime_that_it_spawns_on"),
         few_threads("a_system_gives_no_threads_for_a_while"),
         few_threads("a_worker_sleeps_again_before_it_is_known_to_have_no_thread"),
         few_threads("a_worker_relies_on_a_thread_that_is_on_its_way_and_does_not_come"),

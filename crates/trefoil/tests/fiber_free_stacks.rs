@@ -79,6 +79,11 @@ fn give_their_memory_back(workers: usize, beside: Beside) {
             let (there, here) = std::sync::mpsc::channel();
             trefoil::spawn(async move { there.send(()).unwrap() });
             trefoil::task::block_in_place(|| here.recv().unwrap());
+            // That one sleeps before there are free stacks.
+            let metrics = trefoil::runtime::Handle::current().metrics();
+            while metrics.worker_park_unpark_count(0).is_multiple_of(2) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         released.add_permits(FIBERS);
         fibers.into_iter().for_each(|fiber| fiber.join().unwrap());

@@ -143,6 +143,6 @@ pub use preempt::check;
 pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::{Inside, Resumed, Wait, begin_wait};
 pub use scope::{Scope, ScopedJoinHandle, scope};
-pub(crate) use stack::{Held, Quiet, trim_after_end, trim_free};
+pub(crate) use stack::{Held, Quiet, is_to_rest, trim_after_end, trim_free};
 pub(crate) use wait::wait_in_place;
 pub use wait::{Current, current, sleep, wait, yield_now};

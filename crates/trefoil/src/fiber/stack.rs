@@ -15,7 +15,7 @@ mod held;
 mod pool;
 
 pub(crate) use held::Held;
-pub(crate) use pool::{Quiet, trim_after_end, trim_free};
+pub(crate) use pool::{Quiet, is_to_rest, trim_after_end, trim_free};
 
 use super::limits;
 use crate::primitives::atomic::{AtomicUsize, Relaxed};

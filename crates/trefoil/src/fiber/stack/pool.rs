@@ -274,6 +274,12 @@ impl Quiet {
     }
 }
 
+/// Whether free stacks are to give back their memory when nobody runs.
+pub(crate) fn is_to_rest() -> bool {
+    // Relaxed: a hint, as above.
+    FREE.is_to_rest.load(Relaxed)
+}
+
 /// A runtime has ended.
 pub(crate) fn trim_after_end() {
     FREE.trim(usize::MAX, TRIMMED);

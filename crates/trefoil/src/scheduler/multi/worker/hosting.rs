@@ -245,13 +245,27 @@ impl WorkerThread {
         if is_beyond_limit {
             self.shared.common.blocking.end_hosting();
         }
+        self.leave_stacks(host);
         false
+    }
+
+    /// This thread, which is no worker, is about to sleep, or to leave. If fibers have left free
+    /// stacks, and the runtime has one worker, that one has them give back their memory: it is told
+    /// to limit its sleep, if it has begun to sleep before there were any.
+    fn leave_stacks(&self, host: &Local) {
+        host.about_to_sleep();
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if self.shared.workers() == 1 && self.state().is_none() && crate::fiber::is_to_rest() {
+            // The token comes after the stacks, so that the worker's look does as well.
+            self.shared.remotes[0].parker.unpark();
+        }
     }
 
     /// Waits until something may be queued. True if a worker has needed a thread first, and this is
     /// that worker now.
     fn rest_as_host(&self, host: &Local) -> bool {
         let (pool, handle) = (&self.shared.common.blocking, handle(&self.shared));
+        self.leave_stacks(host);
         let body = pool.host_rests(&handle, host.parker()).or_else(|| {
             host.park();
             pool.host_wakes(&handle, host.parker())

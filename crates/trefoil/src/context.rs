@@ -27,6 +27,9 @@
 //!   frame below, which keeps it alive.
 //! - `helper`. Set by polls of a fork's own tasks; restored by the end of `in_helper`. For frames;
 //!   it is only compared with `task`.
+//! - `taken`. Set by those who run the closure of another thread's fork; restored by the end of
+//!   `in_taken`. For frames, in which the closure is. A fiber that waits takes its own along.
+//! - `blocking`. Set by `block_in_place` on a worker; restored by its end. For frames. As `taken`.
 //! - `budget`, by frames. Set by polls of tasks, `block_on`, `unconstrained` and
 //!   `block_in_place`; restored by `TaskScope::leave`, `with_budget`, `EnteredGuard`
 //!   and `AllowedGuard`. For frames; only a number.
@@ -41,9 +44,10 @@
 //!   end of `in_scope`. For frames. A fiber that waits takes its own along, as with `handles`.
 //! - `burst`. Set by `open_burst` and `without_burst`; restored by the end of the former's guard,
 //!   and of the latter. For frames; the burst is in a frame below.
-//! - `worker`, `fork`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
+//! - `worker`, `fork`, `fork_outside`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
-//!   function. For frames; the restored value belongs to a frame below.
+//!   function. For frames; the restored value belongs to a frame below. A fiber that waits in a
+//!   fork takes the deque along, and leaves the thread another one (`surroundings.rs`).
 //!
 //! Futures keep none of these across an `.await`, except the two public guards and
 //! `RestoreOnPending`, if their author keeps them. (Task-locals are in slots of their own:
@@ -67,7 +71,7 @@ mod surroundings;
 
 pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
-pub(crate) use closures::{in_helper, is_in_taken_closure};
+pub(crate) use closures::{Taken, in_helper, in_taken, is_in_taken_closure, taken_closure_waits};
 pub(crate) use handles::{
     HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_if_outside,
     enter_handle_strictly, runtime_with_time,
@@ -81,7 +85,7 @@ pub(crate) use scopes::{Scope, borrowing, in_scope};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use surroundings::{Before, Detached};
 
-use crate::fork_join;
+use crate::fork_join::{self, DequeGuard};
 use crate::primitives::thread::ThreadId;
 use crate::scheduler::{Handle, WorkerCounters, current, multi};
 use crate::task::coop::Budget;
@@ -102,6 +106,8 @@ pub(crate) struct Context {
     pub(crate) yielded: Cell<bool>,
     /// The task in whose poll this thread runs a closure of a fork.
     helper: Cell<Option<NonNull<Header>>>,
+    /// The closure of another thread's fork that this one runs.
+    taken: Cell<Option<NonNull<dyn Taken>>>,
     pub(crate) budget: Cell<Budget>,
     /// The last task whose poll has panicked since somebody cleared this.
     pub(crate) panicked: Cell<Option<NonNull<Header>>>,
@@ -118,12 +124,18 @@ pub(crate) struct Context {
     worker: Cell<*const multi::WorkerThread>,
     /// That worker's deque, if it has one.
     fork: Cell<*const fork_join::Deque>,
+    /// The same where a fork may use it at once, and null in fibers: see `join_in_fiber`.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fork_outside: Cell<*const fork_join::Deque>,
     /// The single-threaded scheduler that this thread drives.
     current: Cell<*const current::Driver>,
     /// The wakes that this thread makes together.
     burst: Cell<*const multi::Burst>,
     /// The timers of the `block_on` that this thread is in.
     block_on: Cell<*const BlockOn>,
+    /// The `block_in_place` that this thread is in, if it is a worker.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    blocking: Cell<*const task::Blocking>,
     /// The fiber that this thread runs.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) fiber: Cell<*const crate::fiber::Inside>,
@@ -160,6 +172,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             helper: Cell::new(None),
+            taken: Cell::new(None),
             budget: Cell::new(Budget::UNLIMITED),
             panicked: Cell::new(None),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -169,9 +182,13 @@ impl Context {
             entered: Cell::new(Entered::No),
             worker: Cell::new(std::ptr::null()),
             fork: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            fork_outside: Cell::new(std::ptr::null()),
             current: Cell::new(std::ptr::null()),
             burst: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            blocking: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fiber: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -333,6 +350,29 @@ impl Context {
         self.fork.get()
     }
 
+    /// The same outside of fibers, and null in them.
+    #[inline(always)]
+    pub(crate) fn fork_outside(&self) -> *const fork_join::Deque {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        return self.fork_outside.get();
+        #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+        self.fork.get()
+    }
+
+    /// The thread enters the stack of a fiber. Returns whether it was outside of fibers.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[inline(always)]
+    pub(crate) fn enter_fiber(&self) -> bool {
+        !self.fork_outside.replace(std::ptr::null()).is_null()
+    }
+
+    /// It has left it, and was outside.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[inline(always)]
+    pub(crate) fn leave_fibers(&self) {
+        self.fork_outside.set(self.fork.get());
+    }
+
     /// The single-threaded scheduler that this thread drives.
     #[inline(always)]
     pub(crate) fn current(&self) -> Option<&current::Driver> {
@@ -467,10 +507,43 @@ pub(crate) fn keep_state<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Runs `f` with a deque, on a worker's thread.
-pub(crate) fn enter_fork<R>(owner: Option<fork_join::Owner<'_>>, f: impl FnOnce() -> R) -> R {
-    let deque = owner.map_or(std::ptr::null(), |owner| &raw const *owner.deque());
-    let _fork = Restore::set(|context| &context.fork, deque);
+/// Runs `f` with a deque, if there is one, on a worker's thread.
+pub(crate) fn enter_fork<R>(deque: Option<DequeGuard<'_>>, f: impl FnOnce() -> R) -> R {
+    /// Gives back the deque that the thread has at the end: fibers may have exchanged it.
+    struct Exchanged<'a>(Option<DequeGuard<'a>>);
+    impl Drop for Exchanged<'_> {
+        fn drop(&mut self) {
+            if let Some(deque) = &mut self.0 {
+                // SAFETY: null, or a deque of the table that the guard borrows.
+                let last = with(|context| unsafe { context.fork.get().as_ref() });
+                deque.is_now(last.expect("a thread's deque was exchanged for none"));
+            }
+        }
+    }
+    let first = deque.as_ref().map_or(std::ptr::null(), |deque| &raw const *deque.owner().deque());
+    let _fork = enter_deque(first);
+    let _deque = Exchanged(deque);
+    f()
+}
+
+/// Makes a deque, or null, the thread's.
+fn enter_deque(deque: *const fork_join::Deque) -> impl Sized {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    let outside = {
+        let is_in_fiber = with(|context| !context.fiber.get().is_null());
+        let outside = if is_in_fiber { std::ptr::null() } else { deque };
+        Restore::set(|context| &context.fork_outside, outside)
+    };
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    let outside = ();
+    (Restore::set(|context| &context.fork, deque), outside)
+}
+
+/// Runs `f` inside of a `block_in_place` of a worker.
+pub(crate) fn in_blocking<R>(blocking: &task::Blocking, f: impl FnOnce() -> R) -> R {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    let _blocking = Restore::set(|context| &context.blocking, &raw const *blocking);
+    let _ = blocking;
     f()
 }
 
@@ -480,7 +553,7 @@ pub(crate) fn enter_current<R>(driver: Option<&current::Driver>, f: impl FnOnce(
     let driver = driver.map_or(std::ptr::null(), |driver| &raw const *driver);
     let _current = Restore::set(|context| &context.current, driver);
     let _worker = Restore::set(|context| &context.worker, std::ptr::null());
-    let _fork = Restore::set(|context| &context.fork, std::ptr::null());
+    let _fork = enter_deque(std::ptr::null());
     f()
 }
 

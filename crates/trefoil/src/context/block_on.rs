@@ -1,6 +1,6 @@
 //! The part of a `block_on` that its future may reach, and the timers that a thread fires.
 
-use super::{Context, Restore};
+use super::{Context, Restore, enter_deque};
 use crate::primitives::parker::Parker;
 use crate::scheduler::{Handle, Id};
 use crate::task::wake_guarded;
@@ -99,7 +99,7 @@ impl Context {
 pub(crate) fn enter_block_on<R>(frame: &BlockOn, f: impl FnOnce() -> R) -> R {
     let _current = Restore::set(|context| &context.current, std::ptr::null());
     let _worker = Restore::set(|context| &context.worker, std::ptr::null());
-    let _fork = Restore::set(|context| &context.fork, std::ptr::null());
+    let _fork = enter_deque(std::ptr::null());
     let _frame = Restore::set(|context| &context.block_on, &raw const *frame);
     f()
 }

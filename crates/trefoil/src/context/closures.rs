@@ -2,6 +2,29 @@
 
 use super::{Entered, Restore, is_in_local, with};
 use crate::scheduler::multi;
+use std::ptr::NonNull;
+
+/// A closure of a fork that a thread has taken from another, which waits for its end.
+pub(crate) trait Taken {
+    /// The closure waits for something other than a CPU. So does whoever waits for the closure.
+    fn waits(&self);
+}
+
+/// Runs `f`, which is that closure.
+pub(crate) fn in_taken<R>(taken: &dyn Taken, f: impl FnOnce() -> R) -> R {
+    // SAFETY: only the lifetime changes. The pointer is in the context while `f` runs, or with a
+    // fiber on whose stack `f` has not ended.
+    let taken: NonNull<dyn Taken + 'static> = unsafe { std::mem::transmute(NonNull::from(taken)) };
+    let _taken = Restore::set(|context| &context.taken, Some(taken));
+    f()
+}
+
+/// What runs on this thread is about to wait, or to block. If it is a closure that was taken from
+/// another thread, its fork is told.
+pub(crate) fn taken_closure_waits() {
+    // SAFETY: `in_taken` is on the stack, and has borrowed it.
+    with(|context| context.taken.get().map(|taken| unsafe { taken.as_ref() }.waits()));
+}
 
 /// Runs `f`, the closure of a fork that this thread has taken from another, in a task of the
 /// fork's.

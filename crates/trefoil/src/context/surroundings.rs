@@ -1,11 +1,11 @@
 //! What a thread is doing for the runtime: to compare, and to take along to another stack.
 
 use super::stack::{Node, Segment};
-use super::{BlockOn, Context, Entered, Local, Scope, with};
-use crate::fork_join;
+use super::{BlockOn, Context, Entered, Local, Scope, Taken, taken_closure_waits, with};
+use crate::fork_join::{self, Deque};
 use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
-use crate::task::{Header, LocalShared};
+use crate::task::{Blocking, Header, LocalShared};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
@@ -86,9 +86,128 @@ struct Surroundings {
     entered: Entered,
     worker: *const multi::WorkerThread,
     current: *const current::Driver,
-    fork: *const fork_join::Deque,
+    fork: *const Deque,
     block_on: *const BlockOn,
     local: *const LocalShared,
+}
+
+/// What a fiber takes along that waits in a closure of a fork, or in `block_in_place`: with
+/// [`Before::pack`], and back with [`Before::unpack`].
+///
+/// - *The thread's deque*, if it holds jobs. They are in frames of the fiber's stack, which joins
+///   them, each with the deque that it has pushed them to; a fork that is begun on another stack
+///   would lie on top of them. So the deque is the fiber's until it is back, and the thread takes
+///   another. When the fiber is back, that one is empty, since whoever has run meanwhile has joined
+///   its forks or taken its deque along as well; so it is given back, and the thread goes on with
+///   that of the fiber. Thieves find either by its place in the table.
+/// - *That the closure is another fork's*, and runs on this stack while its fiber waits for a thief
+///   (`WorkerThread::leapfrog`).
+/// - *That the thread blocks in place*. The offer of the worker's state ends, and begins anew.
+///
+/// A frame that has forked uses its deque until it has joined what it has forked, and no longer
+/// (`fork_join`): if no job is in the deque, no frame on the stack pushes or pops another one.
+#[must_use = "it is put back by `unpack`"]
+pub(crate) struct Baggage {
+    surroundings: Surroundings,
+    taken: Option<NonNull<dyn Taken>>,
+    blocking: *const Blocking,
+    forks: multi::Forks,
+    deque: Carried,
+}
+
+/// Which deque a fiber takes along.
+enum Carried {
+    /// None: it is empty, and stays the thread's.
+    None,
+    /// One that it has taken for a fork on a thread without one, and gives back after that
+    /// (`fork_join/install.rs`). The thread has none meanwhile.
+    Late,
+    /// The thread's, which has this one instead, or another for which that is exchanged in turn.
+    Exchanged(*const Deque),
+}
+
+impl Before {
+    /// Whether the thread has entered nothing since but what may be taken along as [`Baggage`].
+    pub(crate) fn may_pack(&self, context: &Context) -> bool {
+        let (then, now) = (self.surroundings.get(), context.surroundings());
+        // As `Stolen::run_apart` has it.
+        let is_apart = now.task.is_none() && context.taken.get().is_some();
+        // One that the thread has taken late (`fork_join/install.rs`).
+        let is_late = then.fork.is_null();
+        let may_be = Surroundings {
+            task: if is_apart { None } else { then.task },
+            entered: if context.blocking.get().is_null() { then.entered } else { Entered::Allowed },
+            fork: if is_late { now.fork } else { then.fork },
+            ..then
+        };
+        may_be == now
+            && self.layers.get().may_detach(context)
+            && context.worker().is_some_and(multi::WorkerThread::may_take_forks_along)
+    }
+
+    /// The fiber is about to leave its stack, where it [may pack](Self::may_pack). None if it can
+    /// not, for want of a deque.
+    pub(crate) fn pack(&self, context: &Context) -> Option<Baggage> {
+        let worker = context.worker()?;
+        let (then, now) = (self.surroundings.get(), context.surroundings());
+        let deque = if now.fork != then.fork {
+            Carried::Late
+        } else if fork_join::is_joined() {
+            Carried::None
+        } else {
+            Carried::Exchanged(worker.deques().exchange()?)
+        };
+        taken_closure_waits();
+        let blocking = context.blocking.replace(std::ptr::null());
+        // SAFETY: it is in the frame of `block_in_place`, which is on this stack.
+        unsafe { blocking.as_ref() }.into_iter().for_each(Blocking::pause);
+        context.count_change();
+        context.task.set(then.task);
+        context.entered.set(then.entered);
+        context.fork.set(match deque {
+            Carried::Exchanged(another) => another,
+            Carried::Late | Carried::None => then.fork,
+        });
+        Some(Baggage {
+            surroundings: now,
+            taken: context.taken.take(),
+            blocking,
+            forks: worker.take_forks_along(),
+            deque,
+        })
+    }
+
+    /// The fiber is back on its stack.
+    pub(crate) fn unpack(&self, context: &Context, baggage: Baggage) {
+        let Baggage { surroundings: now, taken, blocking, forks, deque } = baggage;
+        let Some(worker) = context.worker() else {
+            unreachable!("a fiber is resumed by a worker's thread")
+        };
+        context.count_change();
+        match deque {
+            // The thread may have another one by now than it had then, for which other fibers have
+            // exchanged that.
+            Carried::None => {}
+            Carried::Late => context.fork.set(now.fork),
+            Carried::Exchanged(_) => {
+                let idle = context.fork.replace(now.fork);
+                // SAFETY: the thread's deques are all of its scheduler's table, and live as long.
+                if let Some(idle) = unsafe { idle.as_ref() } {
+                    // SAFETY: it was this thread's, until here.
+                    unsafe { worker.deques().put_back(idle) };
+                }
+                // The thread has the fiber's from here on.
+                self.surroundings.set(Surroundings { fork: now.fork, ..self.surroundings.get() });
+            }
+        }
+        worker.put_back_forks(forks);
+        // SAFETY: as in `pack`.
+        unsafe { blocking.as_ref() }.into_iter().for_each(Blocking::resume);
+        context.blocking.set(blocking);
+        context.taken.set(taken);
+        context.task.set(now.task);
+        context.entered.set(now.entered);
+    }
 }
 
 impl Context {

@@ -3,7 +3,7 @@
 use super::builder::Options;
 use super::overflow;
 use super::running::Running;
-use super::stack::{DEFAULT_SIZE, Stack};
+use super::stack::{DEFAULT_SIZE, MAX_SIZE, Stack};
 use crate::context;
 use crate::task::bind;
 use std::future::Future;
@@ -13,6 +13,25 @@ use std::task::{Context, Poll};
 /// A closure of more bytes is moved to the heap before it begins. A coroutine copies what it is
 /// made with onto its stack, and refuses what has more than 1,024.
 const LARGEST_IN_PLACE: usize = 512;
+
+/// The future of a fiber that calls `run` with a value, on a stack of so many bytes. The value
+/// comes back if the system has no memory for that.
+pub(crate) fn with_stack<T>(
+    bytes: usize,
+    value: T,
+    run: fn(T),
+) -> Result<impl Future<Output = ()> + Send, T>
+where
+    T: Send + 'static,
+{
+    match Stack::new(bytes.clamp(DEFAULT_SIZE, MAX_SIZE)) {
+        Ok(stack) => {
+            let options = Options { stack: Some(stack), ..Options::default() };
+            Ok(Fiber::new(move || run(value), options))
+        }
+        Err(_) => Err(value),
+    }
+}
 
 /// The future of a fiber's task. It is only ever polled as a task's own future.
 pub(super) struct Fiber<F, R: 'static>(State<F, R>);

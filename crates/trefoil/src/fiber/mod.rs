@@ -125,6 +125,7 @@
 //! the fiber and the size of its stack.
 
 mod alternative;
+mod baggage;
 mod blocking;
 mod builder;
 mod future;
@@ -137,8 +138,10 @@ mod stack;
 mod wait;
 
 pub use crate::__fiber_check as check;
+pub(crate) use baggage::wait_in_fork;
 pub use blocking::Blocking;
 pub use builder::{Builder, spawn};
+pub(crate) use future::with_stack;
 pub use preempt::check;
 pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::{Inside, Resumed, Wait, begin_wait};

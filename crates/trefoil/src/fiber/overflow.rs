@@ -5,7 +5,8 @@
 //! handler names the fiber. Otherwise the signal is left to the handler that was there before,
 //! which is `std`'s for the overflow of a thread's own stack.
 
-use super::{alternative, running};
+use super::alternative;
+use super::running::inside;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, AtomicPtr, Relaxed, Release};
 use std::io::{self, Write};
@@ -73,11 +74,33 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     let info_here = unsafe { &*info };
     // SAFETY: that of `SIGSEGV` has this part.
     let address = unsafe { info_here.si_addr() }.addr();
-    if running::names_overflow(address, say) {
+    if names_overflow(address) {
         // SAFETY: it has no preconditions, and may be called in a handler.
         unsafe { libc::abort() }
     }
     pass_on(signal, info, context);
+}
+
+/// In a handler of a signal: says which fiber's stack has overflown, if an address is in the guard
+/// of the fiber that this thread runs.
+fn names_overflow(address: usize) -> bool {
+    inside(|inside| {
+        let Some(inside) = inside.filter(|inside| inside.guard.contains(&address)) else {
+            return false;
+        };
+        let mut digits = Digits::default();
+        say(b"\nfiber ");
+        say(digits.of(inside.id.as_u64()));
+        if let Some(name) = &inside.name {
+            say(b" '");
+            say(name.as_bytes());
+            say(b"'");
+        }
+        say(b" has overflowed its stack of ");
+        say(digits.of(inside.stack_size as u64));
+        say(b" bytes: give it more by `fiber::Builder::stack_size`\n");
+        true
+    })
 }
 
 /// Writes to the standard error without a lock or an allocation.
@@ -117,10 +140,10 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
 
 /// A number in decimal digits, without an allocation.
 #[derive(Default)]
-pub(super) struct Digits([u8; 20]);
+struct Digits([u8; 20]);
 
 impl Digits {
-    pub(super) fn of(&mut self, mut number: u64) -> &[u8] {
+    fn of(&mut self, mut number: u64) -> &[u8] {
         let mut start = self.0.len();
         loop {
             start -= 1;

@@ -1,6 +1,5 @@
 //! A fiber that has begun to run: its coroutine, and what of it code on its stack may reach.
 
-use super::overflow::Digits;
 use super::preempt::{self, Slice};
 use super::stack::Stack;
 use crate::context::{self, Before, Context as Here, Detached, Entered};
@@ -46,14 +45,14 @@ pub(crate) struct Inside {
     pub(super) id: Id,
     pub(super) name: Option<Box<str>>,
     pub(super) stack_size: usize,
-    guard: std::ops::Range<usize>,
+    pub(super) guard: std::ops::Range<usize>,
     /// That of the host, which stays until the fiber has ended (`multi/host.rs`).
     context: NonNull<Here>,
     /// Set as soon as it runs.
     yielder: Cell<*const Yielder<(), ()>>,
     /// The task's own, without a reference. It is not that of a poll: a future that is polled on
     /// the stack may wait in turn, and go on with this one in a later poll.
-    waker: ManuallyDrop<Waker>,
+    pub(super) waker: ManuallyDrop<Waker>,
     /// What the thread was doing for the runtime when it was resumed.
     before: Before,
     /// It is being unwound, and must not be left any more.
@@ -335,10 +334,14 @@ impl Inside {
         self.since.set(None);
         let fiber = context.fiber.replace(self);
         let reductions = context.reductions.replace(self.slice.budget);
+        let was_outside = context.enter_fiber();
         // Nothing unwinds through this: panics end at the root of the coroutine.
         let result = f();
         context.fiber.set(fiber);
         context.reductions.set(reductions);
+        if was_outside {
+            context.leave_fibers();
+        }
         result
     }
 
@@ -367,6 +370,23 @@ impl Inside {
             && context.worker().is_none_or(|worker| worker.may_leave_stack())
             && !self.is_ending.get()
             && !thread::panicking()
+    }
+
+    /// Whether the stack may be left here with what the fiber takes along: see `baggage.rs`.
+    pub(super) fn may_pack(&self) -> bool {
+        self.before.may_pack(self.context()) && !self.is_ending.get() && !thread::panicking()
+    }
+
+    /// Leaves the stack so until the fiber is resumed. False if something cannot be taken along.
+    pub(super) fn leave_packed(&self, yields: bool) -> bool {
+        let Some(baggage) = self.before.pack(self.context()) else { return false };
+        if yields {
+            // As in `begin_yield`. A future that was polled may have set it already.
+            self.context().yielded.set(true);
+        }
+        self.leave();
+        self.before.unpack(self.context(), baggage);
+        true
     }
 
     /// Whether nothing was entered or left since the fiber was resumed.
@@ -560,7 +580,7 @@ pub(super) fn begin_yield() -> Yield {
     let is_unchanged = fiber.is_unchanged();
     if !fiber.may_wait_if(is_unchanged) {
         fiber.unwind_if_it_goes_on();
-        return Yield::No;
+        return if fiber.yield_packed() { Yield::Done } else { Yield::No };
     }
     // It may have been unwound before, and that was caught: nobody wakes it again.
     fiber.unwind_if_aborted();
@@ -621,26 +641,4 @@ pub(super) fn inside<T>(f: impl FnOnce(Option<&Inside>) -> T) -> T {
 #[cold]
 fn is_inside_of_ending() -> bool {
     inside(|inside| inside.is_some_and(Inside::is_ending))
-}
-
-/// In a handler of a signal: says which fiber's stack has overflown, if an address is in the guard
-/// of the fiber that this thread runs.
-pub(super) fn names_overflow(address: usize, say: fn(&[u8])) -> bool {
-    inside(|inside| {
-        let Some(inside) = inside.filter(|inside| inside.guard.contains(&address)) else {
-            return false;
-        };
-        let mut digits = Digits::default();
-        say(b"\nfiber ");
-        say(digits.of(inside.id.as_u64()));
-        if let Some(name) = &inside.name {
-            say(b" '");
-            say(name.as_bytes());
-            say(b"'");
-        }
-        say(b" has overflowed its stack of ");
-        say(digits.of(inside.stack_size as u64));
-        say(b" bytes: give it more by `fiber::Builder::stack_size`\n");
-        true
-    })
 }

@@ -40,7 +40,7 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::scheduler::{Handle, block_on};
-use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, wake_guarded};
+use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, block_in_place, wake_guarded};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -48,7 +48,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -124,7 +124,7 @@ struct Owner {
 /// # Cancellation safety
 /// If the fiber that has called this is aborted, then so are the fibers of the scope. When all have
 /// ended, it is unwound itself. Until then, its join handle is pending. Where this waits in place,
-/// as `wait` does in a closure of a fork, it sees an abort when the fibers have ended by
+/// as `wait` does in a closure of `LocalKey::with`, it sees an abort when the fibers have ended by
 /// themselves.
 ///
 /// The fibers go into the runtime that is entered where this is called.
@@ -213,6 +213,17 @@ impl Owner {
                     }
                     fibers.poll_ended(cx)
                 }));
+            }
+            Some(inside) if self.is_fiber && inside.may_pack() => {
+                let abort_and_poll = |cx: &mut Context<'_>| {
+                    if inside.is_to_unwind() {
+                        fibers.abort();
+                    }
+                    fibers.poll_ended(cx)
+                };
+                if inside.wait_through_packed(pin!(poll_fn(abort_and_poll))).is_none() {
+                    block_in_place(|| block_on::wait(poll_fn(|cx| fibers.poll_ended(cx))));
+                }
             }
             // `scope` has unwound such a fiber, unless its closure has left something since in
             // which the fiber had called it. Here, nothing may unwind.

@@ -15,19 +15,24 @@ use std::time::Duration;
 /// Every future may be waited for: those of this crate, and of any other. Outside of a fiber, this
 /// blocks the thread.
 ///
-/// There are places inside of a fiber where the thread must not leave its stack. In a closure of a
-/// fork ([`join`](fn@crate::fork_join::join), a scope, a loop), or of
-/// [`LocalKey::with`](crate::task::LocalKey::with), `wait` is
-/// [`block_in_place`]: the fibers that have begun on this thread wait meanwhile, and whoever waits
-/// for one of them waits for ever. So it is in a closure of a fork that another worker has taken,
-/// whoever has forked. In `block_in_place` itself, in a panic, and in destructors that run because
-/// the fiber is aborted, it blocks the thread.
+/// So it is in [`block_in_place`], and in the closures of forks of this fiber
+/// ([`join`](fn@crate::fork_join::join), a scope, a loop), wherever they run: a fork waits as its
+/// closures do. A closure that another worker has taken has a fiber of its own there, if that
+/// thread has other fibers; else it blocks in place, and keeps nobody waiting.
+///
+/// There are places inside of a fiber where the thread must not leave its stack. In a closure of
+/// [`LocalKey::with`](crate::task::LocalKey::with), and in forks if 192 fibers of the runtime wait
+/// in forks already, `wait` is [`block_in_place`]. In a panic, and in destructors that run because
+/// the fiber is aborted, it blocks the thread. The fibers that have begun on this thread wait
+/// meanwhile, and whoever waits for one of them there waits for ever.
 ///
 /// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
 /// is not ready.
 ///
 /// # Cancellation safety
 /// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
+/// In forks, both closures are unwound, one after the other; one that another worker has taken ends
+/// by itself before.
 ///
 /// # Panics
 /// In asynchronous code that is no fiber, where the thread must not block (in a closure of a fork
@@ -52,6 +57,10 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 #[track_caller]
 pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
     match inside(|inside| inside.map(Inside::manner)) {
+        Some(Manner::Pack) => inside(|inside| match inside {
+            Some(fiber) => fiber.wait_packed(future),
+            None => unreachable!("only a fiber has baggage"),
+        }),
         Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
         Some(Manner::Unwind) => ready_or_unwind(future),
         Some(Manner::BlockThread) => block_on::wait(future),
@@ -75,7 +84,9 @@ fn ready_or_unwind<F: Future>(future: F) -> F::Output {
 /// How code on a fiber's stack waits where it cannot leave that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// The code is in a fork, or has borrowed a task-local.
+    /// The code is in a fork, or in `block_in_place`: the fiber leaves its stack with that.
+    Pack,
+    /// The code has borrowed a task-local.
     BlockInPlace,
     /// The code is in a destructor that runs because the fiber ends, or panics.
     BlockThread,
@@ -91,6 +102,8 @@ impl Inside {
             Manner::Unwind
         } else if self.is_ending() || thread::panicking() {
             Manner::BlockThread
+        } else if self.may_pack() {
+            Manner::Pack
         } else if self.is_where_it_was_resumed() {
             Manner::BlockInPlace
         } else {

@@ -5,17 +5,24 @@
 
 use super::job::Header;
 use super::latch::Latch;
+use crate::context::{self, Taken};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{
     AcqRel, AtomicU32, AtomicU64, Relaxed, SeqCst, fence, fence_after_rmw,
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, UnsafeCell};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use crate::task::wake_guarded;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::NonNull;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use std::task::Waker;
 
 /// How many jobs of one worker can be public or stolen at the same time. Slots and latches take 24
 /// KiB.
@@ -66,6 +73,9 @@ struct Asides {
     is_solo: bool,
     /// Where the owner waits for stolen jobs.
     parker: Parker,
+    /// The owner's fiber, if that waits for a stolen job without its thread.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fiber: Mutex<Option<Waker>>,
     /// The id plus one of a worker that waits for a job which this deque's owner has stolen, and
     /// that wants to help meanwhile; 0 if there is none.
     helper: AtomicU32,
@@ -127,8 +137,14 @@ impl Own {
 
 impl Asides {
     fn new(id: u32, is_solo: bool) -> CachePadded<Self> {
-        let (parker, helper) = (Parker::new(), AtomicU32::new(0));
-        CachePadded(Self { id, is_solo, parker, helper })
+        CachePadded(Self {
+            id,
+            is_solo,
+            parker: Parker::new(),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            fiber: Mutex::new(None),
+            helper: AtomicU32::new(0),
+        })
     }
 }
 
@@ -180,6 +196,28 @@ impl Deque {
 
     pub(crate) fn parker(&self) -> &Parker {
         &self.asides.parker
+    }
+
+    /// Wakes the owner, which waits for a stolen job.
+    pub(crate) fn wake_owner(&self) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        {
+            let fiber = self.asides.fiber.lock().take();
+            if let Some(fiber) = fiber {
+                return wake_guarded(fiber);
+            }
+        }
+        self.asides.parker.unpark();
+    }
+
+    /// Has `wake_owner` wake a fiber, once, in place of the thread; or the thread again.
+    ///
+    /// The owner calls this, and looks at what it waits for afterwards: either `wake_owner` finds
+    /// the fiber, or the look finds what came before `wake_owner`. (Both take the lock.)
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn wakes(&self, fiber: Option<Waker>) {
+        let before = std::mem::replace(&mut *self.asides.fiber.lock(), fiber);
+        drop(before);
     }
 
     /// Whether there is something to steal.
@@ -480,10 +518,10 @@ impl Stolen<'_> {
         let guard = AbortOnUnwind("in the delivery of a stolen job's outcome");
         // SAFETY: 1: the owner keeps the job until the latch is settled, which is below. 2: the
         // claim gave the job to this thief alone, and `self` is consumed.
-        unsafe { Header::execute(job) };
+        context::in_taken(&self, || unsafe { Header::execute(job) });
         // From `finish` on, the job may be gone. The latch is not: it is a part of the deque.
         if self.victim.latches[self.index].finish() {
-            self.victim.parker().unpark();
+            self.victim.wake_owner();
         }
         std::mem::forget(guard);
     }
@@ -491,7 +529,7 @@ impl Stolen<'_> {
     /// Gives the job back to its owner, which runs it when it joins it.
     pub(crate) fn give_back(self) {
         if self.victim.latches[self.index].give_back() {
-            self.victim.parker().unpark();
+            self.victim.wake_owner();
         }
     }
 
@@ -504,5 +542,13 @@ impl Stolen<'_> {
         // SAFETY: the job was public when it was claimed, and `publish` fills the slot of each job
         // that it makes public.
         unsafe { slot.assume_init() }
+    }
+}
+
+impl Taken for Stolen<'_> {
+    fn waits(&self) {
+        if self.victim.latches[self.index].job_waits() {
+            self.victim.wake_owner();
+        }
     }
 }

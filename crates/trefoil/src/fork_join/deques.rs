@@ -11,22 +11,34 @@ use std::ptr;
 /// although another thread is the worker now.
 const SPARE: usize = 64;
 
+/// How many there are beside these: for threads whose own is with a fiber that waits in a fork.
+const FOR_FIBERS: usize = if cfg!(all(feature = "fiber", unix, not(loom))) { 192 } else { 0 };
+
 /// The id of a thief without a deque. Nobody can steal back from such a thief.
 const NAMELESS: u32 = MAX_IDS as u32 - 1;
 
 /// A table of deques. A deque is made when it is first needed, and is freed with the table.
 ///
 /// A deque belongs to a thread and not to a worker's state: it points to frames of the thread's
-/// stack, which stay on the thread when another one retakes the state.
+/// stack, which stay on the thread when another one retakes the state. If they are on the stack of
+/// a fiber that waits, the deque is the fiber's meanwhile, and the thread has another.
 #[derive(Debug)]
 pub(crate) struct Deques {
     /// Null where no deque was made yet.
     table: Box<[AtomicPtr<Deque>]>,
     /// The number of deques: entries below it are not null.
     len: AtomicUsize,
-    /// The indices of deques that belong to no thread.
-    free: Mutex<Vec<usize>>,
+    free: Mutex<Free>,
     is_solo: bool,
+}
+
+/// The deques that belong to no thread.
+#[derive(Debug, Default)]
+struct Free {
+    /// Their indices.
+    indices: Vec<usize>,
+    /// How many fibers have taken a deque along, and left their thread another one.
+    fibers: usize,
 }
 
 /// Keeps a deque for a thread; the drop gives the deque back to the table.
@@ -39,19 +51,29 @@ pub(crate) struct DequeGuard<'a> {
 
 impl Deques {
     pub(crate) fn new(workers: usize) -> Self {
-        let most = (workers + SPARE).min(NAMELESS as usize);
+        let most = (workers + SPARE + FOR_FIBERS).min(NAMELESS as usize);
         Self {
             table: (0..most).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
             len: AtomicUsize::new(0),
-            free: Mutex::new(Vec::new()),
+            free: Mutex::default(),
             is_solo: workers == 1,
         }
     }
 
     /// Gets a deque for the calling thread. None if the table is full.
     pub(crate) fn acquire(&self) -> Option<DequeGuard<'_>> {
+        self.acquire_as(|free, left| left > FOR_FIBERS - free.fibers)
+    }
+
+    /// The same, if that is so with what is free, and with so many that are free or not made yet.
+    fn acquire_as(&self, may: impl FnOnce(&mut Free, usize) -> bool) -> Option<DequeGuard<'_>> {
         let mut free = self.free.lock();
-        let index = free.pop().or_else(|| {
+        // Relaxed: it is only written while this lock is held.
+        let left = free.indices.len() + self.table.len() - self.len.load(Relaxed);
+        if !may(&mut free, left) {
+            return None;
+        }
+        let index = free.indices.pop().or_else(|| {
             // Relaxed: it is only written while this lock is held.
             let index = self.len.load(Relaxed);
             let entry = self.table.get(index)?;
@@ -109,6 +131,11 @@ impl Drop for Deques {
 }
 
 impl<'a> DequeGuard<'a> {
+    /// The thread has exchanged the deque for that one, of the same table.
+    pub(crate) fn is_now(&mut self, deque: &'a Deque) {
+        self.deque = deque;
+    }
+
     pub(crate) fn owner(&self) -> Owner<'a> {
         // SAFETY: the table gives a deque to one guard at a time, and neither the guard nor the
         // owner leaves its thread.
@@ -116,9 +143,35 @@ impl<'a> DequeGuard<'a> {
     }
 }
 
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl Deques {
+    /// Exchanges the calling thread's deque, which a fiber takes along, for a free one.
+    ///
+    /// The caller makes it the thread's, and gives it back with `put_back`. None if none is free.
+    pub(crate) fn exchange(&self) -> Option<&Deque> {
+        let guard = self.acquire_as(|free, left| {
+            let may = left > 0 && free.fibers < FOR_FIBERS;
+            free.fibers += usize::from(may);
+            may
+        })?;
+        let deque = guard.deque;
+        std::mem::forget(guard);
+        Some(deque)
+    }
+
+    /// The calling thread gives back its deque, for that of a fiber.
+    ///
+    /// # Safety
+    /// The deque is one of this table, and this thread is its owner, which it is no more.
+    pub(crate) unsafe fn put_back<'a>(&'a self, deque: &'a Deque) {
+        self.free.lock().fibers -= 1;
+        drop(DequeGuard { deques: self, deque, _thread: PhantomData });
+    }
+}
+
 impl Drop for DequeGuard<'_> {
     fn drop(&mut self) {
         debug_assert!(self.owner().is_empty(), "a thread leaves with its jobs");
-        self.deques.free.lock().push(self.deque.id() as usize);
+        self.deques.free.lock().indices.push(self.deque.id() as usize);
     }
 }

@@ -115,7 +115,7 @@ where
     C: Fn(R, R) -> R + Sync,
 {
     // SAFETY: the fork is used in this expression only, so it is dropped before the return.
-    match unsafe { Fork::current() } {
+    match unsafe { Fork::outside_of_fibers() } {
         Some(fork) if range.len() <= MOST => fan_out(fork, range, map, reduce),
         Some(_) => halves(range, map, reduce),
         None => elsewhere(range, map, reduce),
@@ -218,7 +218,7 @@ where
     reduce(left, right)
 }
 
-/// On a thread without a deque, for a range that is not empty.
+/// In a fiber, or on a thread without a deque, for a range that is not empty.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -228,6 +228,11 @@ where
     M: Fn(usize) -> R + Sync,
     C: Fn(R, R) -> R + Sync,
 {
+    // SAFETY: the fork is dropped at the end of this statement.
+    if unsafe { Fork::current() }.is_some() {
+        // By `join`, which sees to panics in fibers.
+        return if range.len() == 1 { map(range.start) } else { halves(range, map, reduce) };
+    }
     install::elsewhere(|| {
         // SAFETY: the fork is used in this expression only, so it is dropped before the return.
         match unsafe { Fork::current() } {

@@ -52,7 +52,7 @@ where
 /// this, it would fork on its own for as long as it lives.
 fn with_late_deque<R>(f: impl FnOnce() -> R) -> R {
     context::with(|context| match context.worker().and_then(|worker| worker.deques().acquire()) {
-        Some(deque) => context::enter_fork(Some(deque.owner()), f),
+        Some(deque) => context::enter_fork(Some(deque), f),
         None => f(),
     })
 }

@@ -25,7 +25,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 ///
 /// While the caller waits for `b`, it runs parts of `b` that the other worker offers, and nothing
 /// else: no task, and no unrelated closure. So a lock may be held across a `join` if neither
-/// closure takes it.
+/// closure takes it. That is so in a [fiber](crate::fiber), too, if neither closure waits: where
+/// one [waits](fn@crate::fiber::wait) or blocks in place, so does the `join`, and other fibers of
+/// its thread run meanwhile.
 ///
 /// `b` may run on another thread, where thread-locals and task-locals have other values.
 ///
@@ -76,9 +78,53 @@ where
     RB: Send,
 {
     // SAFETY: the fork is used in this expression only, so it is dropped before the return.
-    match unsafe { Fork::current() } {
+    match unsafe { Fork::outside_of_fibers() } {
         Some(fork) => fork_and_join(fork, a, b),
         None => join_elsewhere(a, b),
+    }
+}
+
+/// The same in a fiber, whose closures may wait, and so may the join. Where a closure has panicked,
+/// neither must be in the midst of that panic, because a fiber cannot leave its stack there: the
+/// thread would be blocked, and with it those for which they may wait.
+#[inline(never)]
+fn join_in_fiber<A, B, RA, RB>(fork: Fork<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce(Where) -> RB,
+{
+    let job = StackJob::new(b);
+    // SAFETY: 1: before the fork is joined, this frame is not left and the closure is not touched.
+    // The join is below, and nothing unwinds in between. 2 and 3: as in `fork_and_join`.
+    unsafe { fork.push(job.header()) };
+    let result_a = catch_unwind(AssertUnwindSafe(a));
+    // SAFETY: this job is the youngest, because `a` has joined everything that it forked.
+    let is_private = unsafe { fork.owner.pop(job.own_header()) };
+    let joined = if is_private {
+        Joined::Ours
+    } else {
+        // SAFETY: `pop` has just returned false for this job.
+        unsafe { join_public(fork, &job) }
+    };
+    let result_b = match joined {
+        Joined::Ours => {
+            // SAFETY: 1: the job was private, or was reclaimed or given back, so no other thread
+            // can reach it. 2: nothing was taken out before.
+            let b = unsafe { job.take_closure() };
+            catch_unwind(AssertUnwindSafe(|| b(Where::Here)))
+        }
+        Joined::Theirs(outcome) => outcome,
+    };
+    match (result_a, result_b) {
+        (Ok(result_a), Ok(result_b)) => (result_a, result_b),
+        (Ok(result_a), Err(payload)) => {
+            discard(|| result_a);
+            resume_unwind(payload)
+        }
+        (Err(payload), result_b) => {
+            discard(|| result_b);
+            resume_unwind(payload)
+        }
     }
 }
 
@@ -220,7 +266,7 @@ pub(super) fn one_by_one<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce(Where) -
     (result_a, b(Where::Here))
 }
 
-/// On a thread without a deque.
+/// In a fiber, or on a thread without a deque.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -231,9 +277,14 @@ where
     RA: Send,
     RB: Send,
 {
+    // SAFETY: the fork is used in this expression only, so it is dropped before the return.
+    if let Some(fork) = unsafe { Fork::current() } {
+        return join_in_fiber(fork, a, b);
+    }
     install::elsewhere(move || {
         // SAFETY: the fork is used in this expression only, so it is dropped before the return.
         match unsafe { Fork::current() } {
+            Some(fork) if fork.is_in_fiber() => join_in_fiber(fork, a, b),
             Some(fork) => fork_and_join(fork, a, b),
             None => one_by_one(a, b),
         }

@@ -10,6 +10,8 @@ const RETURNED: u32 = 2;
 const ASLEEP: u32 = 4;
 /// The thief has stored the id of its deque above `ID_SHIFT`.
 const KNOWN: u32 = 8;
+/// The job waits for something, or has waited: see [`Latch::job_waits`].
+const WAITS: u32 = 16;
 const ID_SHIFT: u32 = 8;
 
 /// How many ids fit beside the flags.
@@ -21,8 +23,9 @@ pub(crate) const MAX_IDS: usize = 1 << (u32::BITS - ID_SHIFT);
 /// as the owner sees the latch settled, but the thief still touches the latch then. A latch is 0
 /// while its slot is not stolen.
 ///
-/// The thief writes it by `begin` and then by `finish` or `give_back`, once each. The owner writes
-/// it by `fall_asleep`, and by `reset` at the end. All writes but the reset are RMWs.
+/// The thief writes it by `begin` and then by `finish` or `give_back`, once each, and in between by
+/// `job_waits`. The owner writes it by `fall_asleep`, and by `reset` at the end. All writes but the
+/// reset are RMWs.
 #[derive(Debug)]
 pub(crate) struct Latch(AtomicU32);
 
@@ -85,6 +88,21 @@ impl Latch {
         // Release: pairs with the Acquire in `progress` and `fall_asleep`; the thief's read of the
         // slot comes before. Acquire: pairs with the Release in `fall_asleep`.
         self.0.swap(RETURNED, AcqRel) & ASLEEP != 0
+    }
+
+    /// Says that the job waits for something other than a CPU. True if the owner has to be woken,
+    /// which then knows that its own wait may be as long.
+    #[must_use]
+    pub(super) fn job_waits(&self) -> bool {
+        // Relaxed: nothing is published. This and `fall_asleep` are RMWs of one word: either this
+        // sees `ASLEEP`, or the owner sees `WAITS` (by `does_job_wait`, which comes after it).
+        self.0.fetch_or(WAITS, Relaxed) & (ASLEEP | WAITS) == ASLEEP
+    }
+
+    /// Whether the job has waited.
+    pub(super) fn does_job_wait(&self) -> bool {
+        // Relaxed: as in `job_waits`.
+        self.0.load(Relaxed) & WAITS != 0
     }
 
     pub(crate) fn progress(&self) -> Progress {

@@ -92,7 +92,7 @@ pub use loops::{Chunks, ChunksMut, Divisible, Grained, chunks, chunks_mut, for_e
 pub use scope::{Scope, scope};
 
 pub(crate) use deque::{Deque, Owner, Stolen};
-pub(crate) use deques::Deques;
+pub(crate) use deques::{DequeGuard, Deques};
 pub(crate) use install::{install, install_here};
 
 use crate::context::{self, Context};
@@ -109,18 +109,49 @@ struct Fork<'a> {
 }
 
 impl<'a> Fork<'a> {
+    /// None on a thread that is not a worker, and in a fiber.
+    ///
+    /// # Safety
+    /// The result is dropped before the calling function returns.
+    #[inline(always)]
+    unsafe fn outside_of_fibers() -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of(Context::fork_outside) }
+    }
+
     /// None on a thread that is not a worker.
     ///
     /// # Safety
     /// The result is dropped before the calling function returns.
     #[inline(always)]
     unsafe fn current() -> Option<Self> {
-        let deque = context::with(Context::fork);
-        // SAFETY: `enter_fork` sets it for as long as the `DequeGuard` lives. The guard's frame
-        // lies below the caller's, and the result is gone before the caller returns.
+        // SAFETY: the caller's promise.
+        unsafe { Self::of(Context::fork) }
+    }
+
+    /// # Safety
+    /// The result is dropped before the function returns that calls the caller of this.
+    #[inline(always)]
+    unsafe fn of(deque: fn(&Context) -> *const Deque) -> Option<Self> {
+        let deque = context::with(deque);
+        // SAFETY: `enter_fork` sets it for as long as the `DequeGuard` lives, and fibers exchange
+        // it for others of the same table, which the guard borrows. The guard's frame lies below
+        // the caller's, and the result is gone before the caller returns.
         let deque = unsafe { deque.as_ref() }?;
-        // SAFETY: the `DequeGuard` is this thread's, so this thread is the deque's owner.
+        // SAFETY: the `DequeGuard` is this thread's, so this thread is the deque's owner. So it is
+        // of one for which a fiber has exchanged that. And so it is for as long as the caller has
+        // the result: a fiber that waits meanwhile takes the deque along, unless the caller has
+        // joined all that it has forked, and does nothing more with it (`Baggage`).
         Some(Self { owner: unsafe { Owner::new(deque) } })
+    }
+
+    /// Whether the thread is on a fiber's stack.
+    #[inline(always)]
+    fn is_in_fiber(self) -> bool {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        return context::with(|context| !context.fiber.get().is_null());
+        #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+        false
     }
 
     fn deque(self) -> &'a Deque {
@@ -167,7 +198,7 @@ impl<'a> Fork<'a> {
         self.with_worker(|worker| {
             worker.has_forked();
             if let Some(helper) = helper.and_then(|id| worker.deques().get(id as usize)) {
-                helper.parker().unpark();
+                helper.wake_owner();
             }
         });
     }

@@ -10,11 +10,11 @@ use super::Fork;
 use super::deque::Share;
 use super::install::{foreign_pool, install};
 use super::job::Payload;
-use crate::context;
-use crate::primitives::Mutex;
+use crate::context::{self, Taken};
 use crate::primitives::parker::Parker;
+use crate::primitives::{Mutex, MutexGuard};
 use crate::scheduler::Handle;
-use crate::task::{Origin, discard};
+use crate::task::{Origin, discard, wake_guarded};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -23,7 +23,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Spawns closures that may borrow from outside of the [`scope`].
 pub struct Scope<'scope> {
@@ -57,6 +57,11 @@ struct List {
     helpers: usize,
     /// The scope's thread waits, and has to be woken for new jobs and for the end.
     owner_waits: bool,
+    /// The fiber that is to be woken instead.
+    owner: Option<Waker>,
+    /// A job that another thread has taken waits for something, or has waited. So its scope may
+    /// wait for as long: see `fork_join/wait.rs`.
+    job_waits: bool,
     payload: Option<Payload>,
 }
 
@@ -176,9 +181,10 @@ impl State {
             }
             _ => None,
         };
-        drop(list);
         if wakes_owner {
-            self.parker.unpark();
+            self.wake_owner(list);
+        } else {
+            drop(list);
         }
         if let Some(handle) = helper {
             drop(handle.spawn_with(Helper { state: Arc::clone(self) }, None, self.origin));
@@ -199,15 +205,25 @@ impl State {
                 Some(_) => late = Some(payload),
             }
         }
-        let wakes_owner = list.is_over() && mem::take(&mut list.owner_waits);
-        drop(list);
-        if wakes_owner {
-            self.parker.unpark();
+        if list.is_over() && mem::take(&mut list.owner_waits) {
+            self.wake_owner(list);
+        } else {
+            drop(list);
         }
         // The drop runs foreign code, so it comes after the release of the lock, and its panic is
         // caught: the scope's thread must not leave before all jobs have ended.
         if let Some(payload) = late {
             discard(payload);
+        }
+    }
+
+    /// Wakes the scope's thread, or its fiber.
+    fn wake_owner(&self, mut list: MutexGuard<'_, List>) {
+        let owner = list.owner.take();
+        drop(list);
+        match owner {
+            Some(owner) => wake_guarded(owner),
+            None => _ = self.parker.unpark(),
         }
     }
 
@@ -224,15 +240,45 @@ impl State {
                 return list.payload.take();
             } else {
                 list.owner_waits = true;
+                let job_waits = list.job_waits;
                 drop(list);
                 // Other workers may run the jobs of the frames below meanwhile.
                 // SAFETY: the fork is dropped at the end of the block.
                 if let Some(fork) = unsafe { Fork::current() } {
                     fork.publish(Share::All);
                 }
+                if job_waits {
+                    context::taken_closure_waits();
+                    if self.wait_in_fiber() {
+                        continue;
+                    }
+                }
                 self.parker.park();
             }
         }
+    }
+
+    /// Waits without the thread for what `finish` waits for. False if the calling code is no
+    /// fiber's that can.
+    fn wait_in_fiber(&self) -> bool {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        {
+            let has_waited = crate::fiber::wait_in_fork(|waker| {
+                let mut list = self.list.lock();
+                if !list.jobs.is_empty() || list.is_over() {
+                    return Poll::Ready(());
+                }
+                list.owner_waits = true;
+                let before = list.owner.replace(waker.clone());
+                drop(list);
+                drop(before);
+                Poll::Pending
+            });
+            drop(self.list.lock().owner.take());
+            has_waited
+        }
+        #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+        false
     }
 }
 
@@ -256,16 +302,44 @@ impl Future for Helper {
         let Some(job) = list.jobs.pop_front() else { return Poll::Ready(()) };
         list.running += 1;
         drop(list);
-        context::with(|context| {
-            if let Some(worker) = context.worker() {
-                worker.enter_scope();
-            }
-        });
-        context::in_helper(|| self.state.run(job));
-        leave();
+        run_taken(Arc::clone(&self.state), job);
         // One job per poll, so that other tasks run in between.
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+/// Runs a job of a scope on a worker that has taken it. Its fiber may wait when this returns.
+fn run_taken(state: Arc<State>, job: Job) {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    let (state, job) = {
+        let run = |(state, job): (Arc<State>, Job)| {
+            context::in_taken(&*state, || state.run(job));
+        };
+        let run_in_fiber = |context: &context::Context| match context.worker() {
+            Some(worker) => worker.run_in_fiber((state, job), run),
+            None => Err((state, job)),
+        };
+        match context::with(run_in_fiber) {
+            Ok(()) => return,
+            Err(taken) => taken,
+        }
+    };
+    context::with(|context| {
+        if let Some(worker) = context.worker() {
+            worker.enter_scope();
+        }
+    });
+    context::in_helper(|| context::in_taken(&*state, || state.run(job)));
+    leave();
+}
+
+impl Taken for State {
+    fn waits(&self) {
+        let mut list = self.list.lock();
+        if !mem::replace(&mut list.job_waits, true) && mem::take(&mut list.owner_waits) {
+            self.wake_owner(list);
+        }
     }
 }
 

@@ -5,8 +5,12 @@
 //! say), the program would hang without the theft, too.
 
 use super::Fork;
+use super::deque::Deque;
 use super::latch::{Latch, Progress};
+use crate::context;
 use crate::scheduler::multi::WorkerThread;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use std::task::Poll;
 
 /// How often a waiting worker checks again before it sleeps. A wait that is shorter than a wake-up
 /// should not put the worker to sleep.
@@ -65,11 +69,37 @@ fn wait_as(worker: &WorkerThread, fork: Fork<'_>, latch: &Latch) -> Waited {
             }
         }
         if !latch.fall_asleep().is_settled() {
-            fork.deque().parker().park();
+            sleep(fork, latch, thief);
             if let Some(thief) = thief {
                 thief.withdraw_help(fork.deque().id());
             }
             spins = 0;
         }
     }
+}
+
+/// Sleeps until the latch may be settled, or the thief has something to steal back.
+///
+/// A thread waits for a job that computes, and does nothing else: a lock that is held across the
+/// fork then keeps out no code that the thread could come to. A job that waits is as if the owner
+/// had run it itself, and had waited there. So the owner's fiber leaves its stack, or else others
+/// of its thread, for which the job may wait, could not go on.
+fn sleep(fork: Fork<'_>, latch: &Latch, thief: Option<&Deque>) {
+    if latch.does_job_wait() {
+        context::taken_closure_waits();
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        {
+            let is_over = || latch.progress().is_settled() || thief.is_some_and(Deque::has_public);
+            let has_waited = crate::fiber::wait_in_fork(|waker| {
+                fork.deque().wakes(Some(waker.clone()));
+                if is_over() { Poll::Ready(()) } else { Poll::Pending }
+            });
+            fork.deque().wakes(None);
+            if has_waited {
+                return;
+            }
+        }
+    }
+    let _ = thief;
+    fork.deque().parker().park();
 }

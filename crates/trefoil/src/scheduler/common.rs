@@ -125,6 +125,16 @@ impl fmt::Debug for Hooks {
 }
 
 impl Common {
+    /// How large the stacks of the runtime's threads are.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn stack_bytes(&self) -> usize {
+        self.thread_stack_bytes.unwrap_or_else(|| {
+            // As `std` has it.
+            let bytes = std::env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
+            bytes.unwrap_or(2 << 20)
+        })
+    }
+
     /// Makes the set of a `LocalRuntime` the current one, if this is its thread.
     pub(crate) fn enter_local(&self) -> Option<LocalEnterGuard> {
         self.local.get()?.enter()

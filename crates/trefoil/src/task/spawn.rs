@@ -2,6 +2,7 @@ use super::{JoinHandle, Origin};
 use crate::context::{self, BlockOn, Entered};
 use crate::scheduler::multi::{Begun, WorkerThread};
 use crate::scheduler::{Handle, NO_RUNTIME};
+use std::cell::Cell;
 use std::future::Future;
 
 /// Spawns a task into the current runtime: see [`Handle::spawn`].
@@ -81,8 +82,11 @@ where
 /// the worker's tasks wait until one is free.
 ///
 /// Other futures *of the same task* do wait for `f`, for example the other branches of a `join!`.
-/// So do [fibers](crate::fiber) that have begun on this thread: if `f` waits for one of them, it
-/// waits for ever.
+/// So do [fibers](crate::fiber) that have begun on this thread, for as long as the thread blocks:
+/// if `f` blocks it until one of them does something, it waits for ever. Where `f` is called by a
+/// fiber and [waits](fn@crate::fiber::wait), for example in `join` of a handle or in
+/// `blocking_recv`, it does not block the thread.
+///
 /// On a thread that is no worker (of the blocking pool, or outside of a runtime), this only calls
 /// `f`.
 ///
@@ -106,33 +110,51 @@ where
              single-threaded scheduler, so use `spawn_blocking`"
         );
     }
-    let _blocking = Blocking::begin();
+    let Some(blocking) = Blocking::begin() else {
+        let _allowed = context::allow_blocking();
+        return f();
+    };
     let _allowed = context::allow_blocking();
-    f()
+    context::in_blocking(&blocking, f)
 }
 
 /// While this exists, this thread's worker offers its state.
-struct Blocking {
-    begun: Option<Begun>,
+pub(crate) struct Blocking {
+    /// `None` while a fiber has left the stack on which this is.
+    begun: Cell<Option<Begun>>,
 }
 
 impl Blocking {
-    fn begin() -> Self {
-        let begun = context::with(|context| {
+    /// `None` if this thread is no worker, or blocks in place already.
+    fn begin() -> Option<Self> {
+        context::with(|context| {
             if context.entered() != Entered::Yes {
                 return None;
             }
             context.block_on().into_iter().for_each(BlockOn::release);
-            context.worker().map(WorkerThread::begin_blocking)
-        });
-        Self { begun }
+            let worker = context.worker()?;
+            context::taken_closure_waits();
+            Some(Self { begun: Cell::new(Some(worker.begin_blocking())) })
+        })
+    }
+
+    /// The thread leaves the stack, and blocks no more.
+    pub(crate) fn pause(&self) {
+        if let Some(begun) = self.begun.take() {
+            context::with(|context| context.worker().map(|worker| worker.end_blocking(begun)));
+        }
+    }
+
+    /// It is back.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn resume(&self) {
+        let begun = context::with(|context| context.worker().map(WorkerThread::begin_blocking));
+        self.begun.set(begun);
     }
 }
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            context::with(|context| context.worker().map(|worker| worker.end_blocking(begun)));
-        }
+        self.pause();
     }
 }

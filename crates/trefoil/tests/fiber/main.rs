@@ -5,6 +5,7 @@ mod aborts;
 mod actors;
 mod blocking;
 mod closures;
+mod forks;
 mod handover;
 mod hosts;
 mod locals;

@@ -30,7 +30,7 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
             (dice >> 33) % sides
         };
         for _ in 0..roll(6) {
-            match roll(10) {
+            match roll(14) {
                 0 => fiber::yield_now(),
                 1 => fiber::sleep(Duration::from_micros(roll(300))),
                 2 if depth > 0 => {
@@ -51,6 +51,26 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
                         || fiber::wait(async { task::yield_now().await }),
                         || std::hint::black_box(1),
                     );
+                }
+                9..=11 if depth > 0 => {
+                    // A wait for a fiber that may be bound to this very thread.
+                    let (seed, its) = (roll(u64::MAX >> 33), alive.clone());
+                    let child = fiber::spawn(move || grow(seed, depth - 1, &its));
+                    let time = Duration::from_micros(roll(100));
+                    let sleep = move || fiber::sleep(time);
+                    match roll(5) {
+                        0 => drop(trefoil::fork_join::join(|| child.join(), sleep)),
+                        1 => drop(trefoil::fork_join::join(sleep, || child.join())),
+                        2 => trefoil::fork_join::scope(|scope| {
+                            scope.spawn(|_| drop(child.join()));
+                            scope.spawn(move |_| sleep());
+                        }),
+                        3 => {
+                            let nested = || trefoil::fork_join::join(sleep, || child.join());
+                            drop(trefoil::fork_join::join(nested, sleep));
+                        }
+                        _ => drop(task::block_in_place(|| child.join())),
+                    }
                 }
                 5 => task::block_in_place(std::thread::yield_now),
                 6 if roll(4) == 0 => std::panic::resume_unwind(Box::new("a part of the storm")),

@@ -13,6 +13,8 @@ mod worker;
 
 pub(crate) use burst::Burst;
 pub(super) use monitor::PERIOD;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use worker::fork::Forks;
 pub(crate) use worker::{Begun, WorkerThread, block_on, work_here};
 
 use super::WorkerCounters;

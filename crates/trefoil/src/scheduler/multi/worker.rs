@@ -3,7 +3,7 @@
 mod block;
 #[cfg(all(test, not(loom), not(miri)))]
 mod crash_tests;
-mod fork;
+pub(super) mod fork;
 mod guest;
 mod hosting;
 #[cfg(all(test, not(loom), not(miri)))]
@@ -261,9 +261,8 @@ pub(super) fn run(shared: Arc<Shared>, state: Box<WorkerState>, by: By<'_>) {
     {
         // The deque belongs to the thread, which keeps it without the state.
         let deque = shared.deques.acquire();
-        let owner = deque.as_ref().map(|deque| deque.owner());
         context::enter_worker(&worker, || {
-            context::enter_fork(owner, || {
+            context::enter_fork(deque, || {
                 worker.wake_up();
                 if begins_late {
                     shared.begins_late();

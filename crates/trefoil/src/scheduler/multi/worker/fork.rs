@@ -1,6 +1,17 @@
 //! How a worker that forks for long lets others serve its tasks meanwhile.
 
 use super::*;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use crate::task::NO_HOME;
+
+/// What a worker's thread knows of the forks that it is in: for a fiber that leaves the stack in
+/// them.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[derive(Debug)]
+pub(crate) struct Forks {
+    scopes: u32,
+    in_leapfrog: bool,
+}
 
 impl WorkerThread {
     pub(crate) fn deques(&self) -> &Deques {
@@ -122,12 +133,103 @@ impl WorkerThread {
 
     /// A job from another worker's deque, on an empty stack. As for `run`, no
     /// reference to the state is an argument.
+    ///
+    /// If tasks are bound to this thread, it runs in a fiber: otherwise they would wait for as long
+    /// as the job waits, and it may wait for them.
     pub(super) fn run_job(&self, job: Stolen<'_>) {
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        let job = {
+            // SAFETY: only the lifetime changes. The deques are the scheduler's, which this thread
+            // keeps until all that is bound to it has ended.
+            let job = unsafe { std::mem::transmute::<Stolen<'_>, Stolen<'static>>(job) };
+            match self.run_in_fiber(job, Stolen::run) {
+                Ok(()) => return,
+                Err(job) => job,
+            }
+        };
         self.in_job.set(true);
         self.offer_to_fork();
         job.run_apart();
         self.in_job.set(false);
         self.come_out();
+    }
+
+    /// Whether what the thread does for forks may be taken along by the fiber that it runs. Not
+    /// where code runs in the midst of the worker's own, or in another's closure on the worker's
+    /// own stack.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn may_take_forks_along(&self) -> bool {
+        !(self.keeps_state.get() || self.in_root.get() || self.in_job.get())
+    }
+
+    /// The fiber that runs leaves its stack. The worker's loop gets the state back, if that is on
+    /// offer, as at the end of a poll (`come_out`).
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn take_forks_along(&self) -> Forks {
+        Forks { scopes: self.scopes.take(), in_leapfrog: self.in_leapfrog.take() }
+    }
+
+    /// The fiber is back, in the midst of its forks.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn put_back_forks(&self, forks: Forks) {
+        self.scopes.set(forks.scopes);
+        self.in_leapfrog.set(forks.in_leapfrog);
+        if forks.scopes == 0 && fork_join::is_joined() {
+            return;
+        }
+        // As in `has_forked`; but nothing is new here for others to see.
+        if let Some(state) = self.state() {
+            state.forked.set(true);
+            self.empty_slot(state);
+        }
+        self.offer_to_fork();
+    }
+
+    /// Runs a closure of another thread's fork in a fiber of this one, if it has others, and if the
+    /// system has memory for a stack. The fiber may wait when this returns.
+    ///
+    /// # Errors
+    /// The closure was not called.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn run_in_fiber<J>(&self, job: J, run: fn(J)) -> Result<(), J>
+    where
+        J: Send + 'static,
+    {
+        if !self.has_bound_tasks() {
+            return Err(job);
+        }
+        // The fiber may give the state away, which the task that has called this has to rest with.
+        if let Some(task) = context::with(|context| context.task.get())
+            && self.state().is_some()
+        {
+            settle(task, self);
+        }
+        let run_as_fork = |(job, run): (J, fn(J))| {
+            let with_worker = |f: fn(&Self)| context::with(|context| context.worker().map(f));
+            with_worker(Self::enter_scope);
+            run(job);
+            with_worker(Self::leave_scope);
+        };
+        let bytes = self.shared.common.stack_bytes();
+        let future = match crate::fiber::with_stack(bytes, (job, run), run_as_fork) {
+            Ok(future) => future,
+            Err((job, _)) => return Err(job),
+        };
+        let (task, join) = task::allocate(
+            future,
+            Arc::as_ptr(&self.shared),
+            task::Id::next(),
+            NO_HOME,
+            None,
+            Some(self.shared.depot()),
+        );
+        drop(join);
+        match self.state() {
+            Some(state) => state.counters.tasks.spawned.add(1),
+            None => self.shared.common.tasks_elsewhere.spawned.add_shared(1),
+        }
+        self.run(task);
+        Ok(())
     }
 
     /// Whether a job of another thread's deque runs, perhaps with other things on top.

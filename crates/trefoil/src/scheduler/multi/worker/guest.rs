@@ -68,7 +68,7 @@ where
     let _entered = context::mark_entered(Entered::Yes);
     let result = match shared.deques.acquire() {
         Some(deque) => Ok(context::enter_worker(&worker, || {
-            context::enter_fork(Some(deque.owner()), || catch_unwind(AssertUnwindSafe(f)))
+            context::enter_fork(Some(deque), || catch_unwind(AssertUnwindSafe(f)))
         })),
         None => Err(f),
     };

@@ -158,9 +158,8 @@ impl StandIn<'_> {
         worker.state.set(Box::into_raw(state));
         let has_ended = {
             let deque = shared.deques.acquire();
-            let owner = deque.as_ref().map(|deque| deque.owner());
             context::enter_worker(&worker, || {
-                context::enter_fork(owner, || {
+                context::enter_fork(deque, || {
                     // The timers that the root has registered as no worker's: it does so anew.
                     self.frame.made_timers().into_iter().for_each(|timers| timers.release());
                     shared.monitor.worker_woke(shared);

@@ -1,0 +1,112 @@
+//! How a fiber waits in the closure of a fork, and in `block_in_place`.
+//!
+//! There the thread is in the midst of something that ends on the fiber's stack. The fiber takes
+//! that along when it leaves the stack (`context/surroundings.rs`, `Baggage`). It is shielded
+//! meanwhile: a fork's jobs are in frames of its stack, which others may be using. So if it is
+//! aborted, it is resumed, and unwound by a panic of ours, which passes through the forks as any
+//! panic does.
+
+use super::running::{Inside, inside, unwind_again};
+use crate::scheduler::block_on;
+use crate::task::block_in_place;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+/// While this exists, an abort does not take the fiber's stack.
+struct Shield<'a>(&'a Inside);
+
+impl<'a> Shield<'a> {
+    fn new(fiber: &'a Inside) -> Self {
+        fiber.enter_scope();
+        Self(fiber)
+    }
+}
+
+impl Drop for Shield<'_> {
+    fn drop(&mut self) {
+        self.0.leave_scope();
+    }
+}
+
+/// Why a wait with baggage has ended.
+enum Left<T> {
+    Ready(T),
+    /// The fiber is aborted.
+    Aborted,
+    /// No deque is free that the thread could have meanwhile.
+    Stays,
+}
+
+impl Inside {
+    /// As [`wait`](Self::wait), where the fiber [may pack](Self::may_pack).
+    ///
+    /// If the thread cannot do without what the fiber would take along, it waits in place.
+    #[cold]
+    pub(super) fn wait_packed<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let shield = Shield::new(self);
+        let left = self.poll_packed(future.as_mut(), || self.is_to_unwind());
+        drop(shield);
+        match left {
+            Left::Ready(output) => output,
+            Left::Aborted => unwind_again(),
+            Left::Stays => block_in_place(|| block_on::wait(future)),
+        }
+    }
+
+    /// As `wait_packed`, and nothing ends it but the future. None if it waits in place instead, or
+    /// somebody else does.
+    #[cold]
+    pub(super) fn wait_through_packed<F: Future>(&self, future: Pin<&mut F>) -> Option<F::Output> {
+        let _shield = Shield::new(self);
+        match self.poll_packed(future, || false) {
+            Left::Ready(output) => Some(output),
+            Left::Aborted | Left::Stays => None,
+        }
+    }
+
+    fn poll_packed<F: Future>(
+        &self,
+        mut future: Pin<&mut F>,
+        is_to_end: impl Fn() -> bool,
+    ) -> Left<F::Output> {
+        loop {
+            let mut cx = Context::from_waker(&self.waker);
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return Left::Ready(output);
+            }
+            if is_to_end() {
+                return Left::Aborted;
+            }
+            if !self.leave_packed(false) {
+                return Left::Stays;
+            }
+        }
+    }
+
+    /// The second half of a yield there. False if the fiber cannot leave its stack.
+    #[cold]
+    pub(super) fn yield_packed(&self) -> bool {
+        if !self.may_pack() {
+            return false;
+        }
+        let shield = Shield::new(self);
+        let has_left = !self.is_to_unwind() && self.leave_packed(true);
+        drop(shield);
+        if self.is_to_unwind() {
+            unwind_again();
+        }
+        has_left
+    }
+}
+
+/// Waits for what the end of a fork waits for, in a fiber that may leave its stack there. An abort
+/// does not end this. False if the calling code has to wait by itself, in a fiber or not.
+pub(crate) fn wait_in_fork(mut poll: impl FnMut(&Waker) -> Poll<()>) -> bool {
+    inside(|inside| {
+        let Some(fiber) = inside.filter(|inside| inside.may_pack()) else { return false };
+        let future = pin!(std::future::poll_fn(|cx| poll(cx.waker())));
+        fiber.wait_through_packed(future).is_some()
+    })
+}

@@ -1,10 +1,12 @@
 //! The deque, its latches and the sleep of waiting workers, in all interleavings.
 
-use super::deque::{CAPACITY, Deque, Owner, Reclaimed, Share};
+use super::deque::{CAPACITY, Deque, Owner, Reclaimed, Share, Stolen};
 use super::job::Header;
 use super::latch::Progress;
+use crate::context;
 use crate::primitives::UnsafeCell;
 use crate::primitives::atomic::{AtomicU32, Relaxed};
+use crate::primitives::parker::Parker;
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
@@ -156,6 +158,64 @@ fn two_forks_against_a_thief() {
 #[test]
 fn two_forks_against_a_thief_that_gives_back() {
     two_forks(1, true);
+}
+
+/// A job that waits for its owner to know that it waits.
+#[repr(C)]
+struct Waits {
+    header: Header,
+    is_known: Parker,
+}
+
+impl Waits {
+    /// # Safety
+    /// `header` is the first field of a live job of this type.
+    unsafe fn execute(header: NonNull<Header>) {
+        // SAFETY: the caller's promise. All that is used of it may be used by any thread.
+        let this = unsafe { header.cast::<Self>().as_ref() };
+        this.is_known.adopt();
+        context::taken_closure_waits();
+        this.is_known.park();
+    }
+}
+
+/// What the job waits for is what the owner does when it has learnt of that, as `wait.rs` has a
+/// fiber leave its stack: neither the word of the wait nor that of the end is missed.
+#[test]
+fn an_owner_learns_that_a_job_waits() {
+    loom::model(|| {
+        let deque = deque();
+        let thief = {
+            let deque = Arc::clone(&deque);
+            thread::spawn(move || deque.steal(1).into_iter().for_each(Stolen::run))
+        };
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let job = Waits { header: Header::new(Waits::execute), is_known: Parker::new() };
+        // SAFETY: it is joined below, before it is dropped, and what is used of it may be used by
+        // any thread.
+        unsafe { owner.push(NonNull::from(&job).cast()) };
+        owner.publish(Share::All);
+        // SAFETY: this is the only job.
+        let is_private = unsafe { owner.pop(&job.header) };
+        assert!(!is_private);
+        // SAFETY: `pop` has just returned false for this job.
+        if let Reclaimed::Stolen(index) = unsafe { owner.reclaim() } {
+            let latch = owner.latch(index);
+            while !latch.progress().is_settled() {
+                if latch.fall_asleep().is_settled() {
+                    break;
+                }
+                if latch.does_job_wait() {
+                    job.is_known.unpark();
+                }
+                owner.deque().parker().park();
+            }
+            // SAFETY: the job was stolen, and its latch is settled.
+            unsafe { owner.release(index) };
+        }
+        thief.join().unwrap();
+    });
 }
 
 /// Three jobs against two thieves. There are enough jobs to publish and to reclaim only half of

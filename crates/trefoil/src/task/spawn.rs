@@ -1,6 +1,8 @@
 use super::{JoinHandle, Origin};
 use crate::context::{self, BlockOn, Entered};
-use crate::scheduler::multi::{Begun, WorkerThread};
+use crate::scheduler::multi::Begun;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use crate::scheduler::multi::WorkerThread;
 use crate::scheduler::{Handle, NO_RUNTIME};
 use std::cell::Cell;
 use std::future::Future;

@@ -492,6 +492,19 @@ pub(crate) fn allow_blocking() -> AllowedGuard {
     }
 }
 
+/// Whether the thread is in `block_in_place`, or in a blocking task.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) fn may_block() -> bool {
+    with(Context::entered) == Entered::Allowed
+}
+
+/// Runs `f`, in which the thread must not block.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) fn without_blocking<R>(f: impl FnOnce() -> R) -> R {
+    let _entered = Restore::set(|context| &context.entered, Entered::Yes);
+    f()
+}
+
 /// Runs `f` as the given worker of a multi-thread runtime.
 pub(crate) fn enter_worker<R>(worker: &multi::WorkerThread, f: impl FnOnce() -> R) -> R {
     let _worker = Restore::set(|context| &context.worker, &raw const *worker);

@@ -136,7 +136,8 @@ impl Before {
         let is_late = then.fork.is_null();
         let may_be = Surroundings {
             task: if is_apart { None } else { then.task },
-            entered: if context.blocking.get().is_null() { then.entered } else { Entered::Allowed },
+            // A future that is polled there must not block, and code that it calls may wait.
+            entered: if context.blocking.get().is_null() { then.entered } else { now.entered },
             fork: if is_late { now.fork } else { then.fork },
             ..then
         };

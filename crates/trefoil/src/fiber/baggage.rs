@@ -7,6 +7,7 @@
 //! panic does.
 
 use super::running::{Inside, inside, unwind_again};
+use crate::context;
 use crate::scheduler::block_on;
 use crate::task::block_in_place;
 use std::future::Future;
@@ -73,7 +74,8 @@ impl Inside {
     ) -> Left<F::Output> {
         loop {
             let mut cx = Context::from_waker(&self.waker);
-            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            let polled = context::without_blocking(|| future.as_mut().poll(&mut cx));
+            if let Poll::Ready(output) = polled {
                 return Left::Ready(output);
             }
             if is_to_end() {
@@ -99,6 +101,11 @@ impl Inside {
         }
         has_left
     }
+}
+
+/// Whether the calling code is a fiber's, and may leave the stack with what is to be taken along.
+pub(crate) fn may_pack() -> bool {
+    inside(|inside| inside.is_some_and(Inside::may_pack))
 }
 
 /// Waits for what the end of a fork waits for, in a fiber that may leave its stack there. An abort

@@ -138,7 +138,7 @@ mod stack;
 mod wait;
 
 pub use crate::__fiber_check as check;
-pub(crate) use baggage::wait_in_fork;
+pub(crate) use baggage::{may_pack, wait_in_fork};
 pub use blocking::Blocking;
 pub use builder::{Builder, spawn};
 pub(crate) use future::with_stack;

@@ -16,6 +16,12 @@ use std::task::{Context, Poll, Waker};
 pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     if let Scheduler::Multi(_) = &handle.scheduler {
         handle.common().check_workers();
+        #[cfg(all(feature = "fiber", unix, not(loom)))]
+        if context::may_block() && crate::fiber::may_pack() {
+            // A fiber's `block_in_place`, which waits as the fiber does.
+            let _handle = context::enter_handle(handle.clone());
+            return crate::fiber::wait_in_place(future);
+        }
     }
     let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());

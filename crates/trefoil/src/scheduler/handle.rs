@@ -241,7 +241,9 @@ impl Handle {
     /// This call polls nothing but the future. The workers of a multi-thread runtime run the tasks
     /// meanwhile; with [`serve_in_block_on`](crate::runtime::Builder::serve_in_block_on), the
     /// calling thread may be one of them. The tasks of a current-thread runtime only run while a
-    /// thread is in [`Runtime::block_on`](crate::runtime::Runtime::block_on).
+    /// thread is in [`Runtime::block_on`](crate::runtime::Runtime::block_on). In a
+    /// [fiber](crate::fiber), in [`block_in_place`](crate::task::block_in_place), this waits as the
+    /// fiber does: without the thread.
     ///
     /// # Panics
     /// In asynchronous code, where the thread must not block; and with the future's own panic.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
+use trefoil::runtime::Handle;
 use trefoil::sync::oneshot;
 use trefoil::task::{JoinHandle, block_in_place};
 use trefoil::{fiber, fork_join};
@@ -44,7 +46,7 @@ fn call<R: Send + 'static>(workers: usize, f: impl FnOnce() -> R + Send + 'stati
 #[test]
 fn a_closure_of_a_fork_waits_for_a_fiber_of_its_thread() {
     type Waits = fn(JoinHandle<thread::ThreadId>) -> thread::ThreadId;
-    let ways: [Waits; 9] = [
+    let ways: [Waits; 12] = [
         |other| fork_join::join(|| other.join().unwrap(), || ()).0,
         |other| fork_join::join(|| (), || other.join().unwrap()).1,
         |other| fork_join::join(|| fork_join::join(|| other.join().unwrap(), || ()), || ()).0.0,
@@ -60,6 +62,12 @@ fn a_closure_of_a_fork_waits_for_a_fiber_of_its_thread() {
             id.unwrap()
         },
         |other| block_in_place(|| other.join().unwrap()),
+        |other| block_in_place(|| Handle::current().block_on(other).unwrap()),
+        |other| block_in_place(|| block_in_place(|| Handle::current().block_on(other).unwrap())),
+        |other| {
+            let forks = || fork_join::join(|| other.join().unwrap(), || ()).0;
+            block_in_place(|| Handle::current().block_on(async { forks() }))
+        },
         |other| block_in_place(|| fork_join::join(|| other.join().unwrap(), || ()).0),
         |other| fork_join::join(|| block_in_place(|| other.join().unwrap()), || ()).0,
     ];
@@ -70,6 +78,35 @@ fn a_closure_of_a_fork_waits_for_a_fiber_of_its_thread() {
                 (thread::current().id(), way(other))
             });
             assert!(workers > 1 || here == there, "{number}");
+        }
+    }
+}
+
+/// They may be fired by the thread's successor, or by the thread itself when it has none.
+#[test]
+fn timers_end_waits_in_forks_and_where_the_thread_may_block() {
+    let sleeps = || fiber::sleep(Duration::from_micros(100));
+    type Way = fn(fn());
+    let ways: [Way; 4] = [
+        |sleeps| _ = fork_join::join(sleeps, sleeps),
+        |sleeps| block_in_place(sleeps),
+        |sleeps| _ = block_in_place(|| fork_join::join(sleeps, sleeps)),
+        |_| {
+            let timers = async {
+                refuses_to_block();
+                trefoil::time::sleep(Duration::from_micros(100)).await;
+            };
+            block_in_place(|| Handle::current().block_on(timers));
+        },
+    ];
+    /// What code that is asynchronous must not do is refused there as well.
+    fn refuses_to_block() {
+        let blocks = || Handle::current().block_on(async {});
+        assert!(catch_unwind(AssertUnwindSafe(blocks)).is_err());
+    }
+    for way in ways {
+        for workers in 1..=2 {
+            call(workers, move || (0..20).for_each(|_| way(sleeps)));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
+use std::thread;
 use trefoil::runtime::{Builder, Handle, Runtime};
 use trefoil::sync::oneshot;
 use trefoil::{fiber, fork_join, task};
@@ -132,22 +133,33 @@ fn an_aborted_fiber_has_its_scopes_in_its_destructors() {
 }
 
 #[test]
-fn a_fiber_that_waits_with_a_borrow_blocks_its_place_only() {
+fn a_fiber_that_waits_with_a_borrow_keeps_it_and_others_have_their_own() {
     let runtime = multi(1);
     runtime.block_on(async {
         let (send, receive) = oneshot::channel();
         let (begun, has_begun) = oneshot::channel();
         let fiber = fiber::spawn(move || {
             ORDER.sync_scope(5, || {
-                ORDER.with(|order| {
-                    begun.send(()).unwrap();
-                    *order + fiber::wait(receive).unwrap()
-                })
+                let order = ORDER.with(|order| {
+                    begun.send(thread::current().id()).unwrap();
+                    let received = fiber::wait(receive).unwrap();
+                    assert_eq!((*order, ORDER.get()), (5, 5));
+                    *order + received
+                });
+                // It is not borrowed any more.
+                ORDER.sync_scope(6, || assert_eq!(ORDER.get(), 6));
+                order
             })
         });
-        has_begun.await.unwrap();
-        let other = task::spawn(ORDER.scope(1, async { ORDER.get() }));
-        send.send(other.await.unwrap()).unwrap();
+        let here = has_begun.await.unwrap();
+        let other = task::spawn(ORDER.scope(1, async {
+            // On the same thread, as a fiber that only that could run would be.
+            (ORDER.with(|order| *order), thread::current().id())
+        }));
+        assert!(task::spawn(async { ORDER.try_get() }).await.unwrap().is_err());
+        let (order, there) = other.await.unwrap();
+        assert_eq!(there, here);
+        send.send(order).unwrap();
         assert_eq!(fiber.await.unwrap(), 6);
     });
 }

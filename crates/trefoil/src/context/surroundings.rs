@@ -142,7 +142,7 @@ impl Before {
             ..then
         };
         may_be == now
-            && self.layers.get().may_detach(context)
+            && self.layers.get().may_detach_own(context)
             && context.worker().is_some_and(multi::WorkerThread::may_take_forks_along)
     }
 
@@ -256,9 +256,15 @@ pub(crate) struct Detached {
 }
 
 impl Layers {
-    /// Whether no task-local was borrowed since. Others could not enter its scopes.
+    /// Whether no task-local was borrowed since.
     fn may_detach(self, context: &Context) -> bool {
         context.scopes.borrows.get() == self.borrows
+    }
+
+    /// Whether no task-local was borrowed since whose scope stays when this is detached: there is
+    /// none below, or nothing was borrowed.
+    fn may_detach_own(self, context: &Context) -> bool {
+        self.scopes.is_null() || self.may_detach(context)
     }
 
     /// Whether nothing has been entered on top of these, so that there is nothing to detach.

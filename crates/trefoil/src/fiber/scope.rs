@@ -124,8 +124,7 @@ struct Owner {
 /// # Cancellation safety
 /// If the fiber that has called this is aborted, then so are the fibers of the scope. When all have
 /// ended, it is unwound itself. Until then, its join handle is pending. Where this waits in place,
-/// as `wait` does in a closure of `LocalKey::with`, it sees an abort when the fibers have ended by
-/// themselves.
+/// as `wait` does in some places, it sees an abort when the fibers have ended by themselves.
 ///
 /// The fibers go into the runtime that is entered where this is called.
 ///

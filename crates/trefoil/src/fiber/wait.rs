@@ -20,11 +20,11 @@ use std::time::Duration;
 /// closures do. A closure that another worker has taken has a fiber of its own there, if that
 /// thread has other fibers; else it blocks in place, and keeps nobody waiting.
 ///
-/// There are places inside of a fiber where the thread must not leave its stack. In a closure of
-/// [`LocalKey::with`](crate::task::LocalKey::with), and in forks if 192 fibers of the runtime wait
-/// in forks already, `wait` is [`block_in_place`]. In a panic, and in destructors that run because
-/// the fiber is aborted, it blocks the thread. The fibers that have begun on this thread wait
-/// meanwhile, and whoever waits for one of them there waits for ever.
+/// There are places inside of a fiber where the thread must not leave its stack. In a panic, and in
+/// destructors that run because the fiber is aborted, `wait` blocks the thread. In forks, if 192
+/// fibers of the runtime wait in forks already, and in a [`LocalSet`](crate::task::LocalSet) that
+/// the fiber's own code has entered, it is [`block_in_place`]. The fibers that have begun on this
+/// thread wait meanwhile, and whoever waits for one of them there waits for ever.
 ///
 /// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
 /// is not ready.
@@ -86,7 +86,7 @@ fn ready_or_unwind<F: Future>(future: F) -> F::Output {
 pub(super) enum Manner {
     /// The code is in a fork, or in `block_in_place`: the fiber leaves its stack with that.
     Pack,
-    /// The code has borrowed a task-local.
+    /// The code is where there is something that cannot be taken along.
     BlockInPlace,
     /// The code is in a destructor that runs because the fiber ends, or panics.
     BlockThread,

@@ -1,11 +1,12 @@
 use crate::context::{self, Scope};
 use pin_project_lite::pin_project;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomPinned;
+use std::marker::{PhantomData, PhantomPinned};
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 use std::thread;
 
@@ -34,8 +35,8 @@ macro_rules! task_local {
         $(#[$attribute])*
         $visibility static $name: $crate::task::LocalKey<$type> = {
             ::std::thread_local! {
-                static SLOT: ::std::cell::RefCell<::std::option::Option<$type>> =
-                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+                static SLOT: $crate::task::LocalSlot<$type> =
+                    const { $crate::task::LocalSlot::new() };
             }
             $crate::task::LocalKey { __slot: SLOT }
         };
@@ -48,61 +49,98 @@ macro_rules! task_local {
 /// they happen. Tasks that the future spawns do not have the value.
 pub struct LocalKey<T: 'static> {
     #[doc(hidden)]
-    pub __slot: thread::LocalKey<RefCell<Option<T>>>,
+    pub __slot: thread::LocalKey<LocalSlot<T>>,
+}
+
+/// What a thread has for a key: the innermost scope's.
+#[doc(hidden)]
+pub struct LocalSlot<T>(Cell<InSlot<T>>);
+
+/// Where a scope's value is, which stays in the scope's frame or future: a fiber may leave its
+/// stack with a borrow of it.
+struct InSlot<T> {
+    /// Null if there is no scope, or if its value was taken.
+    value: *const T,
+    /// How many borrows there are.
+    borrows: usize,
+}
+
+impl<T> Clone for InSlot<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for InSlot<T> {}
+
+impl<T> fmt::Debug for LocalSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalSlot { .. }")
+    }
+}
+
+impl<T> LocalSlot<T> {
+    #[doc(hidden)]
+    pub const fn new() -> Self {
+        Self(Cell::new(InSlot { value: ptr::null(), borrows: 0 }))
+    }
 }
 
 /// The error of [`LocalKey::try_with`]: the key has no value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError(());
 
-/// Why a scope could not be entered.
-enum ScopeError {
-    Borrowed,
-    Destroyed,
-}
+/// A scope of the key cannot begin, since the value of the one around it is borrowed.
+struct Borrowed;
 
-impl ScopeError {
+impl Borrowed {
     #[track_caller]
     fn panic(&self) -> ! {
-        match self {
-            Self::Borrowed => {
-                panic!("a task-local scope cannot begin or end while its value is borrowed")
-            }
-            Self::Destroyed => panic!(
-                "a task-local scope was polled while its thread's locals were being destroyed"
-            ),
-        }
+        panic!("a task-local scope cannot begin or end while its value is borrowed")
     }
 }
 
-/// A scope whose code runs, or would run if its fiber did.
+/// A scope whose code runs, or would run if its fiber did. It is entered when it is made, and left
+/// when it is dropped.
+///
+/// While it is entered, the slot has its value, which is borrowed for as long as this is.
 struct InScope<'a, T: 'static> {
     key: &'static LocalKey<T>,
-    /// The scope's own value while it is left, and that of the code around it while it is entered.
-    value: RefCell<&'a mut Option<T>>,
-    is_in: Cell<bool>,
+    /// What the slot is to have when this is entered or left.
+    other: Cell<InSlot<T>>,
+    _value: PhantomData<&'a T>,
+}
+
+impl<'a, T> InScope<'a, T> {
+    fn enter(key: &'static LocalKey<T>, value: Option<&'a T>) -> Result<Self, Borrowed> {
+        if key.slot(|slot| slot.get().borrows) > 0 {
+            return Err(Borrowed);
+        }
+        let value = value.map_or(ptr::null(), ptr::from_ref);
+        let this =
+            Self { key, other: Cell::new(InSlot { value, borrows: 0 }), _value: PhantomData };
+        this.swap();
+        Ok(this)
+    }
+
+    fn swap(&self) {
+        self.key.slot(|slot| slot.swap(&self.other));
+    }
 }
 
 impl<T> Scope for InScope<'_, T> {
     fn enter(&self) {
-        // It cannot be had if the code around this resumes the fiber with a borrow of the same key.
-        // The key has that code's value then.
-        if !self.is_in.get() {
-            self.is_in.set(self.key.swap(&mut self.value.borrow_mut()).is_ok());
-        }
+        self.swap();
     }
 
     fn leave(&self) {
-        // A fiber does not leave its stack with a borrow (`Layers`), and none outlives a scope.
-        if self.is_in.get() {
-            self.is_in.set(self.key.swap(&mut self.value.borrow_mut()).is_err());
-        }
+        self.swap();
     }
 }
 
 impl<T> Drop for InScope<'_, T> {
     fn drop(&mut self) {
-        self.leave();
+        self.swap();
     }
 }
 
@@ -126,34 +164,21 @@ impl<T: 'static> LocalKey<T> {
     /// Inside of [`with`](LocalKey::with) of the same key.
     #[track_caller]
     pub fn sync_scope<F: FnOnce() -> R, R>(&'static self, value: T, f: F) -> R {
-        let mut value = Some(value);
-        match self.swapped(&mut value, f) {
+        match self.in_scope(Some(&value), f) {
             Ok(output) => output,
-            Err(error) => error.panic(),
+            Err(borrowed) => borrowed.panic(),
         }
     }
 
-    /// Swaps the key's value with `value`, calls `f`, and swaps back.
-    fn swapped<R>(
-        &'static self,
-        value: &mut Option<T>,
-        f: impl FnOnce() -> R,
-    ) -> Result<R, ScopeError> {
-        self.swap(value)?;
-        let scope = InScope { key: self, value: RefCell::new(value), is_in: Cell::new(true) };
+    /// Calls `f` while the key has that value, or none.
+    fn in_scope<R>(&'static self, value: Option<&T>, f: impl FnOnce() -> R) -> Result<R, Borrowed> {
+        let scope = InScope::enter(self, value)?;
         Ok(context::in_scope(&scope, f))
     }
 
-    fn swap(&'static self, value: &mut Option<T>) -> Result<(), ScopeError> {
-        self.__slot
-            .try_with(|slot| match slot.try_borrow_mut() {
-                Ok(mut slot) => {
-                    std::mem::swap(&mut *slot, value);
-                    Ok(())
-                }
-                Err(_) => Err(ScopeError::Borrowed),
-            })
-            .unwrap_or(Err(ScopeError::Destroyed))
+    fn slot<R>(&'static self, f: impl FnOnce(&Cell<InSlot<T>>) -> R) -> R {
+        // It has no destructor, and so is there for as long as the thread.
+        self.__slot.with(|slot| f(&slot.0))
     }
 
     /// Calls `f` with the value.
@@ -175,11 +200,31 @@ impl<T: 'static> LocalKey<T> {
     /// # Errors
     /// Outside of a scope of this key.
     pub fn try_with<F: FnOnce(&T) -> R, R>(&'static self, f: F) -> Result<R, AccessError> {
-        self.__slot
-            .try_with(|slot| slot.borrow().as_ref().map(|value| context::borrowing(|| f(value))))
-            .ok()
-            .flatten()
-            .ok_or(AccessError(()))
+        struct Borrow<T: 'static>(&'static LocalKey<T>);
+        impl<T> Borrow<T> {
+            fn count(&self, change: isize) {
+                self.0.slot(|slot| {
+                    let InSlot { value, borrows } = slot.get();
+                    slot.set(InSlot { value, borrows: borrows.wrapping_add_signed(change) });
+                });
+            }
+        }
+        impl<T> Drop for Borrow<T> {
+            fn drop(&mut self) {
+                // The slot is that of the same scope: later ones are refused, and a fiber that has
+                // left its stack meanwhile is back in those of its own.
+                self.count(-1);
+            }
+        }
+        let value = self.slot(Cell::get).value;
+        // SAFETY: null, or the value of the innermost scope of this key that this thread is in. The
+        // scope has borrowed it, and is not left before this frame: it is of a frame below. Where
+        // this is on the stack of a fiber, that may leave it meanwhile. Then the scope is on that
+        // stack as well (`Layers::may_detach_own`), and an unwinding comes to this frame first.
+        let value = unsafe { value.as_ref() }.ok_or(AccessError(()))?;
+        let borrow = Borrow(self);
+        borrow.count(1);
+        Ok(context::borrowing(|| f(value)))
     }
 
     /// A copy of the value.
@@ -241,7 +286,6 @@ pin_project! {
         T: 'static,
     {
         key: &'static LocalKey<T>,
-        // Here while the future is not being polled.
         value: Option<T>,
         #[pin]
         future: Option<F>,
@@ -257,7 +301,7 @@ pin_project! {
             if future.is_some() {
                 // The future's destructor may use the value. If the slot cannot
                 // be had, it is dropped without, with the rest.
-                let _ = this.key.swapped(this.value, || future.set(None));
+                let _ = this.key.in_scope(this.value.as_ref(), || future.set(None));
             }
         }
     }
@@ -277,7 +321,7 @@ impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let mut future = this.future;
-        let polled = this.key.swapped(this.value, || {
+        let polled = this.key.in_scope(this.value.as_ref(), || {
             let running = future.as_mut().as_pin_mut()?;
             let polled = running.poll(cx);
             if polled.is_ready() {
@@ -289,7 +333,7 @@ impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
         match polled {
             Ok(Some(polled)) => polled,
             Ok(None) => panic!("`TaskLocalFuture` polled after completion"),
-            Err(error) => error.panic(),
+            Err(borrowed) => borrowed.panic(),
         }
     }
 }

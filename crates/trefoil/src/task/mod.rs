@@ -37,6 +37,8 @@ pub use join_set::JoinSet;
 pub use local::{LocalEnterGuard, LocalSet, spawn_local};
 pub(crate) use local::{LocalShared, RuntimeSet};
 pub use local_key::LocalKey;
+#[doc(hidden)]
+pub use local_key::LocalSlot;
 pub(crate) use spawn::Blocking;
 pub use spawn::{block_in_place, spawn, spawn_blocking, spawn_pinned};
 pub use yield_now::yield_now;

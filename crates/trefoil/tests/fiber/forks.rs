@@ -46,7 +46,10 @@ fn call<R: Send + 'static>(workers: usize, f: impl FnOnce() -> R + Send + 'stati
 #[test]
 fn a_closure_of_a_fork_waits_for_a_fiber_of_its_thread() {
     type Waits = fn(JoinHandle<thread::ThreadId>) -> thread::ThreadId;
-    let ways: [Waits; 12] = [
+    trefoil::task_local! {
+        static LOCAL: u32;
+    }
+    let ways: [Waits; 14] = [
         |other| fork_join::join(|| other.join().unwrap(), || ()).0,
         |other| fork_join::join(|| (), || other.join().unwrap()).1,
         |other| fork_join::join(|| fork_join::join(|| other.join().unwrap(), || ()), || ()).0.0,
@@ -60,6 +63,11 @@ fn a_closure_of_a_fork_waits_for_a_fiber_of_its_thread() {
             let mut id = None;
             fork_join::scope(|scope| scope.spawn(|_| id = Some(other.join().unwrap())));
             id.unwrap()
+        },
+        |other| LOCAL.sync_scope(1, || LOCAL.with(|_| other.join().unwrap())),
+        |other| {
+            let forks = || fork_join::join(|| LOCAL.with(|_| other.join().unwrap()), || ()).0;
+            fork_join::join(|| LOCAL.sync_scope(1, forks), || ()).0
         },
         |other| block_in_place(|| other.join().unwrap()),
         |other| block_in_place(|| Handle::current().block_on(other).unwrap()),

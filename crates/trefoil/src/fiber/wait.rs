@@ -15,16 +15,15 @@ use std::time::Duration;
 /// Every future may be waited for: those of this crate, and of any other. Outside of a fiber, this
 /// blocks the thread.
 ///
-/// So it is in [`block_in_place`], and in the closures of forks of this fiber
-/// ([`join`](fn@crate::fork_join::join), a scope, a loop), wherever they run: a fork waits as its
-/// closures do. A closure that another worker has taken has a fiber of its own there, if that
-/// thread has other fibers; else it blocks in place, and keeps nobody waiting.
+/// The thread goes on as well where the fiber waits in [`block_in_place`], and in closures of its
+/// forks ([`join`](fn@crate::fork_join::join), a scope, a loop), wherever they run: a fork waits as
+/// its closures do. A closure that another worker has taken has a fiber of its own there, if that
+/// thread has other fibers; if not, it blocks in place, and keeps none waiting.
 ///
 /// There are places inside of a fiber where the thread must not leave its stack. In a panic, and in
 /// destructors that run because the fiber is aborted, `wait` blocks the thread. In forks, if 192
-/// fibers of the runtime wait in forks already, and in a [`LocalSet`](crate::task::LocalSet) that
-/// the fiber's own code has entered, it is [`block_in_place`]. The fibers that have begun on this
-/// thread wait meanwhile, and whoever waits for one of them there waits for ever.
+/// fibers of the runtime wait in forks already, it is [`block_in_place`]. The fibers that have
+/// begun on this thread wait meanwhile, and whoever waits for one of them there waits for ever.
 ///
 /// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
 /// is not ready.

@@ -94,12 +94,15 @@ struct Surroundings {
 /// What a fiber takes along that waits in a closure of a fork, or in `block_in_place`: with
 /// [`Before::pack`], and back with [`Before::unpack`].
 ///
-/// - *The thread's deque*, if it holds jobs. They are in frames of the fiber's stack, which joins
-///   them, each with the deque that it has pushed them to; a fork that is begun on another stack
-///   would lie on top of them. So the deque is the fiber's until it is back, and the thread takes
-///   another. When the fiber is back, that one is empty, since whoever has run meanwhile has joined
-///   its forks or taken its deque along as well; so it is given back, and the thread goes on with
-///   that of the fiber. Thieves find either by its place in the table.
+/// - *The thread's deque*, if it holds jobs, or if the closure was taken from another fork, whose
+///   owner knows the thief by its deque, and steals back from that while it waits: all that is in
+///   there has to be a part of what it waits for (`fork_join/wait.rs`). The jobs are in frames of
+///   the fiber's stack, which joins them, each with the deque that it has pushed them to; a fork
+///   that is begun on another stack would lie on top of them. So the deque is the fiber's until it
+///   is back, and the thread takes another. When the fiber is back, that one is empty, since
+///   whoever has run meanwhile has joined its forks or taken its deque along as well; so it is
+///   given back, and the thread goes on with that of the fiber. Thieves find either by its place in
+///   the table, and the jobs are published, for others to run meanwhile.
 /// - *That the closure is another fork's*, and runs on this stack while its fiber waits for a thief
 ///   (`WorkerThread::leapfrog`).
 /// - *That the thread blocks in place*. The offer of the worker's state ends, and begins anew.
@@ -153,10 +156,12 @@ impl Before {
         let (then, now) = (self.surroundings.get(), context.surroundings());
         let deque = if now.fork != then.fork {
             Carried::Late
-        } else if fork_join::is_joined() {
+        } else if now.fork.is_null() || fork_join::is_joined() && context.taken.get().is_none() {
             Carried::None
         } else {
-            Carried::Exchanged(worker.deques().exchange()?)
+            let another = worker.deques().exchange()?;
+            fork_join::publish_all();
+            Carried::Exchanged(another)
         };
         taken_closure_waits();
         let blocking = context.blocking.replace(std::ptr::null());

@@ -211,6 +211,13 @@ pub(crate) fn is_joined() -> bool {
     unsafe { Fork::current() }.is_none_or(|fork| fork.owner.is_empty())
 }
 
+/// Publishes all jobs of the calling thread, which will not come to them for a while.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) fn publish_all() {
+    // SAFETY: the fork is dropped at the end of this statement.
+    unsafe { Fork::current() }.into_iter().for_each(|fork| fork.publish(Share::All));
+}
+
 /// The id of the calling thread's deque, if it has one.
 pub(crate) fn deque_id() -> Option<u32> {
     // SAFETY: the result is dropped at the end of this statement.

@@ -266,6 +266,27 @@ fn a_closure_that_another_worker_has_taken_waits_for_fibers_of_both() {
     assert!(taken > 0, "nothing was tested");
 }
 
+/// Other workers have all that is forked around a closure that waits, and so the closure may wait
+/// for that, unless there is only one worker.
+#[test]
+fn what_is_forked_around_a_closure_that_waits_is_for_others() {
+    for _ in 0..20 {
+        let received = call(2, || {
+            let senders_and_receivers = || (0..3).map(|_| oneshot::channel::<u32>()).unzip();
+            let (mut senders, mut receivers): (Vec<_>, Vec<_>) = senders_and_receivers();
+            let mut send = || {
+                let sender = senders.pop().unwrap();
+                move || sender.send(7).unwrap()
+            };
+            let (outer, middle, inner) = (send(), send(), send());
+            let waits = || receivers.drain(..).map(|it| fiber::wait(it).unwrap()).sum::<u32>();
+            let innermost = || fork_join::join(waits, inner).0;
+            fork_join::join(|| fork_join::join(innermost, middle).0, outer).0
+        });
+        assert_eq!(received, 21);
+    }
+}
+
 /// The forks are joined, and what is on the stack is dropped, on the fiber's thread.
 #[test]
 fn a_fiber_that_is_aborted_in_a_fork_joins_it() {
@@ -404,4 +425,74 @@ fn an_abort_ends_the_waits_of_both_closures() {
         }
         assert_eq!(dropped.load(SeqCst), 3);
     }
+}
+
+/// While a fork waits for a closure that another worker has taken, its thread runs parts of that
+/// closure and nothing else, also if that worker does something else while the closure waits.
+#[test]
+fn a_fork_runs_nothing_unrelated_while_its_closure_waits() {
+    let runtime = Hasty(Some(multi(2)));
+    let guard = runtime.enter();
+    // Both workers have fibers, so that each runs in a fiber what it takes.
+    let (ends, may_end) = trefoil::sync::watch::channel(false);
+    let (began, has_begun) = channel();
+    drop(fiber::spawn(move || {
+        let rests = || {
+            let (begins, has_begun) = channel();
+            let (began, mut may_end) = (began.clone(), may_end.clone());
+            drop(fiber::spawn(move || {
+                begins.send(()).unwrap();
+                began.send(thread::current().id()).unwrap();
+                drop(fiber::wait(may_end.wait_for(|&end| end)));
+            }));
+            has_begun
+        };
+        // As above: the first one begins elsewhere.
+        let (elsewhere, here) = (rests(), rests());
+        receive("a fiber begins elsewhere", &elsewhere);
+        fiber::yield_now();
+        receive("a fiber begins here", &here);
+    }));
+    let hosts = [(); 2].map(|()| receive("fibers begin", &has_begun));
+    assert_ne!(hosts[0], hosts[1]);
+
+    let (takes, taken) = channel();
+    let (go, may_go) = oneshot::channel::<()>();
+    let (joins, has_joined) = channel();
+    drop(runtime.spawn(async move {
+        let here = thread::current().id();
+        let is_taken = AtomicUsize::new(0);
+        let waits = || {
+            is_taken.store(1, SeqCst);
+            takes.send((here, thread::current().id())).unwrap();
+            drop(fiber::wait(may_go));
+        };
+        let until_taken = || while is_taken.load(SeqCst) == 0 {};
+        fork_join::join(until_taken, waits);
+        joins.send(()).unwrap();
+    }));
+    let (owner, thief) = receive("another worker takes a closure", &taken);
+    assert_ne!(owner, thief);
+    let mut forks_of_thief = 0;
+    for _ in 0..100 {
+        let (runs, has_run) = channel();
+        drop(runtime.spawn(async move {
+            let ran = AtomicUsize::new(0);
+            let other = || {
+                ran.store(1, SeqCst);
+                thread::current().id()
+            };
+            let spins = || (0..100_000).any(|_| ran.load(SeqCst) == 1);
+            let (_, other) = fork_join::join(spins, other);
+            runs.send((thread::current().id(), other)).unwrap();
+        }));
+        let (here, other) = receive("an unrelated fork", &has_run);
+        assert_ne!(other, owner, "a thread that waits for a fork runs a closure of another");
+        forks_of_thief += usize::from(here == thief);
+    }
+    assert!(forks_of_thief > 0, "nothing was tested");
+    go.send(()).unwrap();
+    receive("the fork that waits", &has_joined);
+    ends.send(true).unwrap();
+    drop(guard);
 }

@@ -26,8 +26,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// While the caller waits for `b`, it runs parts of `b` that the other worker offers, and nothing
 /// else: no task, and no unrelated closure. So a lock may be held across a `join` if neither
 /// closure takes it. That is so in a [fiber](crate::fiber), too, if neither closure waits: where
-/// one [waits](fn@crate::fiber::wait) or blocks in place, so does the `join`, and other fibers of
-/// its thread run meanwhile.
+/// one [waits](fn@crate::fiber::wait), yields or blocks in place, so may the `join`, and other
+/// fibers of its thread run meanwhile. ([`check!`](crate::fiber::check!) does not yield there.)
 ///
 /// `b` may run on another thread, where thread-locals and task-locals have other values.
 ///

@@ -71,6 +71,8 @@ mod surroundings;
 
 pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) use closures::is_in_taken;
 pub(crate) use closures::{Taken, in_helper, in_taken, is_in_taken_closure, taken_closure_waits};
 pub(crate) use handles::{
     HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_if_outside,
@@ -555,7 +557,10 @@ fn enter_deque(deque: *const fork_join::Deque) -> impl Sized {
 /// Runs `f` inside of a `block_in_place` of a worker.
 pub(crate) fn in_blocking<R>(blocking: &task::Blocking, f: impl FnOnce() -> R) -> R {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
-    let _blocking = Restore::set(|context| &context.blocking, &raw const *blocking);
+    let _blocking = {
+        blocking.is_within(with(|context| context.blocking.get()));
+        Restore::set(|context| &context.blocking, &raw const *blocking)
+    };
     let _ = blocking;
     f()
 }

@@ -8,6 +8,14 @@ use std::ptr::NonNull;
 pub(crate) trait Taken {
     /// The closure waits for something other than a CPU. So does whoever waits for the closure.
     fn waits(&self);
+
+    /// Whether whoever waits for the closure takes jobs out of the deque of the thread that has
+    /// taken it.
+    #[cfg_attr(
+        not(all(feature = "fiber", unix, not(loom))),
+        expect(dead_code, reason = "only fibers change a thread's deque")
+    )]
+    fn shares_deque(&self) -> bool;
 }
 
 /// Runs `f`, which is that closure.
@@ -43,4 +51,10 @@ pub(crate) fn is_in_taken_closure() -> bool {
         };
         context.entered() == Entered::Yes && is_taken() && !is_in_local()
     })
+}
+
+/// Whether a closure runs on this thread that was taken from another one.
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+pub(crate) fn is_in_taken() -> bool {
+    with(|context| context.taken.get().is_some())
 }

@@ -156,13 +156,12 @@ impl Before {
         let (then, now) = (self.surroundings.get(), context.surroundings());
         let deque = if now.fork != then.fork {
             Carried::Late
-        } else if now.fork.is_null() || fork_join::is_joined() && context.taken.get().is_none() {
+        } else if now.fork.is_null() || fork_join::is_joined() && !shares_deque(context) {
             Carried::None
         } else {
-            let another = worker.deques().exchange()?;
-            fork_join::publish_all();
-            Carried::Exchanged(another)
+            Carried::Exchanged(worker.deques().exchange()?)
         };
+        fork_join::publish_all();
         taken_closure_waits();
         let blocking = context.blocking.replace(std::ptr::null());
         // SAFETY: it is in the frame of `block_in_place`, which is on this stack.
@@ -214,6 +213,12 @@ impl Before {
         context.task.set(now.task);
         context.entered.set(now.entered);
     }
+}
+
+/// Whether a closure that the thread runs was taken from a fork which takes jobs out of its deque.
+fn shares_deque(context: &Context) -> bool {
+    // SAFETY: `in_taken` is on the stack, and has borrowed it.
+    context.taken.get().is_some_and(|taken| unsafe { taken.as_ref() }.shares_deque())
 }
 
 impl Context {

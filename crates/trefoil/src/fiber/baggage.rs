@@ -11,6 +11,7 @@ use crate::context;
 use crate::scheduler::block_on;
 use crate::task::block_in_place;
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -51,6 +52,10 @@ impl Inside {
         drop(shield);
         match left {
             Left::Ready(output) => output,
+            // Whose fork it is, and who joins that, learns of it as of a panic.
+            Left::Aborted if context::is_in_taken() => {
+                resume_unwind(Box::new("a closure of a fork was unwound: its runtime ends"))
+            }
             Left::Aborted => unwind_again(),
             Left::Stays => block_in_place(|| block_on::wait(future)),
         }

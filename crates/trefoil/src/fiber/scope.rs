@@ -190,8 +190,8 @@ where
 
 impl Owner {
     fn enter() -> Self {
-        let is_where_it_was = |it: &&Inside| it.is_where_it_was_resumed();
-        let is_fiber = inside(|inside| match inside.filter(is_where_it_was) {
+        let is_its_own = |it: &&Inside| it.is_where_it_was_resumed() || it.may_pack();
+        let is_fiber = inside(|inside| match inside.filter(is_its_own) {
             Some(inside) => {
                 inside.enter_scope();
                 true
@@ -213,9 +213,9 @@ impl Owner {
                     fibers.poll_ended(cx)
                 }));
             }
-            Some(inside) if self.is_fiber && inside.may_pack() => {
+            Some(inside) if inside.may_pack() => {
                 let abort_and_poll = |cx: &mut Context<'_>| {
-                    if inside.is_to_unwind() {
+                    if self.is_fiber && inside.is_to_unwind() {
                         fibers.abort();
                     }
                     fibers.poll_ended(cx)

@@ -210,14 +210,14 @@ impl Deque {
         self.asides.parker.unpark();
     }
 
-    /// Has `wake_owner` wake a fiber, once, in place of the thread; or the thread again.
+    /// Has `wake_owner` wake a fiber, once, in place of the thread; or the thread again. Returns
+    /// the fiber before, if it was not woken.
     ///
     /// The owner calls this, and looks at what it waits for afterwards: either `wake_owner` finds
     /// the fiber, or the look finds what came before `wake_owner`. (Both take the lock.)
     #[cfg(all(feature = "fiber", unix, not(loom)))]
-    pub(super) fn wakes(&self, fiber: Option<Waker>) {
-        let before = std::mem::replace(&mut *self.asides.fiber.lock(), fiber);
-        drop(before);
+    pub(super) fn wakes(&self, fiber: Option<Waker>) -> Option<Waker> {
+        std::mem::replace(&mut *self.asides.fiber.lock(), fiber)
     }
 
     /// Whether there is something to steal.
@@ -546,6 +546,10 @@ impl Stolen<'_> {
 }
 
 impl Taken for Stolen<'_> {
+    fn shares_deque(&self) -> bool {
+        true
+    }
+
     fn waits(&self) {
         if self.victim.latches[self.index].job_waits() {
             self.victim.wake_owner();

@@ -259,11 +259,13 @@ impl State {
     }
 
     /// Waits without the thread for what `finish` waits for. False if the calling code is no
-    /// fiber's that can.
+    /// fiber's that can, and the thread has to wait.
     fn wait_in_fiber(&self) -> bool {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         {
+            let mut has_declared = false;
             let has_waited = crate::fiber::wait_in_fork(|waker| {
+                has_declared = true;
                 let mut list = self.list.lock();
                 if !list.jobs.is_empty() || list.is_over() {
                     return Poll::Ready(());
@@ -274,8 +276,9 @@ impl State {
                 drop(before);
                 Poll::Pending
             });
-            drop(self.list.lock().owner.take());
-            has_waited
+            let owner = self.list.lock().owner.take();
+            // If it has stayed after all, there may be no token for a wake-up that came meanwhile.
+            has_waited || has_declared && owner.is_none()
         }
         #[cfg(not(all(feature = "fiber", unix, not(loom))))]
         false
@@ -335,6 +338,10 @@ fn run_taken(state: Arc<State>, job: Job) {
 }
 
 impl Taken for State {
+    fn shares_deque(&self) -> bool {
+        false
+    }
+
     fn waits(&self) {
         let mut list = self.list.lock();
         if !mem::replace(&mut list.job_waits, true) && mem::take(&mut list.owner_waits) {

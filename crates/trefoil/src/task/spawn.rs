@@ -124,6 +124,9 @@ where
 pub(crate) struct Blocking {
     /// `None` while a fiber has left the stack on which this is.
     begun: Cell<Option<Begun>>,
+    /// The one that this is within, on the same stack, or null.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    outer: Cell<*const Self>,
 }
 
 impl Blocking {
@@ -136,20 +139,41 @@ impl Blocking {
             context.block_on().into_iter().for_each(BlockOn::release);
             let worker = context.worker()?;
             context::taken_closure_waits();
-            Some(Self { begun: Cell::new(Some(worker.begin_blocking())) })
+            Some(Self {
+                begun: Cell::new(Some(worker.begin_blocking())),
+                #[cfg(all(feature = "fiber", unix, not(loom)))]
+                outer: Cell::new(std::ptr::null()),
+            })
         })
     }
 
-    /// The thread leaves the stack, and blocks no more.
-    pub(crate) fn pause(&self) {
+    fn end(&self) {
         if let Some(begun) = self.begun.take() {
             context::with(|context| context.worker().map(|worker| worker.end_blocking(begun)));
         }
     }
+}
+
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+impl Blocking {
+    pub(crate) fn is_within(&self, outer: *const Self) {
+        self.outer.set(outer);
+    }
+
+    fn outer(&self) -> Option<&Self> {
+        // SAFETY: null, or in a frame below that of this one.
+        unsafe { self.outer.get().as_ref() }
+    }
+
+    /// The thread leaves the stack, and blocks no more, here and in those that this is within.
+    pub(crate) fn pause(&self) {
+        self.end();
+        self.outer().into_iter().for_each(Self::pause);
+    }
 
     /// It is back.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(crate) fn resume(&self) {
+        self.outer().into_iter().for_each(Self::resume);
         let begun = context::with(|context| context.worker().map(WorkerThread::begin_blocking));
         self.begun.set(begun);
     }
@@ -157,6 +181,6 @@ impl Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        self.pause();
+        self.end();
     }
 }

@@ -1,0 +1,130 @@
+//! Fibers in `block_in_place` that wait there: what it has offered is on offer again afterwards.
+
+// ThreadSanitizer does not know of switches between stacks.
+#![cfg(all(unix, not(trefoil_tsan)))]
+
+use crate::support::watch::{drop_returns, receive, wait_for};
+use crate::support::{Hasty, multi};
+use std::collections::HashSet;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+use trefoil::runtime::{Handle, Runtime};
+use trefoil::sync::oneshot;
+use trefoil::task::{block_in_place, yield_now};
+use trefoil::{fiber, fork_join};
+
+/// Whether each worker runs a task while the calling thread blocks.
+fn all_workers_serve() -> bool {
+    let (sends, sent) = channel();
+    let handle = Handle::current();
+    let workers = handle.metrics().num_workers();
+    for worker in 0..workers {
+        let sends = sends.clone();
+        drop(handle.spawn_pinned(worker, async move { sends.send(()).unwrap() }));
+    }
+    (0..workers).all(|_| sent.recv_timeout(Duration::from_secs(5)).is_ok())
+}
+
+#[test]
+fn a_thread_that_has_waited_in_place_goes_on_blocking_in_place() {
+    type Waits = fn();
+    let ways: [Waits; 4] = [
+        || fiber::wait(yield_now()),
+        || Handle::current().block_on(async { block_in_place(|| fiber::wait(yield_now())) }),
+        || _ = fork_join::join(|| block_in_place(|| fiber::wait(yield_now())), || ()),
+        || fiber::scope(|scope| drop(scope.spawn(fiber::yield_now))),
+    ];
+    for workers in 1..=2 {
+        for (number, waits) in ways.into_iter().enumerate() {
+            let runtime = Hasty(Some(multi(workers)));
+            let guard = runtime.enter();
+            let (tells, told) = channel();
+            drop(fiber::spawn(move || {
+                let serve = block_in_place(|| {
+                    waits();
+                    all_workers_serve()
+                });
+                tells.send(serve).unwrap();
+            }));
+            drop(guard);
+            assert!(receive("a fiber that blocks in place", &told), "{number}, {workers} workers");
+        }
+    }
+}
+
+/// The end of a scope waits, and nothing unwinds it there.
+#[test]
+fn a_scope_in_place_waits_for_its_fibers_though_it_is_aborted() {
+    for is_at_end in [false, true] {
+        let runtime = Hasty(Some(multi(1)));
+        let guard = runtime.enter();
+        let (begins, has_begun) = channel();
+        let (_go, may_go) = oneshot::channel::<()>();
+        let fiber = fiber::spawn(move || {
+            block_in_place(|| {
+                fiber::scope(|scope| {
+                    scope.spawn(move || {
+                        begins.send(()).unwrap();
+                        drop(fiber::wait(may_go));
+                    });
+                });
+            });
+        });
+        receive("a fiber of a scope begins", &has_begun);
+        // The owner waits as well, since it has the only thread.
+        wait_for("the worker rests", || runtime.metrics().worker_park_unpark_count(0) % 2 == 1);
+        drop(guard);
+        if is_at_end {
+            drop_returns("the drop of a runtime", runtime);
+        } else {
+            // It aborts the fibers of the scope first.
+            fiber.abort();
+            let (ends, has_ended) = channel();
+            drop(runtime.spawn(async move { ends.send(fiber.await.unwrap_err().is_cancelled()) }));
+            assert!(receive("the end of a fiber that was aborted", &has_ended));
+        }
+    }
+}
+
+/// Has fibers at rest on both workers' threads, so that each runs in a fiber what it takes.
+pub(crate) fn begin_on_both(runtime: &Runtime) {
+    let _guard = runtime.enter();
+    let (begins, has_begun) = channel();
+    let mut hosts = HashSet::new();
+    while hosts.len() < 2 {
+        let begins = begins.clone();
+        drop(fiber::spawn(move || {
+            begins.send(thread::current().id()).unwrap();
+            fiber::wait(std::future::pending::<()>());
+        }));
+        hosts.insert(receive("a fiber begins", &has_begun));
+    }
+}
+
+/// Whoever waits for a fork from outside learns that a closure of it has not returned, by a payload
+/// that says so.
+#[test]
+fn a_fork_from_outside_learns_that_the_runtime_ends() {
+    let mut runtime = Hasty(Some(multi(2)));
+    begin_on_both(&runtime);
+    let (waits, does_wait) = channel();
+    let handle = runtime.handle().clone();
+    let outside = thread::spawn(move || {
+        let (tells, told) = channel();
+        handle.install(|| {
+            let until_taken = move || _ = told.recv();
+            let waits = || {
+                tells.send(()).unwrap();
+                waits.send(()).unwrap();
+                fiber::wait(std::future::pending::<()>());
+            };
+            fork_join::join(until_taken, waits)
+        })
+    });
+    receive("a closure is taken", &does_wait);
+    let runtime = runtime.0.take();
+    drop_returns("the drop of a runtime", Hasty(runtime));
+    let payload = outside.join().unwrap_err();
+    assert!(payload.downcast_ref::<&str>().unwrap().contains("its runtime ends"));
+}

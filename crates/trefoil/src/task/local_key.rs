@@ -140,7 +140,7 @@ impl<T> Scope for InScope<'_, T> {
 
 impl<T> Drop for InScope<'_, T> {
     fn drop(&mut self) {
-        self.swap();
+        self.leave();
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) struct Context {
     /// The task in whose poll this thread runs a closure of a fork.
     helper: Cell<Option<NonNull<Header>>>,
     /// The closure of another thread's fork that this one runs.
-    taken: Cell<Option<NonNull<dyn Taken>>>,
+    taken: Cell<Option<NonNull<closures::Running>>>,
     pub(crate) budget: Cell<Budget>,
     /// The last task whose poll has panicked since somebody cleared this.
     pub(crate) panicked: Cell<Option<NonNull<Header>>>,

@@ -1,7 +1,8 @@
 //! What a thread is doing for the runtime: to compare, and to take along to another stack.
 
+use super::closures::{Running, is_deque_shared};
 use super::stack::{Node, Segment};
-use super::{BlockOn, Context, Entered, Local, Scope, Taken, taken_closure_waits, with};
+use super::{BlockOn, Context, Entered, Local, Scope, taken_closure_waits, with};
 use crate::fork_join::{self, Deque};
 use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
@@ -70,7 +71,7 @@ impl Before {
     /// changes `worker` as well.
     pub(crate) fn is_there(&self, context: &Context) -> bool {
         let now = context.surroundings();
-        Surroundings { fork: now.fork, ..self.surroundings.get() } == now
+        Surroundings { fork: now.fork, blocking: now.blocking, ..self.surroundings.get() } == now
     }
 
     pub(crate) fn layers(&self) -> Layers {
@@ -88,6 +89,7 @@ struct Surroundings {
     current: *const current::Driver,
     fork: *const Deque,
     block_on: *const BlockOn,
+    blocking: *const Blocking,
     local: *const LocalShared,
 }
 
@@ -112,7 +114,7 @@ struct Surroundings {
 #[must_use = "it is put back by `unpack`"]
 pub(crate) struct Baggage {
     surroundings: Surroundings,
-    taken: Option<NonNull<dyn Taken>>,
+    taken: Option<NonNull<Running>>,
     blocking: *const Blocking,
     forks: multi::Forks,
     deque: Carried,
@@ -142,6 +144,7 @@ impl Before {
             // A future that is polled there must not block, and code that it calls may wait.
             entered: if context.blocking.get().is_null() { then.entered } else { now.entered },
             fork: if is_late { now.fork } else { then.fork },
+            blocking: now.blocking,
             ..then
         };
         may_be == now
@@ -156,7 +159,7 @@ impl Before {
         let (then, now) = (self.surroundings.get(), context.surroundings());
         let deque = if now.fork != then.fork {
             Carried::Late
-        } else if now.fork.is_null() || fork_join::is_joined() && !shares_deque(context) {
+        } else if now.fork.is_null() || fork_join::is_joined() && !is_deque_shared() {
             Carried::None
         } else {
             Carried::Exchanged(worker.deques().exchange()?)
@@ -215,12 +218,6 @@ impl Before {
     }
 }
 
-/// Whether a closure that the thread runs was taken from a fork which takes jobs out of its deque.
-fn shares_deque(context: &Context) -> bool {
-    // SAFETY: `in_taken` is on the stack, and has borrowed it.
-    context.taken.get().is_some_and(|taken| unsafe { taken.as_ref() }.shares_deque())
-}
-
 impl Context {
     fn surroundings(&self) -> Surroundings {
         Surroundings {
@@ -230,6 +227,7 @@ impl Context {
             current: self.current.get(),
             fork: self.fork.get(),
             block_on: self.block_on.get(),
+            blocking: self.blocking.get(),
             local: self.local(),
         }
     }

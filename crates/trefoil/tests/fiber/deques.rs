@@ -61,7 +61,7 @@ fn a_fiber_that_finds_no_deque_misses_no_end_of_a_closure() {
         let (ends, has_ended) = channel();
         drop(fiber::spawn(move || {
             let here = thread::current().id();
-            for round in 0..3000 {
+            for round in 0..8000 {
                 let is_taken = AtomicBool::new(false);
                 let blocks = || {
                     is_taken.store(true, SeqCst);

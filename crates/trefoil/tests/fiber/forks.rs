@@ -287,6 +287,52 @@ fn what_is_forked_around_a_closure_that_waits_is_for_others() {
     }
 }
 
+/// A thief waits for a part of what it has stolen, and runs a part of that part meanwhile, which
+/// waits for a fiber of the first owner's thread. So its own job waits as well, and the first owner
+/// learns that, too.
+#[test]
+fn an_owner_learns_that_a_part_of_a_part_waits() {
+    let spin = |flag: &AtomicUsize| {
+        (0..200_000).any(|_| {
+            thread::yield_now();
+            flag.load(SeqCst) == 1
+        })
+    };
+    let mut tested = 0;
+    for _ in 0..100 {
+        tested += usize::from(call(3, move || {
+            let here = thread::current().id();
+            let other = begun();
+            let flags = [const { AtomicUsize::new(0) }; 3];
+            let begin = |of: usize| {
+                flags[of].store(1, SeqCst);
+                thread::current().id()
+            };
+            let (_, is_it) = fork_join::join(
+                || spin(&flags[0]),
+                || {
+                    let outer = begin(0);
+                    let in_middle = || {
+                        let middle = begin(1);
+                        let innermost = || {
+                            let inner = begin(2);
+                            other.join().unwrap();
+                            inner == outer && middle != outer && outer != here
+                        };
+                        fork_join::join(|| spin(&flags[2]), innermost).1
+                    };
+                    fork_join::join(|| spin(&flags[1]), in_middle).1
+                },
+            );
+            is_it
+        }));
+        if tested == 3 {
+            return;
+        }
+    }
+    panic!("nothing was tested");
+}
+
 /// The forks are joined, and what is on the stack is dropped, on the fiber's thread.
 #[test]
 fn a_fiber_that_is_aborted_in_a_fork_joins_it() {

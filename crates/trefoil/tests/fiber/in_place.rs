@@ -6,11 +6,12 @@
 use crate::support::watch::{drop_returns, receive, wait_for};
 use crate::support::{Hasty, multi};
 use std::collections::HashSet;
+use std::hint::black_box;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use trefoil::runtime::{Handle, Runtime};
-use trefoil::sync::oneshot;
+use trefoil::sync::{oneshot, watch};
 use trefoil::task::{block_in_place, yield_now};
 use trefoil::{fiber, fork_join};
 
@@ -51,6 +52,72 @@ fn a_thread_that_has_waited_in_place_goes_on_blocking_in_place() {
             assert!(receive("a fiber that blocks in place", &told), "{number}, {workers} workers");
         }
     }
+}
+
+/// The frame of a `block_in_place` goes with the fiber's stack, also where the fiber waits in a
+/// future that is polled there, in which the thread must not block. If the thread kept it, other
+/// fibers would take it along, and use it after its end.
+#[test]
+fn a_wait_in_a_future_that_is_polled_in_place_takes_the_frame_along() {
+    for _ in 0..10 {
+        let runtime = Hasty(Some(multi(1)));
+        let guard = runtime.enter();
+        let handle = runtime.handle().clone();
+        let (ends, has_ended) = channel();
+        drop(fiber::spawn(move || {
+            let (go, may_go) = oneshot::channel::<()>();
+            let (go_on, may_go_on) = oneshot::channel::<()>();
+            // It is in no `block_in_place`, and leaves its stack after the first one, and until
+            // that is over.
+            let second = fiber::spawn(move || {
+                fiber::wait(may_go).unwrap();
+                fork_join::join(|| fiber::wait(may_go_on).unwrap(), || ());
+                thread::current().id()
+            });
+            fiber::yield_now();
+            let first = fiber::spawn(move || {
+                block_in_place(|| {
+                    handle.block_on(async {
+                        go.send(()).unwrap();
+                        (0..3).for_each(|_| fiber::wait(yield_now()));
+                    });
+                });
+                thread::current().id()
+            });
+            let first = first.join().unwrap();
+            // Others have their frames where the first one's were.
+            let (checks, may_check) = watch::channel(false);
+            let others: Vec<_> = (0..4)
+                .map(|_| {
+                    let may_check = may_check.clone();
+                    fiber::spawn(move || fill_and_wait(30, may_check))
+                })
+                .collect();
+            fiber::yield_now();
+            go_on.send(()).unwrap();
+            assert_eq!(second.join().unwrap(), first, "nothing was tested");
+            checks.send(true).unwrap();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            ends.send(()).unwrap();
+        }));
+        drop(guard);
+        receive("fibers whose stacks are their own", &has_ended);
+    }
+}
+
+/// Fills much of a stack with a number, waits, and sees whether the number is there still.
+#[inline(never)]
+fn fill_and_wait(depth: u32, mut may_check: watch::Receiver<bool>) {
+    const NUMBER: u64 = 0x5555_5555_5555_5555;
+    let mut words = [0; 64];
+    words.fill(black_box(NUMBER));
+    black_box(&mut words);
+    if depth == 0 {
+        drop(fiber::wait(may_check.wait_for(|&may| may)));
+    } else {
+        fill_and_wait(depth - 1, may_check);
+    }
+    assert!(words.iter().all(|&word| word == NUMBER), "somebody has written to this stack");
 }
 
 /// The end of a scope waits, and nothing unwinds it there.

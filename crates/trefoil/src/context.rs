@@ -528,10 +528,12 @@ pub(crate) fn enter_fork<R>(deque: Option<DequeGuard<'_>>, f: impl FnOnce() -> R
     struct Exchanged<'a>(Option<DequeGuard<'a>>);
     impl Drop for Exchanged<'_> {
         fn drop(&mut self) {
-            if let Some(deque) = &mut self.0 {
-                // SAFETY: null, or a deque of the table that the guard borrows.
-                let last = with(|context| unsafe { context.fork.get().as_ref() });
-                deque.is_now(last.expect("a thread's deque was exchanged for none"));
+            let Some(mut deque) = self.0.take() else { return };
+            // SAFETY: null, or a deque of the table that the guard borrows.
+            match with(|context| unsafe { context.fork.get().as_ref() }) {
+                Some(last) => deque.is_now(last),
+                // It was given back already.
+                None => std::mem::forget(deque),
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
 use crate::task::{Blocking, Header, LocalShared};
 use std::cell::Cell;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// What a fiber compares when it waits with what there was when it was resumed.
 ///
@@ -125,9 +125,10 @@ enum Carried {
     /// None: it is empty, and stays the thread's.
     None,
     /// One that it has taken for a fork on a thread without one, and gives back after that
-    /// (`fork_join/install.rs`). The thread has none meanwhile.
+    /// (`fork_join/install.rs`).
     Late,
-    /// The thread's, which has this one instead, or another for which that is exchanged in turn.
+    /// The thread's, which has this one instead, or another for which that is exchanged in turn. It
+    /// has none (null) if none was free.
     Exchanged(*const Deque),
 }
 
@@ -152,17 +153,18 @@ impl Before {
             && context.worker().is_some_and(multi::WorkerThread::may_take_forks_along)
     }
 
-    /// The fiber is about to leave its stack, where it [may pack](Self::may_pack). None if it can
-    /// not, for want of a deque.
-    pub(crate) fn pack(&self, context: &Context) -> Option<Baggage> {
-        let worker = context.worker()?;
+    /// The fiber is about to leave its stack, where it [may pack](Self::may_pack).
+    pub(crate) fn pack(&self, context: &Context) -> Baggage {
+        let Some(worker) = context.worker() else {
+            unreachable!("a fiber runs on a worker's thread")
+        };
         let (then, now) = (self.surroundings.get(), context.surroundings());
         let deque = if now.fork != then.fork {
             Carried::Late
         } else if now.fork.is_null() || fork_join::is_joined() && !is_deque_shared() {
             Carried::None
         } else {
-            Carried::Exchanged(worker.deques().exchange()?)
+            Carried::Exchanged(worker.deques().exchange().map_or(ptr::null(), ptr::from_ref))
         };
         fork_join::publish_all();
         taken_closure_waits();
@@ -176,13 +178,13 @@ impl Before {
             Carried::Exchanged(another) => another,
             Carried::Late | Carried::None => then.fork,
         });
-        Some(Baggage {
+        Baggage {
             surroundings: now,
             taken: context.taken.take(),
             blocking,
             forks: worker.take_forks_along(),
             deque,
-        })
+        }
     }
 
     /// The fiber is back on its stack.
@@ -196,16 +198,18 @@ impl Before {
             // The thread may have another one by now than it had then, for which other fibers have
             // exchanged that.
             Carried::None => {}
-            Carried::Late => context.fork.set(now.fork),
-            Carried::Exchanged(_) => {
+            Carried::Late | Carried::Exchanged(_) => {
                 let idle = context.fork.replace(now.fork);
+                // The thread has the fiber's from here on; or it has none, after the fork for which
+                // the fiber has taken this one.
+                let is_late = matches!(deque, Carried::Late);
+                let its = if is_late { ptr::null() } else { now.fork };
+                self.surroundings.set(Surroundings { fork: its, ..self.surroundings.get() });
                 // SAFETY: the thread's deques are all of its scheduler's table, and live as long.
                 if let Some(idle) = unsafe { idle.as_ref() } {
                     // SAFETY: it was this thread's, until here.
                     unsafe { worker.deques().put_back(idle) };
                 }
-                // The thread has the fiber's from here on.
-                self.surroundings.set(Surroundings { fork: now.fork, ..self.surroundings.get() });
             }
         }
         worker.put_back_forks(forks);

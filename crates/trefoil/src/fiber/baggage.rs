@@ -8,8 +8,6 @@
 
 use super::running::{Inside, inside, unwind_again};
 use crate::context;
-use crate::scheduler::block_on;
-use crate::task::block_in_place;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
@@ -31,64 +29,49 @@ impl Drop for Shield<'_> {
     }
 }
 
-/// Why a wait with baggage has ended.
-enum Left<T> {
-    Ready(T),
-    /// The fiber is aborted.
-    Aborted,
-    /// No deque is free that the thread could have meanwhile.
-    Stays,
-}
-
 impl Inside {
     /// As [`wait`](Self::wait), where the fiber [may pack](Self::may_pack).
-    ///
-    /// If the thread cannot do without what the fiber would take along, it waits in place.
     #[cold]
     pub(super) fn wait_packed<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
         let shield = Shield::new(self);
-        let left = self.poll_packed(future.as_mut(), || self.is_to_unwind());
+        let output = self.poll_packed(pin!(future), || self.is_to_unwind());
         drop(shield);
-        match left {
-            Left::Ready(output) => output,
+        match output {
+            Some(output) => output,
             // Whose fork it is, and who joins that, learns of it as of a panic.
-            Left::Aborted if context::is_in_taken() => {
+            None if context::is_in_taken() => {
                 resume_unwind(Box::new("a closure of a fork was unwound: its runtime ends"))
             }
-            Left::Aborted => unwind_again(),
-            Left::Stays => block_in_place(|| block_on::wait(future)),
+            None => unwind_again(),
         }
     }
 
-    /// As `wait_packed`, and nothing ends it but the future. None if it waits in place instead, or
-    /// somebody else does.
+    /// As `wait_packed`, and an abort does not end it.
     #[cold]
-    pub(super) fn wait_through_packed<F: Future>(&self, future: Pin<&mut F>) -> Option<F::Output> {
+    pub(super) fn wait_through_packed<F: Future>(&self, future: F) -> F::Output {
         let _shield = Shield::new(self);
-        match self.poll_packed(future, || false) {
-            Left::Ready(output) => Some(output),
-            Left::Aborted | Left::Stays => None,
+        match self.poll_packed(pin!(future), || false) {
+            Some(output) => output,
+            None => unreachable!("nothing but the future ends it"),
         }
     }
 
+    /// None if this is to end before the future is ready.
     fn poll_packed<F: Future>(
         &self,
         mut future: Pin<&mut F>,
         is_to_end: impl Fn() -> bool,
-    ) -> Left<F::Output> {
+    ) -> Option<F::Output> {
         loop {
             let mut cx = Context::from_waker(&self.waker);
             let polled = context::without_blocking(|| future.as_mut().poll(&mut cx));
             if let Poll::Ready(output) = polled {
-                return Left::Ready(output);
+                return Some(output);
             }
             if is_to_end() {
-                return Left::Aborted;
+                return None;
             }
-            if !self.leave_packed(false) {
-                return Left::Stays;
-            }
+            self.leave_packed(false);
         }
     }
 
@@ -99,12 +82,14 @@ impl Inside {
             return false;
         }
         let shield = Shield::new(self);
-        let has_left = !self.is_to_unwind() && self.leave_packed(true);
+        if !self.is_to_unwind() {
+            self.leave_packed(true);
+        }
         drop(shield);
         if self.is_to_unwind() {
             unwind_again();
         }
-        has_left
+        true
     }
 }
 
@@ -118,7 +103,7 @@ pub(crate) fn may_pack() -> bool {
 pub(crate) fn wait_in_fork(mut poll: impl FnMut(&Waker) -> Poll<()>) -> bool {
     inside(|inside| {
         let Some(fiber) = inside.filter(|inside| inside.may_pack()) else { return false };
-        let future = pin!(std::future::poll_fn(|cx| poll(cx.waker())));
-        fiber.wait_through_packed(future).is_some()
+        fiber.wait_through_packed(std::future::poll_fn(|cx| poll(cx.waker())));
+        true
     })
 }

@@ -377,16 +377,15 @@ impl Inside {
         self.before.may_pack(self.context()) && !self.is_ending.get() && !thread::panicking()
     }
 
-    /// Leaves the stack so until the fiber is resumed. False if something cannot be taken along.
-    pub(super) fn leave_packed(&self, yields: bool) -> bool {
-        let Some(baggage) = self.before.pack(self.context()) else { return false };
+    /// Leaves the stack so until the fiber is resumed.
+    pub(super) fn leave_packed(&self, yields: bool) {
+        let baggage = self.before.pack(self.context());
         if yields {
             // As in `begin_yield`. A future that was polled may have set it already.
             self.context().yielded.set(true);
         }
         self.leave();
         self.before.unpack(self.context(), baggage);
-        true
     }
 
     /// Whether nothing was entered or left since the fiber was resumed.

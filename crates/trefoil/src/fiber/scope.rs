@@ -40,7 +40,7 @@ use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::scheduler::{Handle, block_on};
-use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, block_in_place, wake_guarded};
+use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, wake_guarded};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -48,7 +48,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -220,9 +220,7 @@ impl Owner {
                     }
                     fibers.poll_ended(cx)
                 };
-                if inside.wait_through_packed(pin!(poll_fn(abort_and_poll))).is_none() {
-                    block_in_place(|| block_on::wait(poll_fn(|cx| fibers.poll_ended(cx))));
-                }
+                inside.wait_through_packed(poll_fn(abort_and_poll));
             }
             // `scope` has unwound such a fiber, unless its closure has left something since in
             // which the fiber had called it. Here, nothing may unwind.

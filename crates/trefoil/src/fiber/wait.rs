@@ -21,9 +21,9 @@ use std::time::Duration;
 /// thread has other fibers; if not, it blocks in place, and keeps none waiting.
 ///
 /// There are places inside of a fiber where the thread must not leave its stack. In a panic, and in
-/// destructors that run because the fiber is aborted, `wait` blocks the thread. In forks, if 192
-/// fibers of the runtime wait in forks already, it is [`block_in_place`]. The fibers that have
-/// begun on this thread wait meanwhile, and whoever waits for one of them there waits for ever.
+/// destructors that run because the fiber is aborted, `wait` blocks the thread. The fibers that
+/// have begun on this thread wait meanwhile, and whoever waits for one of them there waits for
+/// ever.
 ///
 /// A fiber that is aborted and catches the unwinding is unwound again in each later `wait` for what
 /// is not ready.

@@ -211,7 +211,7 @@ impl Deque {
     }
 
     /// Has `wake_owner` wake a fiber, once, in place of the thread; or the thread again. Returns
-    /// the fiber before, if it was not woken.
+    /// the fiber before.
     ///
     /// The owner calls this, and looks at what it waits for afterwards: either `wake_owner` finds
     /// the fiber, or the look finds what came before `wake_owner`. (Both take the lock.)

@@ -4,6 +4,7 @@ use super::deque::{Deque, Owner, Stolen};
 use super::latch::MAX_IDS;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicPtr, AtomicUsize, Relaxed, Release};
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -37,8 +38,8 @@ pub(crate) struct Deques {
 struct Free {
     /// Their indices.
     indices: Vec<usize>,
-    /// How many fibers have taken a deque along, and left their thread another one.
-    fibers: usize,
+    /// The others that were made for threads whose own a fiber has taken along.
+    exchanged: HashSet<usize>,
 }
 
 /// Keeps a deque for a thread; the drop gives the deque back to the table.
@@ -62,15 +63,16 @@ impl Deques {
 
     /// Gets a deque for the calling thread. None if the table is full.
     pub(crate) fn acquire(&self) -> Option<DequeGuard<'_>> {
-        self.acquire_as(|free, left| left > FOR_FIBERS - free.fibers)
+        self.acquire_for(false)
     }
 
-    /// The same, if that is so with what is free, and with so many that are free or not made yet.
-    fn acquire_as(&self, may: impl FnOnce(&mut Free, usize) -> bool) -> Option<DequeGuard<'_>> {
+    /// Threads leave what is for fibers, and fibers leave the rest.
+    fn acquire_for(&self, is_for_fiber: bool) -> Option<DequeGuard<'_>> {
         let mut free = self.free.lock();
+        let for_fibers = FOR_FIBERS - free.exchanged.len();
         // Relaxed: it is only written while this lock is held.
         let left = free.indices.len() + self.table.len() - self.len.load(Relaxed);
-        if !may(&mut free, left) {
+        if if is_for_fiber { for_fibers == 0 } else { left <= for_fibers } {
             return None;
         }
         let index = free.indices.pop().or_else(|| {
@@ -84,6 +86,9 @@ impl Deques {
             self.len.store(index + 1, Release);
             Some(index)
         })?;
+        if is_for_fiber {
+            free.exchanged.insert(index);
+        }
         drop(free);
         let deque = self.get(index)?;
         deque.parker().adopt();
@@ -149,11 +154,7 @@ impl Deques {
     ///
     /// The caller makes it the thread's, and gives it back with `put_back`. None if none is free.
     pub(crate) fn exchange(&self) -> Option<&Deque> {
-        let guard = self.acquire_as(|free, left| {
-            let may = left > 0 && free.fibers < FOR_FIBERS;
-            free.fibers += usize::from(may);
-            may
-        })?;
+        let guard = self.acquire_for(true)?;
         let deque = guard.deque;
         std::mem::forget(guard);
         Some(deque)
@@ -164,7 +165,6 @@ impl Deques {
     /// # Safety
     /// The deque is one of this table, and this thread is its owner, which it is no more.
     pub(crate) unsafe fn put_back<'a>(&'a self, deque: &'a Deque) {
-        self.free.lock().fibers -= 1;
         drop(DequeGuard { deques: self, deque, _thread: PhantomData });
     }
 }
@@ -172,6 +172,9 @@ impl Deques {
 impl Drop for DequeGuard<'_> {
     fn drop(&mut self) {
         debug_assert!(self.owner().is_empty(), "a thread leaves with its jobs");
-        self.deques.free.lock().indices.push(self.deque.id() as usize);
+        let index = self.deque.id() as usize;
+        let mut free = self.deques.free.lock();
+        free.exchanged.remove(&index);
+        free.indices.push(index);
     }
 }

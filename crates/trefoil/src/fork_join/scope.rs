@@ -263,9 +263,7 @@ impl State {
     fn wait_in_fiber(&self) -> bool {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         {
-            let mut has_declared = false;
             let has_waited = crate::fiber::wait_in_fork(|waker| {
-                has_declared = true;
                 let mut list = self.list.lock();
                 if !list.jobs.is_empty() || list.is_over() {
                     return Poll::Ready(());
@@ -276,9 +274,8 @@ impl State {
                 drop(before);
                 Poll::Pending
             });
-            let owner = self.list.lock().owner.take();
-            // If it has stayed after all, there may be no token for a wake-up that came meanwhile.
-            has_waited || has_declared && owner.is_none()
+            drop(self.list.lock().owner.take());
+            has_waited
         }
         #[cfg(not(all(feature = "fiber", unix, not(loom))))]
         false

@@ -90,15 +90,12 @@ fn sleep(fork: Fork<'_>, latch: &Latch, thief: Option<&Deque>) {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         {
             let is_over = || latch.progress().is_settled() || thief.is_some_and(Deque::has_public);
-            let mut has_declared = false;
             let has_waited = crate::fiber::wait_in_fork(|waker| {
-                has_declared = true;
                 drop(fork.deque().wakes(Some(waker.clone())));
                 if is_over() { Poll::Ready(()) } else { Poll::Pending }
             });
-            let was_woken = fork.deque().wakes(None).is_none();
-            // If it has stayed after all, there may be no token for a wake-up that came meanwhile.
-            if has_waited || has_declared && was_woken {
+            if has_waited {
+                drop(fork.deque().wakes(None));
                 return;
             }
         }

@@ -38,10 +38,10 @@ fn closures_of_a_scope_wait_for_each_other_however_many_they_are() {
     receive("a scope whose closures wait for each other", &has_ended);
 }
 
-/// The owner of a fork declares its fiber to be woken, finds no deque for its thread, and waits
-/// with the thread: it misses no wake-up that has come to the fiber.
+/// The owner of a fork waits for a closure that blocks elsewhere, and no deque is free that its
+/// thread could have meanwhile: it misses no end of the closure.
 #[test]
-fn a_fiber_that_finds_no_deque_misses_no_end_of_a_closure() {
+fn a_fiber_that_leaves_its_thread_no_deque_misses_no_end_of_a_closure() {
     for is_in_scope in [false, true] {
         let runtime = Hasty(Some(multi(2)));
         let guard = runtime.enter();

@@ -13,7 +13,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use trefoil::runtime::Handle;
-use trefoil::sync::oneshot;
+use trefoil::sync::{oneshot, watch};
 use trefoil::task::{JoinHandle, block_in_place};
 use trefoil::{fiber, fork_join};
 
@@ -170,34 +170,38 @@ fn forks_of_many_fibers_wait_at_once_and_end_in_any_order() {
     }
 }
 
-/// More of them than there are deques: those wait in place, and all end.
+/// More of them than there are deques: their thread has none meanwhile, and goes on.
 #[test]
 fn more_forks_wait_than_there_are_deques() {
     const FIBERS: usize = 300;
-    let ended = call(1, || {
-        let (tells, has_told) = channel();
-        let (go, may_go) = trefoil::sync::watch::channel(false);
-        let fibers: Vec<_> = (0..FIBERS)
-            .map(|_| {
-                let (mut may_go, tells) = (may_go.clone(), tells.clone());
-                fiber::spawn(move || {
-                    let wait = || fiber::wait(may_go.wait_for(|&go| go)).is_ok();
-                    let ((), is_ok) = fork_join::join(|| _ = tells.send(()), wait);
-                    is_ok
+    for workers in 1..=2 {
+        let ended = call(workers, || {
+            let waiting = Arc::new(AtomicUsize::new(0));
+            let (go, may_go) = watch::channel(false);
+            let fibers: Vec<_> = (0..FIBERS)
+                .map(|n| {
+                    let (mut may_go, waiting) = (may_go.clone(), waiting.clone());
+                    fiber::spawn(move || {
+                        let wait = || {
+                            waiting.fetch_add(1, SeqCst);
+                            fiber::wait(may_go.wait_for(|&go| go)).is_ok()
+                        };
+                        let (is_ok, m) = fork_join::join(wait, || n + 1);
+                        is_ok && m == n + 1
+                    })
                 })
-            })
-            .collect();
-        drop(tells);
-        // Another thread, since this one may be in one that waits in place.
-        drop(trefoil::task::spawn_blocking(move || {
-            for _ in 0..FIBERS / 2 {
-                has_told.recv().unwrap();
+                .collect();
+            // One of the same thread, if there is one worker.
+            while waiting.load(SeqCst) < FIBERS {
+                fiber::yield_now();
             }
+            let sum = || fork_join::map_reduce(0..1000, |n| n, |a, b| a + b);
+            assert_eq!(fork_join::join(sum, sum), (Some(499_500), Some(499_500)));
             go.send(true).unwrap();
-        }));
-        fibers.into_iter().all(|fiber| fiber.join().unwrap())
-    });
-    assert!(ended);
+            fibers.into_iter().all(|fiber| fiber.join().unwrap())
+        });
+        assert!(ended);
+    }
 }
 
 /// The other half is with another worker, which has fibers of its own, and waits for one of them or

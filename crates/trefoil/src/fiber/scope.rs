@@ -113,7 +113,7 @@ struct Owner {
 /// borrow everything that outlives the scope.
 ///
 /// A fiber waits for its scope without its thread. A thread outside of the runtime blocks, and so
-/// does code in [`block_in_place`] and
+/// does code in [`block_in_place`](crate::task::block_in_place) and
 /// [`spawn_blocking`](crate::task::spawn_blocking). Where [`wait`](fn@wait) cannot leave the stack
 /// of a fiber, this waits as `wait` does.
 ///

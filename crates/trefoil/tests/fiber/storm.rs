@@ -3,10 +3,11 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
-use crate::support::{Alive, multi};
+use crate::support::Alive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
+use trefoil::runtime::Builder;
 use trefoil::{fiber, task};
 
 /// Fibers that spawn, wait, fork, block in place, borrow, compute, panic, and are aborted at any
@@ -100,7 +101,20 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
     }
     for round in 0..20u64 {
         let alive = Arc::new(AtomicUsize::new(0));
-        let runtime = multi(1 + (round % 3) as usize);
+        let mut builder = Builder::new_multi_thread();
+        // In some, the thread in `block_on` takes a worker's place, and guests fork beside it.
+        builder.worker_threads(1 + (round % 3) as usize).serve_in_block_on(round % 2 == 1);
+        let runtime = builder.enable_all().build().unwrap();
+        let guest = (round % 4 == 3).then(|| {
+            let handle = runtime.handle().clone();
+            std::thread::spawn(move || {
+                for _ in 0..100 {
+                    let sum = |from| (from..from + 100).sum::<u64>();
+                    let forks = || trefoil::fork_join::join(|| sum(0), || sum(1));
+                    assert_eq!(handle.install_here(forks), (4950, 5050));
+                }
+            })
+        });
         runtime.block_on(async {
             let mut handles: Vec<_> = (0..100u64)
                 .map(|seed| {
@@ -114,6 +128,9 @@ fn a_storm_of_fibers_leaves_nothing_behind() {
             }
             handles.iter().take(25).for_each(task::JoinHandle::abort);
         });
+        if let Some(guest) = guest {
+            guest.join().unwrap();
+        }
         drop(runtime);
         assert_eq!(alive.load(SeqCst), 0, "round {round}");
     }

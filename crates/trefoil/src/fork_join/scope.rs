@@ -16,6 +16,7 @@ use crate::primitives::{Mutex, MutexGuard};
 use crate::scheduler::Handle;
 use crate::task::{Origin, discard, wake_guarded};
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -174,19 +175,27 @@ impl State {
         let mut list = self.list.lock();
         list.jobs.push_back(job);
         let wakes_owner = mem::take(&mut list.owner_waits);
-        let helper = match &self.pool {
-            Some((handle, most)) if list.helpers < (*most).min(list.jobs.len()) => {
-                list.helpers += 1;
-                Some(handle)
-            }
-            _ => None,
-        };
+        let helper = self.wanted_helper(&mut list);
         if wakes_owner {
             self.wake_owner(list);
         } else {
             drop(list);
         }
-        if let Some(handle) = helper {
+        self.spawn_helper(helper);
+    }
+
+    /// The runtime in which one more helper is to be spawned, which is counted already.
+    fn wanted_helper(&self, list: &mut List) -> Option<&Handle> {
+        let (handle, most) = self.pool.as_ref()?;
+        if list.helpers >= (*most).min(list.jobs.len()) {
+            return None;
+        }
+        list.helpers += 1;
+        Some(handle)
+    }
+
+    fn spawn_helper(self: &Arc<Self>, handle: Option<&Handle>) {
+        if let Some(handle) = handle {
             drop(handle.spawn_with(Helper { state: Arc::clone(self) }, None, self.origin));
         }
     }
@@ -330,8 +339,37 @@ fn run_taken(state: Arc<State>, job: Job) {
             worker.enter_scope();
         }
     });
-    context::in_helper(|| context::in_taken(&*state, || state.run(job)));
+    let in_helper = InHelper { state: &state, is_counted: Cell::new(true) };
+    context::in_helper(|| context::in_taken(&in_helper, || state.run(job)));
+    if !in_helper.is_counted.get() {
+        state.list.lock().helpers += 1;
+    }
     leave();
+}
+
+/// A job that runs in the poll of its helper.
+struct InHelper<'a> {
+    state: &'a Arc<State>,
+    /// The helper counts as one that takes jobs.
+    is_counted: Cell<bool>,
+}
+
+impl Taken for InHelper<'_> {
+    fn shares_deque(&self) -> bool {
+        false
+    }
+
+    fn waits(&self) {
+        self.state.waits();
+        // Its helper takes no other job meanwhile. Another one does, or else nobody might.
+        if self.is_counted.replace(false) {
+            let mut list = self.state.list.lock();
+            list.helpers -= 1;
+            let helper = self.state.wanted_helper(&mut list);
+            drop(list);
+            self.state.spawn_helper(helper);
+        }
+    }
 }
 
 impl Taken for State {

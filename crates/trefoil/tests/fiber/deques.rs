@@ -21,21 +21,26 @@ const FOR_FIBERS: usize = 192;
 #[test]
 fn closures_of_a_scope_wait_for_each_other_however_many_they_are() {
     const CLOSURES: usize = FOR_FIBERS + 60;
-    let runtime = Hasty(Some(multi(2)));
-    begin_on_both(&runtime);
-    let guard = runtime.enter();
-    let (ends, has_ended) = channel();
-    drop(fiber::spawn(move || {
-        let barrier = Barrier::new(CLOSURES);
-        fork_join::scope(|scope| {
-            for _ in 0..CLOSURES {
-                scope.spawn(|_| _ = fiber::wait(barrier.wait()));
-            }
-        });
-        ends.send(()).unwrap();
-    }));
-    drop(guard);
-    receive("a scope whose closures wait for each other", &has_ended);
+    // Where a thread without fibers takes one, that blocks in place.
+    for have_fibers in [false, true] {
+        let runtime = Hasty(Some(multi(2)));
+        if have_fibers {
+            begin_on_both(&runtime);
+        }
+        let guard = runtime.enter();
+        let (ends, has_ended) = channel();
+        drop(fiber::spawn(move || {
+            let barrier = Barrier::new(CLOSURES);
+            fork_join::scope(|scope| {
+                for _ in 0..CLOSURES {
+                    scope.spawn(|_| _ = fiber::wait(barrier.wait()));
+                }
+            });
+            ends.send(()).unwrap();
+        }));
+        drop(guard);
+        receive("a scope whose closures wait for each other", &has_ended);
+    }
 }
 
 /// The owner of a fork waits for a closure that blocks elsewhere, and no deque is free that its

@@ -357,7 +357,8 @@ impl Inside {
     ///
     /// It may not be where the thread is in something that ends on this stack: the closure of a
     /// fork, another task's poll, a set of local tasks, `block_on`, `block_in_place`, a borrow of a
-    /// task-local, or a panic, which `std` counts for each thread.
+    /// task-local, or a panic, which `std` counts for each thread. (With some of these it may be:
+    /// see `may_pack`.)
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
         self.may_wait_if(self.is_unchanged())

@@ -47,6 +47,7 @@ fn closures_of_a_scope_wait_for_each_other_however_many_they_are() {
 /// thread could have meanwhile: it misses no end of the closure.
 #[test]
 fn a_fiber_that_leaves_its_thread_no_deque_misses_no_end_of_a_closure() {
+    const ROUNDS: usize = 8000;
     for is_in_scope in [false, true] {
         let runtime = Hasty(Some(multi(2)));
         let guard = runtime.enter();
@@ -66,7 +67,7 @@ fn a_fiber_that_leaves_its_thread_no_deque_misses_no_end_of_a_closure() {
         let (ends, has_ended) = channel();
         drop(fiber::spawn(move || {
             let here = thread::current().id();
-            for round in 0..8000 {
+            for round in 0..ROUNDS {
                 let is_taken = AtomicBool::new(false);
                 let blocks = || {
                     is_taken.store(true, SeqCst);
@@ -93,11 +94,11 @@ fn a_fiber_that_leaves_its_thread_no_deque_misses_no_end_of_a_closure() {
                 } else {
                     fork_join::join(until_taken, blocks);
                 }
+                _ = ends.send(());
             }
-            ends.send(()).unwrap();
         }));
         drop(guard);
-        receive("forks whose closures block", &has_ended);
+        (0..ROUNDS).for_each(|_| receive("a fork whose closure blocks", &has_ended));
         go.send(true).unwrap();
     }
 }

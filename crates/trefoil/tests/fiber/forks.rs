@@ -4,7 +4,8 @@
 // ThreadSanitizer does not know of switches between stacks.
 #![cfg(all(unix, not(trefoil_tsan)))]
 
-use crate::support::watch::{receive, wait_for};
+use crate::in_place::begin_on_both;
+use crate::support::watch::{drop_returns, receive, wait_for};
 use crate::support::{Hasty, multi};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -428,7 +429,7 @@ fn a_runtime_ends_while_forks_wait() {
             }
             wait_for("fibers wait", || waiting.load(SeqCst) == 10);
             drop(guard);
-            crate::support::watch::drop_returns("the drop of a runtime", runtime);
+            drop_returns("the drop of a runtime", runtime);
         }
     }
 }
@@ -466,7 +467,7 @@ fn an_abort_ends_the_waits_of_both_closures() {
         receive("a fiber waits in a fork", &has_begun);
         drop(guard);
         if is_at_end {
-            crate::support::watch::drop_returns("the drop of a runtime", runtime);
+            drop_returns("the drop of a runtime", runtime);
         } else {
             fiber.abort();
             let (ends, has_ended) = channel();
@@ -482,30 +483,7 @@ fn an_abort_ends_the_waits_of_both_closures() {
 #[test]
 fn a_fork_runs_nothing_unrelated_while_its_closure_waits() {
     let runtime = Hasty(Some(multi(2)));
-    let guard = runtime.enter();
-    // Both workers have fibers, so that each runs in a fiber what it takes.
-    let (ends, may_end) = trefoil::sync::watch::channel(false);
-    let (began, has_begun) = channel();
-    drop(fiber::spawn(move || {
-        let rests = || {
-            let (begins, has_begun) = channel();
-            let (began, mut may_end) = (began.clone(), may_end.clone());
-            drop(fiber::spawn(move || {
-                begins.send(()).unwrap();
-                began.send(thread::current().id()).unwrap();
-                drop(fiber::wait(may_end.wait_for(|&end| end)));
-            }));
-            has_begun
-        };
-        // As above: the first one begins elsewhere.
-        let (elsewhere, here) = (rests(), rests());
-        receive("a fiber begins elsewhere", &elsewhere);
-        fiber::yield_now();
-        receive("a fiber begins here", &here);
-    }));
-    let hosts = [(); 2].map(|()| receive("fibers begin", &has_begun));
-    assert_ne!(hosts[0], hosts[1]);
-
+    begin_on_both(&runtime);
     let (takes, taken) = channel();
     let (go, may_go) = oneshot::channel::<()>();
     let (joins, has_joined) = channel();
@@ -543,6 +521,4 @@ fn a_fork_runs_nothing_unrelated_while_its_closure_waits() {
     assert!(forks_of_thief > 0, "nothing was tested");
     go.send(()).unwrap();
     receive("the fork that waits", &has_joined);
-    ends.send(true).unwrap();
-    drop(guard);
 }

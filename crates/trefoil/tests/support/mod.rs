@@ -36,8 +36,8 @@ pub(crate) fn start_workers(runtime: &Runtime) {
     }
 }
 
-/// A runtime whose drop does not wait, so that a test that fails because of a hang ends and says
-/// so.
+/// A runtime whose drop waits only where its test has not failed, so that one that fails because of
+/// a hang ends and says so.
 pub(crate) struct Hasty(pub(crate) Option<Runtime>);
 
 impl Deref for Hasty {
@@ -50,8 +50,11 @@ impl Deref for Hasty {
 
 impl Drop for Hasty {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        let Some(runtime) = self.0.take() else { return };
+        if thread::panicking() {
             runtime.shutdown_background();
+        } else {
+            watch::ends("the end of a test's runtime", Some(runtime));
         }
     }
 }

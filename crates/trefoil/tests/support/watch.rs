@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use trefoil::fork_join::join;
-use trefoil::runtime::RuntimeMetrics;
+use trefoil::runtime::{Runtime, RuntimeMetrics};
 
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
 
@@ -25,9 +25,15 @@ pub(crate) fn receive<T>(what: &str, receiver: &mpsc::Receiver<T>) -> T {
     receiver.recv_timeout(WATCHDOG).unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
+/// Drops a runtime elsewhere; panics if that takes for ever.
 #[track_caller]
 pub(crate) fn drop_returns(what: &str, mut runtime: Hasty) {
-    let runtime = runtime.0.take();
+    ends(what, runtime.0.take());
+}
+
+/// Drops a runtime, if there still is one, elsewhere; panics if that takes for ever.
+#[track_caller]
+pub(super) fn ends(what: &str, runtime: Option<Runtime>) {
     let (sender, dropped) = mpsc::channel();
     thread::spawn(move || {
         drop(runtime);

@@ -79,7 +79,7 @@ impl std::str::FromStr for Wish {
                 "the knob {knob} has no value, so that the grid is empty: {shape}"
             ));
         }
-        let mut seen = Vec::new();
+        let mut seen: Vec<String> = Vec::new();
         for value in values.split(',') {
             let is_broken = |c: char| c.is_whitespace() || c == '@';
             if value.is_empty() || value.contains(is_broken) || printable(value) != value {
@@ -88,10 +88,13 @@ impl std::str::FromStr for Wish {
                      cannot be seen"
                 ));
             }
-            if seen.iter().any(|other| other == value) {
-                return Err(format!(
-                    "the value {value} of the knob {knob} is there twice, and its points would be the same"
-                ));
+            if let Some(other) = seen.iter().find(|other| is_same(other, value)) {
+                let twice = if other == value {
+                    format!("the value {value} of the knob {knob} is there twice")
+                } else {
+                    format!("the values {other} and {value} of the knob {knob} are one number")
+                };
+                return Err(format!("{twice}, and its points would be the same"));
             }
             seen.push(value.to_owned());
         }
@@ -160,7 +163,10 @@ impl Grid {
     pub fn is_whole(&self) -> bool {
         let product = self.knobs.iter().map(|axis| axis.values.len());
         let product = product.fold(1, usize::saturating_mul);
-        let with_baseline = self.knobs.iter().all(|axis| axis.values.contains(&axis.default));
+        let with_baseline = self
+            .knobs
+            .iter()
+            .all(|axis| axis.values.iter().any(|value| is_same(value, &axis.default)));
         // Counted first: values that nobody raced can make more points than there is memory for.
         let is_due = product.checked_sub(usize::from(with_baseline)) == Some(self.points.len());
         let is_made = || {
@@ -196,7 +202,15 @@ pub fn told(known: &[Knob]) -> String {
 }
 
 fn is_default(knobs: &[Axis], settings: &Settings) -> bool {
-    knobs.iter().all(|axis| settings.get(&axis.name) == Some(&axis.default))
+    let is_default =
+        |axis: &Axis| settings.get(&axis.name).is_some_and(|value| is_same(value, &axis.default));
+    knobs.iter().all(is_default)
+}
+
+/// Whether two values are one text, or one number in two ways, such as `50` and `050`.
+fn is_same(a: &str, b: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    a == b || number(a).is_some_and(|a| number(b) == Some(a))
 }
 
 /// Every combination of the values, those of the last knob changing fastest.
@@ -251,6 +265,14 @@ mod tests {
     }
 
     #[test]
+    fn a_default_that_is_written_in_another_way_is_the_baseline() {
+        let grid = grid(&["a=01,2"]).unwrap();
+        let points: Vec<String> = grid.points.iter().map(|p| settings_text(&p.settings)).collect();
+        assert_eq!(points, ["a=2"]);
+        assert!(grid.is_whole());
+    }
+
+    #[test]
     fn a_grid_with_other_points_than_its_values_make_is_not_whole() {
         let whole = grid(&["mode=on,off", "a=2,4"]).unwrap();
         assert!(whole.is_whole());
@@ -271,10 +293,11 @@ mod tests {
 
     #[test]
     fn what_is_no_grid_is_refused_by_name() {
-        let cases: [(&[&str], &str); 4] = [
+        let cases: [(&[&str], &str); 5] = [
             (&["mod=off"], "no knob \"mod\" (did you mean mode?); it has: a (1), mode (on)"),
             (&["a=2", "a=4"], "the knob a is there twice"),
             (&["a=1"], "the grid is empty: a=1 is what rt has by default"),
+            (&["a=01"], "the grid is empty: a=1 is what rt has by default"),
             (&["a=1", "mode=on"], "the grid is empty: a=1, mode=on"),
         ];
         for (wishes, part) in cases {
@@ -298,6 +321,7 @@ mod tests {
             ("gogc=1, 2", "\" 2\" is no value"),
             ("gogc=1@2", "\"1@2\" is no value"),
             ("gogc=1,2,1", "the value 1 of the knob gogc is there twice"),
+            ("gogc=50,+050", "the values 50 and +050 of the knob gogc are one number"),
             ("version=1,2", "chooses a release"),
         ] {
             let error = text.parse::<Wish>().unwrap_err();

@@ -32,6 +32,10 @@ pub struct Document {
     pub machine: String,
     /// Contenders by the names that the document gives them.
     pub systems: BTreeMap<String, String>,
+    /// What of a workload's variants a system is in the document, such as `root = "outside"`; of
+    /// those that have none of this key it says nothing.
+    #[serde(default)]
+    pub variants: BTreeMap<String, Settings>,
     /// The system that all others are compared with; without one, the best of each row.
     pub reference: Option<String>,
     /// Systems that the document names without numbers.
@@ -128,6 +132,8 @@ pub struct Row {
     pub unlike: Option<String>,
     /// Instead of the table's.
     pub systems: Option<BTreeMap<String, String>>,
+    /// Instead of the document's.
+    pub variants: Option<BTreeMap<String, Settings>>,
     /// By system; empty where the document has the row and no number.
     pub values: BTreeMap<String, Value>,
     /// The parameters of the preset `published`.
@@ -284,6 +290,11 @@ impl Document {
         row.systems.as_ref().or(table.systems.as_ref()).unwrap_or(&self.systems)
     }
 
+    /// What of a workload's variants a system is in a row.
+    pub fn variant_of<'a>(&'a self, row: &'a Row, system: &str) -> Option<&'a Settings> {
+        row.variants.as_ref().unwrap_or(&self.variants).get(system)
+    }
+
     /// The systems of a table, in the document's order.
     pub fn ordered<'a>(&'a self, table: &'a Table) -> Vec<&'a str> {
         if !table.order.is_empty() {
@@ -325,6 +336,7 @@ impl Document {
         for id in &self.unnumbered {
             check_workload(id, suite, catalogue)?;
         }
+        self.check_variants(suite, catalogue)?;
         let document = self.clone();
         for (table, raw) in self.tables.iter_mut().zip(&document.tables) {
             for (row, raw_row) in table.rows.iter_mut().zip(&raw.rows) {
@@ -361,6 +373,30 @@ impl Document {
                     systems.contains_key(reference),
                     "in the table {:?}: the reference {reference:?} is none of its `systems`",
                     raw.title
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses variants that nobody has.
+    fn check_variants(&self, suite: &Suite, catalogue: &Catalogue) -> Result<()> {
+        let mut there: Vec<&Settings> = Vec::new();
+        for id in &suite.workloads {
+            there.extend(&catalogue.workload(id)?.variants);
+        }
+        let rows = self.tables.iter().flat_map(|table| &table.rows);
+        let of_rows = rows.filter_map(|row| row.variants.as_ref());
+        for (system, variant) in std::iter::once(&self.variants).chain(of_rows).flatten() {
+            ensure!(
+                self.systems.contains_key(system),
+                "`variants` names {system:?}, which is none of `systems`"
+            );
+            for (key, value) in variant {
+                ensure!(
+                    there.iter().any(|known| known.get(key) == Some(value)),
+                    "`variants` has {system} with {key}={value}, which no workload of the suite {:?} has",
+                    suite.id
                 );
             }
         }

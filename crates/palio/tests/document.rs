@@ -235,6 +235,9 @@ fn what_is_not_as_in_the_document_is_told() {
     let fib = report.races.iter_mut().find(|race| race.workload == "fib").unwrap();
     fib.threads = 2;
     fib.params.insert("n".into(), "27".into());
+    let origin =
+        r#"{"source":"runtime-benchmarks","fidelity":"same","deviations":["a half is kept"]}"#;
+    fib.origin = Some(serde_json::from_str(origin).unwrap());
     let gone = fib.entries.iter_mut().find(|entry| entry.contender == "coros").unwrap();
     (gone.outcome, gone.value_ns) = (Outcome::Crashed, None);
     gone.detail = Some("signal 11".into());
@@ -249,6 +252,7 @@ fn what_is_not_as_in_the_document_is_told() {
             "| matmul(2048) | — | — | — | — | — | — |",
             "- fib(40): on 2 threads, where the document has 64",
             "- fib(40): with n=27, where the document has n=40",
+            "- fib(40): a half is kept\n",
             "- fib(40): not measured: coros",
             "signal 11",
             "- matmul(2048): not measured: the run has no race of it",

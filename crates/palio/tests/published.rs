@@ -255,6 +255,32 @@ fn every_row_of_nio_and_smarm_predicts_who_is_ahead() {
     }
 }
 
+/// Who stands for a system in a table, and of whom its prediction is, is one choice.
+#[test]
+fn a_row_of_nio_compares_whom_its_prediction_compares() {
+    // The document's tokio has one thread; the prediction is older than that was known.
+    const OTHERS: [&str; 1] = ["sync_mpsc_oneshot/request_reply/1"];
+    let catalogue = Catalogue::load(&root().join("workloads")).unwrap();
+    let published = published();
+    let document = published.of("nio").unwrap();
+    let mut compared = 0;
+    for table in &document.tables {
+        for row in table.rows.iter().filter(|row| !OTHERS.contains(&row.workload.as_str())) {
+            let systems: BTreeSet<&String> = document.systems_of(table, row).values().collect();
+            for prediction in &catalogue.workload(&row.workload).unwrap().predictions {
+                let order = &prediction.order;
+                let predicted = BTreeSet::from([&order.left, &order.right]);
+                if !predicted.iter().all(|id| id.starts_with("nio") || id.starts_with("tokio")) {
+                    continue;
+                }
+                assert_eq!(systems, predicted, "{}", row.workload);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "{compared}");
+}
+
 #[test]
 fn each_note_of_a_miss_is_about_a_prediction_that_there_is() {
     let catalogue = Catalogue::load(&root().join("workloads")).unwrap();

@@ -137,7 +137,7 @@ fn a_stored_run_and_its_bundle_say_the_same_in_every_form() {
     project.palio(&["export", "latest", bundle]).run().exits(0);
     assert_eq!(csv(&["--bundle", bundle]), stored);
     let directions: Vec<&str> =
-        stored.lines().skip(1).map(|line| line.split(',').nth(17).unwrap()).collect();
+        stored.lines().skip(1).map(|line| line.split(',').nth(19).unwrap()).collect();
     assert_eq!(directions, ["not measured", "disagrees", "agrees", "not measured", "agrees"]);
     // Who has nothing but the lines knows that they are of another size.
     let first = stored.lines().nth(1).unwrap();
@@ -246,4 +246,92 @@ fn what_cannot_be_replicated_is_refused_by_name() {
     let other = Project::good_and(Fake::new("other"));
     let told = other.palio(&["replicate", "quick"]).run().exits(2).stderr;
     assert_has(&told, &["nothing is published of the suite \"quick\"", "none"]);
+}
+
+/// A document compares what it has, and not whatever is fastest here.
+#[test]
+fn a_system_is_measured_in_the_variant_that_the_document_has() {
+    let claims = |id: &str, outside: u32, worker: u32| {
+        let fake = Fake::new(id).fault(&format!("claim-with:{outside}:root=outside"));
+        fake.fault(&format!("claim-with:{worker}:root=worker"))
+    };
+    let project = Project::new()
+        .with(claims("good", 8_000_000, 2_000_000))
+        .with(claims("twice", 4_000_000, 4_000_000))
+        .with(Fake::new("turned").fault("wrong-with:root=outside"));
+    let echo = project.read("workloads/echo.toml");
+    let places = "variants = [{ root = \"worker\" }, { root = \"outside\" }]\n[[case]]";
+    project.write("workloads/echo.toml", &echo.replacen("[[case]]", places, 1));
+    let all =
+        "variants = { Good = { root = \"outside\" }, Turned = { root = \"outside\" } }\nunnumbered";
+    let document = DOCUMENT.replacen("unnumbered", all, 1);
+    project.write("published/quick.toml", &document);
+
+    let report = raced(&project, "json").json();
+    let table = &report["replication"]["tables"][0];
+    let twice = pair(table, 0, "Twice");
+    // Twice says nothing of its own.
+    assert_eq!(twice["reference_variant"], "root=outside");
+    assert!((twice["measured_ratio"]["point"].as_f64().unwrap() - 0.5).abs() < 0.01, "{twice}");
+    assert_eq!(twice["direction"], "disagrees");
+    let turned = pair(table, 0, "Turned");
+    assert_eq!(turned["direction"], "not-measured");
+    assert_eq!(turned["reason"], "turned has no result with root=outside");
+    // Where a row has no variants there is nothing to choose.
+    assert_eq!(pair(table, 2, "Twice")["reference_variant"], Value::Null);
+
+    let text = |args: &[&str]| project.palio(args).run().exits(0).stdout;
+    let table = text(&["replicate", "quick", "latest", "--format", "markdown"]);
+    assert_has(&table, &[" / Good root=outside "]);
+    let sheet = text(&["report", "latest", "--format", "document"]);
+    assert_has(&sheet, &["- echo/64, echo/128: Good: with root=outside\n", "| 800.00 µs |"]);
+
+    // Of the row's own.
+    let row = "threads = 64, variants = { Good = { root = \"worker\" } },";
+    project.write("published/quick.toml", &document.replacen("threads = 64,", row, 1));
+    let table = text(&["replicate", "quick", "latest", "--format", "markdown"]);
+    assert_has(&table, &[" / Good root=worker "]);
+
+    for (from, to, words) in [
+        ("Good = { root", "Goood = { root", "\"Goood\", which is none of `systems`"),
+        ("Good = { root = \"outside\"", "Good = { root = \"inside\"", "Good with root=inside"),
+    ] {
+        project.write("published/quick.toml", &document.replacen(from, to, 1));
+        let told = project.palio(&["replicate", "quick", "latest"]).run().exits(2).stderr;
+        assert_has(&told, &["quick.toml", words]);
+    }
+}
+
+/// As where a document has columns for one thread and for all of a machine that has but one.
+#[test]
+fn two_systems_that_are_one_measurement_count_once() {
+    let claims = |id: &str, ns: u32| Fake::new(id).fault(&format!("claim:{ns}"));
+    let project = Project::new().with(claims("good", 4_000_000)).with(claims("twice", 8_000_000));
+    let document = DOCUMENT.replacen("Turned = \"turned\"", "Turned = \"twice\"", 1).replacen(
+        "per = \"unit\"",
+        "per = \"unit\"\nall_threads = [\"Turned\"]",
+        1,
+    );
+    project.write("published/quick.toml", &document);
+    let report = raced(&project, "json").json();
+    let table = &report["replication"]["tables"][0];
+    assert_eq!(pair(table, 0, "Twice")["direction"], "agrees");
+    let again = pair(table, 0, "Turned");
+    assert_eq!(again["direction"], "not-measured");
+    assert_eq!(again["reason"], "it is the same measurement as Twice, which counts once");
+}
+
+#[test]
+fn a_missed_prediction_is_shown_with_its_note_here_as_well() {
+    let project = project();
+    let echo = project.read("workloads/echo.toml");
+    let wrong =
+        "predictions = [{ expect = \"twice < good\", because = \"it is hoped\" }]\n[[case]]";
+    project.write("workloads/echo.toml", &echo.replacen("[[case]]", wrong, 1));
+    let note =
+        "[[note]]\nworkload = \"echo\"\nexpect = \"twice < good\"\nnote = \"it was in vain\"\n";
+    project.write("docs/results/predictions-notes.toml", note);
+    raced(&project, "json");
+    let stored = project.palio(&["replicate", "quick", "latest", "--json"]).run().exits(0).json();
+    assert_eq!(stored["predictions"][0]["note"], "it was in vain");
 }

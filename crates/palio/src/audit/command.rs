@@ -147,7 +147,10 @@ pub(super) fn check_run_command(header: &Header) -> Checked {
             format!("it says {said}, and the header says {is_due}")
         })?;
     }
-    Ok(())
+    let is_cold = words.contains(&"--cold");
+    check(is_cold == header.limits.cold, "command", || {
+        format!("with --cold or not: {is_cold}, and the header says {}", header.limits.cold)
+    })
 }
 
 /// The words of a line as [`shell_line`](crate::report::summary::shell_line) writes them; `None` if

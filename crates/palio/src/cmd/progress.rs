@@ -152,19 +152,21 @@ impl Progress for Watcher {
             None => "pilot".to_owned(),
             Some((block, of)) => format!("block {block}/{of}"),
         };
-        let left = live::duration(step.remaining);
+        let left = step.remaining.map(live::duration);
         let name = live::race_name(step.race);
         if bar.is_hidden() {
             // One line for the pilots and one for each block of a race: enough to follow in a log.
             let (race, races) = step.race_number;
             let line = format!("race {race}/{races} {name}, {stage}");
             if line != self.last_line {
-                note(&format!("{line}, {left} left"));
+                let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
+                note(&format!("{line}{left}"));
                 self.last_line = line;
             }
         } else {
             let (done, all) = step.done;
-            let text = format!("{done}/{all} · {left} · {} · {name} · {stage}", step.cell.label());
+            let left = left.map(|left| format!("{left} · ")).unwrap_or_default();
+            let text = format!("{done}/{all} · {left}{} · {name} · {stage}", step.cell.label());
             bar.set_message(line(done as f64 / all.max(1) as f64, &text, width()));
             bar.tick();
         }

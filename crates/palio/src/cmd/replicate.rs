@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::project::{Project, open_store};
+use super::project::{Project, explain_misses, open_store};
 use super::report;
 use super::run::{self, After, write_file};
 use super::{Places, colour, columns, import, say};
@@ -69,6 +69,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         report.run.id
     );
     report.replication = Some(replication::of(&report, document));
+    explain_misses(&mut report, places)?;
     if let Some(path) = options.run.html() {
         write_file(path, &html::render(&report))?;
     }

@@ -144,6 +144,9 @@ pub struct Race {
     /// What a reader of the race must know besides, each a sentence without its full stop.
     #[serde(default)]
     pub cautions: Vec<String>,
+    /// The variants that are not shown, which a document may have had.
+    #[serde(skip)]
+    pub others: Vec<Entry>,
     /// Ranked ones first, best first; then those that are not ranked.
     pub entries: Vec<Entry>,
 }

@@ -12,7 +12,7 @@ use super::pair;
 use crate::published::{Document, Per, Row, Table, Value};
 use crate::record::Outcome;
 use crate::stats::{EquivalenceMargin, Verdict};
-use crate::workload::{Fidelity, settings_text};
+use crate::workload::{Fidelity, Settings, settings_text};
 
 /// A document beside a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,11 @@ pub struct ReplicatedPair {
     pub system: String,
     pub contender: String,
     pub reference_contender: String,
+    /// Which variants of these were measured, where the workload has several.
+    #[serde(default)]
+    pub variant: Option<String>,
+    #[serde(default)]
+    pub reference_variant: Option<String>,
     /// The document's times.
     pub published_ns: f64,
     pub published_reference_ns: f64,
@@ -175,22 +180,33 @@ fn replicated(
 ) -> ReplicatedRow {
     let systems = document.systems_of(table, row);
     // Without a number there is no system to look for.
-    let measured =
-        |system: &str| race.as_ref().ok().and_then(|race| race.completed(systems.get(system)?));
+    let measured = |system: &str| {
+        let race = race.as_ref().ok()?;
+        race.completed(systems.get(system)?, document.variant_of(row, system))
+    };
     let reference = reference(document, table, row, |system| measured(system).is_some());
     let pairs = reference.map(|reference| {
         let others = row.values.iter().filter(|(system, _)| *system != reference);
         let others = others.filter(|(system, _)| systems[*system] != systems[reference]);
         let each = others.map(|(system, value)| {
             let to = &row.values[reference];
-            let ids = [systems[system].as_str(), systems[reference].as_str()];
+            let side = |system: &str| Side {
+                contender: systems[system].clone(),
+                variant: document.variant_of(row, system),
+            };
+            let race = match same_measurement(table, row, systems, system) {
+                Some(other) => {
+                    Err(format!("it is the same measurement as {other}, which counts once"))
+                }
+                None => race.clone(),
+            };
             compared(
                 report,
                 document,
-                race.as_ref().map(|race| *race),
+                race,
                 table.per,
                 system,
-                ids,
+                [side(system), side(reference)],
                 [value, to],
             )
         });
@@ -202,13 +218,19 @@ fn replicated(
         differences.extend(race.origin.iter().flat_map(|origin| origin.deviations.clone()));
     }
     let pairs: Vec<ReplicatedPair> = pairs.unwrap_or_default();
-    let compared =
-        |id: &str| pairs.iter().any(|p| p.contender == id || p.reference_contender == id);
-    let doubts =
-        race.iter().flat_map(|race| race.entries.iter().filter(|e| compared(&e.contender)));
-    let doubts = doubts.filter(|entry| entry.outcome == Outcome::Ok).flat_map(Entry::doubts_text);
+    let compared = |system: &String| {
+        Some(system.as_str()) == reference || pairs.iter().any(|pair| pair.system == *system)
+    };
+    let mut doubts: Vec<String> = Vec::new();
+    for system in row.values.keys().filter(|system| compared(system)) {
+        for doubt in measured(system).into_iter().flat_map(Entry::doubts_text) {
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+    }
     ReplicatedRow {
-        doubts: doubts.collect(),
+        doubts,
         name: row.name.clone(),
         workload: row.workload.clone(),
         fidelity: race.ok().and_then(|race| race.origin.as_ref()).map(|origin| origin.fidelity),
@@ -216,6 +238,24 @@ fn replicated(
         reference: reference.map(str::to_owned),
         pairs,
     }
+}
+
+/// Another system of the row that is the same contender on the same threads, where the document's
+/// two differ in the threads of a machine that had but one processor.
+fn same_measurement<'a>(
+    table: &Table,
+    row: &'a Row,
+    systems: &BTreeMap<String, String>,
+    system: &str,
+) -> Option<&'a str> {
+    let of_all = |system: &str| table.all_threads.iter().any(|known| known == system);
+    let is_same = |other: &&String| {
+        other.as_str() != system && systems[*other] == systems[system] && !of_all(other)
+    };
+    if !of_all(system) {
+        return None;
+    }
+    row.values.keys().find(is_same).map(String::as_str)
 }
 
 /// The race of a row: on the document's number of threads, or on the most that there are.
@@ -269,19 +309,27 @@ fn reference<'a>(
     if is_measured(own) { Some(own) } else { best_of(false).or(Some(own)) }
 }
 
+/// Who stands for a system of a document.
+struct Side<'a> {
+    contender: String,
+    variant: Option<&'a Settings>,
+}
+
 fn compared(
     report: &Report,
     document: &Document,
-    race: Result<&Race, &String>,
+    race: Result<&Race, String>,
     per: Per,
     system: &str,
-    [contender, other]: [&str; 2],
+    sides: [Side<'_>; 2],
     [value, to]: [&Value; 2],
 ) -> ReplicatedPair {
     let mut pair = ReplicatedPair {
         system: system.to_owned(),
-        contender: contender.to_owned(),
-        reference_contender: other.to_owned(),
+        contender: sides[0].contender.clone(),
+        reference_contender: sides[1].contender.clone(),
+        variant: None,
+        reference_variant: None,
         published_ns: value.time.ns,
         published_reference_ns: to.time.ns,
         published_ratio: value.time.ns / to.time.ns,
@@ -295,11 +343,13 @@ fn compared(
     let race = match race {
         Ok(race) => race,
         Err(reason) => {
-            pair.reason = Some(reason.clone());
+            pair.reason = Some(reason);
             return pair;
         }
     };
-    let [a, b] = [contender, other].map(|id| race.completed(id));
+    let [a, b] = sides.each_ref().map(|side| race.completed(&side.contender, side.variant));
+    pair.variant = a.and_then(|entry| entry.variant.clone());
+    pair.reference_variant = b.and_then(|entry| entry.variant.clone());
     let time = |entry: &Entry| match per {
         Per::Iteration => entry.value_ns,
         Per::Unit => entry.value_ns.map(|ns| ns / race.ops as f64),
@@ -307,8 +357,8 @@ fn compared(
     pair.measured_ns = a.and_then(time);
     pair.measured_reference_ns = b.and_then(time);
     let (Some(a), Some(b)) = (a, b) else {
-        let id = if a.is_none() { contender } else { other };
-        pair.reason = Some(absence(report, document, race, id));
+        let side = if a.is_none() { &sides[0] } else { &sides[1] };
+        pair.reason = Some(absence(report, document, race, &side.contender, side.variant));
         return pair;
     };
     let Some((ratio, verdict)) = pair::between(race, a, b) else {
@@ -329,7 +379,17 @@ fn compared(
 }
 
 /// Why a contender has no number in a race.
-pub(super) fn absence(report: &Report, document: &Document, race: &Race, id: &str) -> String {
+pub(super) fn absence(
+    report: &Report,
+    document: &Document,
+    race: &Race,
+    id: &str,
+    variant: Option<&Settings>,
+) -> String {
+    if race.completed(id, None).is_some() {
+        let variant = variant.map(settings_text).unwrap_or_default();
+        return format!("{id} has no result with {variant}");
+    }
     if let Some(entry) = race.entries.iter().find(|entry| entry.contender == id) {
         let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         return format!("{id} {}{detail}", entry.outcome.words());
@@ -345,9 +405,30 @@ pub(super) fn absence(report: &Report, document: &Document, race: &Race, id: &st
 }
 
 impl Race {
-    pub(super) fn completed(&self, contender: &str) -> Option<&Entry> {
-        let mut done = self.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
-        done.find(|entry| entry.contender == contender)
+    /// The result of a contender: in the variant that a document has, or where it has none of the
+    /// race's, in the fastest that agrees with it.
+    pub(super) fn completed(&self, contender: &str, variant: Option<&Settings>) -> Option<&Entry> {
+        let all = self.entries.iter().chain(&self.others);
+        let mut done = all
+            .filter(|entry| entry.outcome == Outcome::Ok && entry.contender == contender)
+            .filter(|entry| variant.is_none_or(|variant| entry.agrees_with(variant)));
+        let first = done.next()?;
+        // What is shown is the fastest, and comes first.
+        let value = |entry: &Entry| entry.value_ns.unwrap_or(f64::INFINITY);
+        if self.entries.iter().any(|shown| std::ptr::eq(shown, first)) {
+            return Some(first);
+        }
+        Some(done.fold(first, |best, entry| if value(entry) < value(best) { entry } else { best }))
+    }
+}
+
+impl Entry {
+    /// Whether this is so in nothing that its own variant says: where the workload has no variants
+    /// of a key, everybody is as the document has it.
+    fn agrees_with(&self, variant: &Settings) -> bool {
+        let own = self.variant.as_deref().unwrap_or_default();
+        let mut own = own.split(',').filter_map(|setting| setting.split_once('='));
+        own.all(|(key, value)| variant.get(key).is_none_or(|wanted| wanted == value))
     }
 }
 

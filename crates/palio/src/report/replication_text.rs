@@ -59,7 +59,7 @@ fn lines(row: &ReplicatedRow) -> Vec<Vec<String>> {
         .pairs
         .iter()
         .map(|pair| {
-            let mut line = vec![name.clone(), format!("{} / {reference}", pair.system)];
+            let mut line = vec![name.clone(), names(pair, reference)];
             line.extend(numbers(pair));
             line.push(pair.direction.word().to_owned());
             line
@@ -72,6 +72,16 @@ fn lines(row: &ReplicatedRow) -> Vec<Vec<String>> {
         lines.push(line);
     }
     lines
+}
+
+/// The two systems, each with the variant that was measured.
+fn names(pair: &ReplicatedPair, reference: &str) -> String {
+    let named = |system: &str, variant: &Option<String>| match variant {
+        Some(variant) => format!("{system} {variant}"),
+        None => system.to_owned(),
+    };
+    let of = named(&pair.system, &pair.variant);
+    format!("{of} / {}", named(reference, &pair.reference_variant))
 }
 
 fn numbers(pair: &ReplicatedPair) -> [String; 5] {
@@ -124,7 +134,9 @@ const COLUMNS: &[&str] = &[
     "system",
     "reference",
     "contender",
+    "variant",
     "reference_contender",
+    "reference_variant",
     "published_ns",
     "published_reference_ns",
     "published_ratio",
@@ -153,7 +165,9 @@ pub(super) fn csv(report: &Report) -> String {
                 out.text(&pair.system);
                 out.text(row.reference.as_deref().unwrap_or_default());
                 out.text(&pair.contender);
+                out.text(pair.variant.as_deref().unwrap_or_default());
                 out.text(&pair.reference_contender);
+                out.text(pair.reference_variant.as_deref().unwrap_or_default());
                 out.number(Some(pair.published_ns));
                 out.number(Some(pair.published_reference_ns));
                 out.number(Some(pair.published_ratio));

@@ -239,10 +239,18 @@ impl<'a> MeasuredRace<'a> {
             noise_floor: noise_floor(&self.floor),
             origin: race.origin.clone(),
             cautions: self.cautions(run),
+            others: self.others(run),
             entries,
         };
         self.tell_so_far(&mut report);
         report
+    }
+
+    /// The variants that were not chosen.
+    fn others(&self, run: &RunRecord) -> Vec<Entry> {
+        let is_other =
+            |&index: &usize| !self.cells[index].cell.shadow && !self.chosen.contains(&index);
+        (0..self.cells.len()).filter(is_other).map(|index| self.entry(run, index)).collect()
     }
 
     /// Says of those that are still to race what whole blocks show of them. It stands beside the

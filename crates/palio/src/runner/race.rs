@@ -71,7 +71,8 @@ pub struct Step<'a> {
     pub block: Option<(u32, u32)>,
     /// Invocations done, and how many there will be if no other contender fails.
     pub done: (u64, u64),
-    pub remaining: Duration,
+    /// `None` as long as nobody has come through.
+    pub remaining: Option<Duration>,
 }
 
 /// How the loop ended.

@@ -275,6 +275,7 @@ impl Spec {
                 held_out: None,
             }),
             cautions: Vec::new(),
+            others: Vec::new(),
             entries: entries.collect(),
         };
         rank(

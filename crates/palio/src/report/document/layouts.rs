@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use super::numbers::{NONE, criterion, go_ns, libtest_ns};
 use super::{Cell, Sheet};
 use crate::published::{Row, Table};
-use crate::record::Outcome;
 use crate::report::markdown::markup::text;
 use crate::report::model::Race;
 use crate::report::pair;
@@ -187,7 +186,7 @@ impl<'a> Sheet<'a> {
                     && race.cpu_budget.is_none()
             });
             let number = |system: &&str| {
-                let entry = race?.completed(self.contender(table, row, system)?)?;
+                let entry = self.entry(race?, table, row, system)?;
                 us(Some(Cell { race: race?, entry, per: table.per }))
             };
             let mut line = vec![name];
@@ -294,9 +293,7 @@ impl<'a> Sheet<'a> {
         race: &Race,
         system: &str,
     ) -> [String; 4] {
-        let id = self.contender(table, row, system);
-        let mut entries = race.entries.iter().filter(|entry| entry.outcome == Outcome::Ok);
-        let entry = entries.find(|entry| Some(&*entry.contender) == id);
+        let entry = self.entry(race, table, row, system);
         let seconds = |us: Option<f64>| or_none(us.map(|us| format!("{:.3}", us / 1e6)));
         [
             seconds(entry.and_then(|entry| entry.user_us)),

@@ -129,8 +129,18 @@ impl<'a> Sheet<'a> {
 
     fn cell(&self, table: &'a Table, row: &'a Row, system: &str) -> Option<Cell<'a>> {
         let race = self.race(table, row, system)?;
-        let entry = race.completed(self.contender(table, row, system)?)?;
+        let entry = self.entry(race, table, row, system)?;
         Some(Cell { race, entry, per: table.per })
+    }
+
+    fn entry<'b>(
+        &self,
+        race: &'b Race,
+        table: &'a Table,
+        row: &'a Row,
+        system: &str,
+    ) -> Option<&'b Entry> {
+        race.completed(self.contender(table, row, system)?, self.of.variant_of(row, system))
     }
 
     /// In what the run is another than the document's, and why numbers are missing.
@@ -183,17 +193,22 @@ impl<'a> Sheet<'a> {
         if by_threads {
             notes.retain(|note| !note.starts_with("on "));
         }
+        notes.extend(race.origin.iter().flat_map(|origin| origin.deviations.clone()));
         let systems = row.values.iter().filter(|(_, value)| !value.unprinted);
         for (system, _) in systems {
             let Some(race) = self.race(table, row, system) else { continue };
             if table.all_threads.iter().any(|known| known == system) && !by_threads {
-                notes.push(format!("{system}: on {} threads", race.threads));
+                notes.push(format!("{system}: on {}", race.threads_text()));
             }
             let Some(id) = self.contender(table, row, system) else { continue };
-            match race.completed(id) {
-                Some(entry) => notes.extend(entry.doubts_text()),
+            let variant = self.of.variant_of(row, system);
+            match race.completed(id, variant) {
+                Some(entry) => {
+                    notes.extend(entry.variant.iter().map(|v| format!("{system}: with {v}")));
+                    notes.extend(entry.doubts_text());
+                }
                 None => {
-                    let absence = absence(self.report, self.of, race, id);
+                    let absence = absence(self.report, self.of, race, id, variant);
                     notes.push(format!("not measured: {absence}"));
                 }
             }

@@ -361,14 +361,14 @@ impl Context {
         self.fork.get()
     }
 
-    /// The thread enters the stack of a fiber. Returns whether it was outside of fibers.
+    /// The thread enters the stack of a fiber.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[inline(always)]
-    pub(crate) fn enter_fiber(&self) -> bool {
-        !self.fork_outside.replace(std::ptr::null()).is_null()
+    pub(crate) fn enter_fiber(&self) {
+        self.fork_outside.set(std::ptr::null());
     }
 
-    /// It has left it, and was outside.
+    /// It has left it, and was in none before. It may have got a deque meanwhile, or lost it.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[inline(always)]
     pub(crate) fn leave_fibers(&self) {

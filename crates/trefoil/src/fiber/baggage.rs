@@ -6,10 +6,10 @@
 //! aborted, it is resumed, and unwound by a panic of ours, which passes through the forks as any
 //! panic does.
 
-use super::running::{Inside, inside, unwind_again};
+use super::running::{Inside, inside};
+use super::unwinding::unwind_again;
 use crate::context;
 use std::future::Future;
-use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -38,10 +38,6 @@ impl Inside {
         drop(shield);
         match output {
             Some(output) => output,
-            // Whose fork it is, and who joins that, learns of it as of a panic.
-            None if context::is_in_taken() => {
-                resume_unwind(Box::new("a closure of a fork was unwound: its runtime ends"))
-            }
             None => unwind_again(),
         }
     }
@@ -91,6 +87,17 @@ impl Inside {
         }
         true
     }
+}
+
+/// Calls `f`, during which an abort does not take the stack of the calling fiber, if the calling
+/// code is one's own: it is unwound by a panic of ours instead.
+pub(crate) fn shielded<R>(f: impl FnOnce() -> R) -> R {
+    let is_its_own =
+        |it: &&Inside| !it.is_ending() && (it.is_where_it_was_resumed() || it.may_pack());
+    inside(|inside| {
+        let _shield = inside.filter(is_its_own).map(Shield::new);
+        f()
+    })
 }
 
 /// Whether the calling code is a fiber's, and may leave the stack with what is to be taken along.

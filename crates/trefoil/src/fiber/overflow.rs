@@ -7,6 +7,7 @@
 
 use super::alternative;
 use super::running::inside;
+use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::atomic::{Acquire, AtomicBool, AtomicPtr, Relaxed, Release};
 use std::io::{self, Write};
@@ -98,7 +99,12 @@ fn names_overflow(address: usize) -> bool {
         }
         say(b" has overflowed its stack of ");
         say(digits.of(inside.stack_size as u64));
-        say(b" bytes: give it more by `fiber::Builder::stack_size`\n");
+        say(if context::is_in_taken() {
+            b" bytes, in a closure of a fork that its thread has taken: give it more by \
+              `runtime::Builder::thread_stack_size`, or by `fiber::Builder::stack_size`\n"
+        } else {
+            b" bytes: give it more by `fiber::Builder::stack_size`\n"
+        });
         true
     })
 }

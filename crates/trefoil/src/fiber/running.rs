@@ -2,6 +2,7 @@
 
 use super::preempt::{self, Slice};
 use super::stack::Stack;
+use super::unwinding::{Aborted, UNWINDS, unwind_again};
 use crate::context::{self, Before, Context as Here, Detached, Entered};
 use crate::primitives::UnsafeCell;
 use crate::primitives::abort::AbortOnUnwind;
@@ -73,16 +74,6 @@ pub(crate) enum Resumed {
     Yielded,
     /// It has ended, now or before.
     Ended,
-}
-
-/// What unwinds the stack of an aborted fiber up to the scope that it is in, or, after the last
-/// scope, to its root.
-pub(super) struct Aborted;
-
-/// Unwinds the stack by that payload, up to whoever catches it.
-#[cold]
-pub(super) fn unwind_again() -> ! {
-    resume_unwind(Box::new(Aborted))
 }
 
 impl<R: 'static> Running<R> {
@@ -272,10 +263,7 @@ impl<R: 'static> Running<R> {
         if cfg!(panic = "abort") && coroutine.started() && !coroutine.done() {
             // Nor can its stack be left as it is, which may have lent to others.
             std::mem::forget(coroutine);
-            drop(AbortOnUnwind(
-                "(a waiting fiber has to end, and in a program with `panic = \"abort\"` nothing \
-                 unwinds)",
-            ));
+            drop(AbortOnUnwind(UNWINDS));
             return;
         }
         self.inside().is_ending.set(true);
@@ -334,12 +322,12 @@ impl Inside {
         self.since.set(None);
         let fiber = context.fiber.replace(self);
         let reductions = context.reductions.replace(self.slice.budget);
-        let was_outside = context.enter_fiber();
+        context.enter_fiber();
         // Nothing unwinds through this: panics end at the root of the coroutine.
         let result = f();
         context.fiber.set(fiber);
         context.reductions.set(reductions);
-        if was_outside {
+        if fiber.is_null() {
             context.leave_fibers();
         }
         result

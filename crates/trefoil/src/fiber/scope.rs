@@ -34,7 +34,8 @@
 
 use super::builder::{Builder, Options, check_hosts};
 use super::future::Fiber;
-use super::running::{Aborted, Inside, inside};
+use super::running::{Inside, inside};
+use super::unwinding::unwind_again;
 use super::wait::wait;
 use crate::context;
 use crate::primitives::Mutex;
@@ -182,7 +183,7 @@ where
     let result = result.unwrap_or_else(|payload| resume_unwind(payload));
     if is_to_unwind {
         drop(result);
-        resume_unwind(Box::new(Aborted));
+        unwind_again();
     }
     assert!(scope.fibers.0.lock().panicked == 0, "a fiber of a scope has panicked");
     result
@@ -225,6 +226,7 @@ impl Owner {
             // `scope` has unwound such a fiber, unless its closure has left something since in
             // which the fiber had called it. Here, nothing may unwind.
             Some(inside) if inside.goes_on_unwound() => {
+                context::taken_closure_waits();
                 block_on::wait(poll_fn(|cx| fibers.poll_ended(cx)));
             }
             _ => block_on::blocking(poll_fn(|cx| fibers.poll_ended(cx))),

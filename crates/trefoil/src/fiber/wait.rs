@@ -1,6 +1,8 @@
 //! How a fiber waits.
 
-use super::running::{Inside, Yield, begin_yield, inside, unwind_again};
+use super::running::{Inside, Yield, begin_yield, inside};
+use super::unwinding::unwind_again;
+use crate::context;
 use crate::primitives::thread;
 use crate::scheduler::block_on;
 use crate::task::coop::{self, Budget};
@@ -18,7 +20,9 @@ use std::time::Duration;
 /// The thread goes on as well where the fiber waits in [`block_in_place`], and in closures of its
 /// forks ([`join`](fn@crate::fork_join::join), a scope, a loop), wherever they run: a fork waits as
 /// its closures do. A closure that another worker has taken has a fiber of its own there, if that
-/// thread has other fibers; if not, it blocks in place, and keeps none waiting.
+/// thread has other fibers; if not, it blocks in place, and keeps none waiting. A fork of
+/// asynchronous code that waits for its closures, or runs a part of one that waits, keeps the
+/// fibers of its thread waiting.
 ///
 /// There are places inside of a fiber where the thread must not leave its stack. In a panic, and in
 /// destructors that run because the fiber is aborted, `wait` blocks the thread. The fibers that
@@ -62,7 +66,10 @@ pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
         }),
         Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
         Some(Manner::Unwind) => ready_or_unwind(future),
-        Some(Manner::BlockThread) => block_on::wait(future),
+        Some(Manner::BlockThread) => {
+            context::taken_closure_waits();
+            block_on::wait(future)
+        }
         Some(Manner::NoFiber) | None => block_on::blocking_outside(future),
     }
 }

@@ -1,11 +1,11 @@
 //! `fork_all` and `fork_reduce`: any number of closures.
 
-use super::job::{StackJob, Where};
-use super::join::{Joined, discard, join, join_in_panic, join_public};
+use super::job::{Outcome, StackJob, Where};
+use super::join::{Joined, discard, join, join_in_panic, join_public, shielded};
 use super::{Fork, install};
 use std::mem::{MaybeUninit, forget, replace};
 use std::ops::Range;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How many closures one frame forks at most. A longer range is halved first. If the results are
 /// small, each closure takes some 50 bytes of stack in the frame.
@@ -242,28 +242,32 @@ where
     })
 }
 
-/// Makes all calls, one after the other. The others are made even if one panics.
-fn one_by_one<R>(
-    mut range: Range<usize>,
-    map: &impl Fn(usize) -> R,
-    reduce: &impl Fn(R, R) -> R,
-) -> R {
-    struct Others<'a, R, M: Fn(usize) -> R>(&'a mut Range<usize>, &'a M);
-    impl<R, M: Fn(usize) -> R> Drop for Others<'_, R, M> {
-        fn drop(&mut self) {
-            for i in &mut *self.0 {
-                discard(|| (self.1)(i));
-            }
+/// Makes all calls, one after the other, and none in the midst of another's panic. The others are
+/// made even if one panics.
+fn one_by_one<R>(range: Range<usize>, map: &impl Fn(usize) -> R, reduce: &impl Fn(R, R) -> R) -> R {
+    let result = shielded(|| {
+        let mut result: Outcome<Option<R>> = Ok(None);
+        for i in range {
+            let next = catch_unwind(AssertUnwindSafe(|| map(i)));
+            result = match (result, next) {
+                (Ok(None), Ok(next)) => Ok(Some(next)),
+                (Ok(Some(result)), Ok(next)) => {
+                    catch_unwind(AssertUnwindSafe(|| Some(reduce(result, next))))
+                }
+                (Ok(result), Err(payload)) => {
+                    discard(|| result);
+                    Err(payload)
+                }
+                (Err(payload), next) => {
+                    discard(|| next);
+                    Err(payload)
+                }
+            };
         }
+        result
+    });
+    match result {
+        Ok(result) => result.expect("the range is not empty"),
+        Err(payload) => resume_unwind(payload),
     }
-    let others = Others(&mut range, map);
-    let mut result = None;
-    for i in others.0.by_ref() {
-        let next = map(i);
-        result = Some(match result {
-            None => next,
-            Some(result) => reduce(result, next),
-        });
-    }
-    result.expect("the range is not empty")
 }

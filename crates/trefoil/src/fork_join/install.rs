@@ -80,6 +80,7 @@ where
     // This is an ordinary task: it waits in a queue, any worker may take it, and a runtime that
     // shuts down drops it.
     drop(handle.spawn(InstallTask { job: Some(job.header()), call: Arc::clone(&call) }));
+    context::taken_closure_waits();
     match call.wait() {
         // SAFETY: 1: the task has settled the call, so it is done with the job, which it has
         // executed. 2: this is the only place that takes the outcome, and it is left at once.

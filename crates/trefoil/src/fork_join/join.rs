@@ -1,7 +1,7 @@
 //! `join`: two closures, potentially in parallel.
 
 use super::deque::Reclaimed;
-use super::job::{Outcome, StackJob, Where};
+use super::job::{Outcome, Payload, StackJob, Where};
 use super::wait::{Waited, wait};
 use super::{Fork, install};
 use crate::task;
@@ -113,8 +113,14 @@ where
             let b = unsafe { job.take_closure() };
             catch_unwind(AssertUnwindSafe(|| b(Where::Here)))
         }
-        Joined::Theirs(outcome) => outcome,
+        Joined::Theirs(outcome) => outcome.map_err(thrown),
     };
+    both(result_a, result_b)
+}
+
+/// The results of two closures, or the panic of the first that has panicked. The other outcome is
+/// dropped before that.
+fn both<RA, RB>(result_a: Outcome<RA>, result_b: Outcome<RB>) -> (RA, RB) {
     match (result_a, result_b) {
         (Ok(result_a), Ok(result_b)) => (result_a, result_b),
         (Ok(result_a), Err(payload)) => {
@@ -250,20 +256,31 @@ pub(super) fn discard<R>(closure: impl FnOnce() -> R) {
     }
 }
 
-/// Calls both closures, one after the other. The second is called even if the first panics.
+/// Calls both closures, one after the other, and neither in the midst of the other's panic. The
+/// second is called even if the first panics.
 pub(super) fn one_by_one<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce(Where) -> RB) -> (RA, RB) {
-    struct Second<F: FnOnce(Where) -> R, R>(Option<F>);
-    impl<F: FnOnce(Where) -> R, R> Drop for Second<F, R> {
-        fn drop(&mut self) {
-            if let Some(closure) = self.0.take() {
-                discard(|| closure(Where::Here));
-            }
-        }
-    }
-    let mut second = Second(Some(b));
-    let result_a = a();
-    let b = second.0.take().expect("it is taken here or on drop");
-    (result_a, b(Where::Here))
+    let (result_a, result_b) = shielded(|| {
+        let result_a = catch_unwind(AssertUnwindSafe(a));
+        (result_a, catch_unwind(AssertUnwindSafe(|| b(Where::Here))))
+    });
+    both(result_a, result_b)
+}
+
+/// Calls `f`, during which an abort does not drop the stack of the calling fiber: closures that are
+/// to be called yet would be in the midst of that.
+pub(super) fn shielded<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    return crate::fiber::shielded(f);
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    f()
+}
+
+/// What a fork throws whose closure has ended with this on another thread.
+pub(super) fn thrown(payload: Payload) -> Payload {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    return crate::fiber::thrown(payload);
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    payload
 }
 
 /// In a fiber, or on a thread without a deque.

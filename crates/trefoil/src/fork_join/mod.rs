@@ -36,7 +36,9 @@
 //!
 //! What other threads have the workers run is in tasks, which hooks of tasks and reports of stalls
 //! see: as spawned where the function is called. What a [`scope`](fn@scope) has other workers run
-//! is so, too.
+//! is so, too. A thread that has fibers runs what it takes in a fiber that no hook sees: after such
+//! a closure has waited, [`task::id`](crate::task::id) in it is an id that was told to nobody, and
+//! no report tells of its stalls.
 //!
 //! # Tasks meanwhile
 //!
@@ -69,7 +71,8 @@
 //!
 //! A recursion that is too deep ends the process, as on any thread of `std`, if the system has
 //! guard pages: the process prints `thread 'trefoil-worker' has overflowed its stack`, with the
-//! name of the thread, and aborts. The program cannot catch this.
+//! name of the thread, and aborts. The program cannot catch this. (A thread that has fibers runs
+//! what it takes in one, on a stack of the same size, whose overflow is told as that of a fiber.)
 
 mod deque;
 mod deques;

@@ -10,13 +10,15 @@ use super::Fork;
 use super::deque::Share;
 use super::install::{foreign_pool, install};
 use super::job::Payload;
+use super::join::thrown;
 use crate::context::{self, Taken};
+use crate::primitives::atomic::{AtomicBool, Relaxed};
 use crate::primitives::parker::Parker;
 use crate::primitives::{Mutex, MutexGuard};
 use crate::scheduler::Handle;
+use crate::scheduler::multi::WorkerThread;
 use crate::task::{Origin, discard, wake_guarded};
 use std::any::Any;
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -125,7 +127,7 @@ where
         _scope: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    let payload = scope.state.finish();
+    let payload = scope.state.finish().map(thrown);
     leave();
     match result {
         Err(own) => {
@@ -236,6 +238,14 @@ impl State {
         }
     }
 
+    /// A job that another thread has taken waits for something.
+    fn job_waits(&self) {
+        let mut list = self.list.lock();
+        if !mem::replace(&mut list.job_waits, true) && mem::take(&mut list.owner_waits) {
+            self.wake_owner(list);
+        }
+    }
+
     /// Runs the jobs that are left, and waits for those that others run.
     fn finish(self: &Arc<Self>) -> Option<Box<dyn Any + Send>> {
         loop {
@@ -320,67 +330,73 @@ impl Future for Helper {
 
 /// Runs a job of a scope on a worker that has taken it. Its fiber may wait when this returns.
 fn run_taken(state: Arc<State>, job: Job) {
+    let helping = Helping { state, is_in_poll: true.into(), is_counted: true.into() };
     #[cfg(all(feature = "fiber", unix, not(loom)))]
-    let (state, job) = {
-        let run = |(state, job): (Arc<State>, Job)| {
-            context::in_taken(&*state, || state.run(job));
-        };
-        let run_in_fiber = |context: &context::Context| match context.worker() {
-            Some(worker) => worker.run_in_fiber((state, job), run),
-            None => Err((state, job)),
-        };
-        match context::with(run_in_fiber) {
-            Ok(()) => return,
-            Err(taken) => taken,
+    if context::with(|context| context.worker().is_some_and(WorkerThread::has_bound_tasks)) {
+        let helping = Arc::new(helping);
+        let run = |(helping, job): (Arc<Helping>, Job)| helping.run(job);
+        let ran = context::with(|context| match context.worker() {
+            Some(worker) => worker.run_in_fiber((Arc::clone(&helping), job), run),
+            None => Err((Arc::clone(&helping), job)),
+        });
+        if let Err((_, job)) = ran {
+            helping.run_in_poll(job);
         }
-    };
-    context::with(|context| {
-        if let Some(worker) = context.worker() {
-            worker.enter_scope();
-        }
-    });
-    let in_helper = InHelper { state: &state, is_counted: Cell::new(true) };
-    context::in_helper(|| context::in_taken(&in_helper, || state.run(job)));
-    if !in_helper.is_counted.get() {
-        state.list.lock().helpers += 1;
+        return helping.leave_poll();
     }
-    leave();
+    helping.run_in_poll(job);
+    helping.leave_poll();
 }
 
-/// A job that runs in the poll of its helper.
-struct InHelper<'a> {
-    state: &'a Arc<State>,
+/// A helper and the job that it has taken.
+///
+/// Only one thread uses this: the job's fiber stays on that of the helper's poll.
+struct Helping {
+    state: Arc<State>,
+    /// The job, or its fiber, runs in the poll of the helper, and has not left it.
+    is_in_poll: AtomicBool,
     /// The helper counts as one that takes jobs.
-    is_counted: Cell<bool>,
+    is_counted: AtomicBool,
 }
 
-impl Taken for InHelper<'_> {
+impl Helping {
+    fn run(&self, job: Job) {
+        context::in_taken(self, || self.state.run(job));
+    }
+
+    fn run_in_poll(&self, job: Job) {
+        let with_worker = |f: fn(&WorkerThread)| context::with(|context| context.worker().map(f));
+        with_worker(WorkerThread::enter_scope);
+        context::in_helper(|| self.run(job));
+        with_worker(WorkerThread::leave_scope);
+    }
+
+    /// The helper goes on, and takes further jobs.
+    fn leave_poll(&self) {
+        // Relaxed, as below: there is only one thread.
+        self.is_in_poll.store(false, Relaxed);
+        if !self.is_counted.load(Relaxed) {
+            self.state.list.lock().helpers += 1;
+        }
+    }
+}
+
+impl Taken for Helping {
     fn shares_deque(&self) -> bool {
         false
     }
 
     fn waits(&self) {
-        self.state.waits();
-        // Its helper takes no other job meanwhile. Another one does, or else nobody might.
-        if self.is_counted.replace(false) {
+        self.state.job_waits();
+        // Its helper takes no other job meanwhile. Another one does, or else nobody might. (Where
+        // the job's fiber leaves its stack, the helper goes on, and there is one too many for a
+        // while.)
+        if self.is_in_poll.load(Relaxed) && self.is_counted.swap(false, Relaxed) {
             let mut list = self.state.list.lock();
             list.helpers -= 1;
             let helper = self.state.wanted_helper(&mut list);
             drop(list);
             self.state.spawn_helper(helper);
-        }
-    }
-}
-
-impl Taken for State {
-    fn shares_deque(&self) -> bool {
-        false
-    }
-
-    fn waits(&self) {
-        let mut list = self.list.lock();
-        if !mem::replace(&mut list.job_waits, true) && mem::take(&mut list.owner_waits) {
-            self.wake_owner(list);
         }
     }
 }

@@ -87,7 +87,7 @@ where
 /// So do [fibers](crate::fiber) that have begun on this thread, for as long as the thread blocks:
 /// if `f` blocks it until one of them does something, it waits for ever. Where `f` is called by a
 /// fiber and [waits](fn@crate::fiber::wait), for example in `join` of a handle, in `blocking_recv`
-/// or in [`Handle::block_on`], it does not block the thread.
+/// or in [`Handle::block_on`] of a multi-thread runtime, it does not block the thread.
 ///
 /// On a thread that is no worker (of the blocking pool, or outside of a runtime), this only calls
 /// `f`.

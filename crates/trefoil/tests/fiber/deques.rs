@@ -43,6 +43,77 @@ fn closures_of_a_scope_wait_for_each_other_however_many_they_are() {
     }
 }
 
+/// A helper that is blocked takes no other closure, whether or not its thread has fibers.
+#[test]
+fn closures_of_a_scope_block_until_all_are_there() {
+    for have_fibers in [false, true] {
+        let runtime = Hasty(Some(multi(2)));
+        if have_fibers {
+            begin_on_both(&runtime);
+        }
+        let guard = runtime.enter();
+        let (ends, has_ended) = channel();
+        drop(fiber::spawn(move || {
+            let (barrier, is_first_there) = (std::sync::Barrier::new(3), AtomicBool::new(false));
+            let meet = || _ = block_in_place(|| barrier.wait());
+            fork_join::scope(|scope| {
+                scope.spawn(|_| {
+                    is_first_there.store(true, SeqCst);
+                    meet();
+                });
+                // On the other thread.
+                while !is_first_there.load(SeqCst) {
+                    std::hint::spin_loop();
+                }
+                scope.spawn(|_| meet());
+                scope.spawn(|_| meet());
+            });
+            ends.send(()).unwrap();
+        }));
+        drop(guard);
+        receive("a scope whose closures block until all are there", &has_ended);
+    }
+}
+
+/// Forks of asynchronous code are joined as ever on a thread that had no deque for a while: the
+/// second closure runs in the panic of the first one, which in a fiber it must not.
+#[test]
+fn forks_outside_of_fibers_are_as_before_where_there_was_no_deque() {
+    fn runs_in_panic() -> bool {
+        let saw = AtomicBool::new(false);
+        let panics = || -> () { std::panic::resume_unwind(Box::new(())) };
+        let looks = || saw.store(thread::panicking(), SeqCst);
+        let forks = std::panic::AssertUnwindSafe(|| fork_join::join(panics, looks));
+        assert!(std::panic::catch_unwind(forks).is_err());
+        saw.into_inner()
+    }
+    let runtime = Hasty(Some(multi(1)));
+    let in_task = || runtime.block_on(runtime.spawn(async { runs_in_panic() })).unwrap();
+    assert!(in_task());
+    let guard = runtime.enter();
+    let (go, may_go) = watch::channel(false);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let fibers: Vec<_> = (0..=FOR_FIBERS)
+        .map(|_| {
+            let (mut may_go, waiting) = (may_go.clone(), waiting.clone());
+            fiber::spawn(move || {
+                let waits = || {
+                    waiting.fetch_add(1, SeqCst);
+                    drop(fiber::wait(may_go.wait_for(|&go| go)));
+                };
+                fork_join::join(waits, || ());
+            })
+        })
+        .collect();
+    wait_for("fibers wait in forks", || waiting.load(SeqCst) == FOR_FIBERS + 1);
+    go.send(true).unwrap();
+    drop(guard);
+    for fiber in fibers {
+        runtime.block_on(fiber).unwrap();
+    }
+    assert!(in_task());
+}
+
 /// The owner of a fork waits for a closure that blocks elsewhere, and no deque is free that its
 /// thread could have meanwhile: it misses no end of the closure.
 #[test]

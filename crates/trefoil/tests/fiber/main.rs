@@ -15,6 +15,7 @@ mod scope;
 mod spawn;
 mod storm;
 mod turns;
+mod unwound;
 
 #[path = "../support/mod.rs"]
 mod support;

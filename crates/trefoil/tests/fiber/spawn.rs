@@ -569,10 +569,32 @@ fn overflows_the_stack_of_a_thread() {
 }
 
 #[test]
+#[ignore = "ends its process; `an_overflow_is_named` runs it"]
+fn overflows_in_a_closure_that_was_taken() {
+    let runtime = multi(2);
+    crate::in_place::begin_on_both(&runtime);
+    runtime.install(|| {
+        let taken = AtomicBool::new(false);
+        let until_taken = || {
+            while !taken.load(SeqCst) {
+                std::hint::spin_loop();
+            }
+        };
+        trefoil::fork_join::join(until_taken, || {
+            taken.store(true, SeqCst);
+            deeper(0)
+        })
+    });
+}
+
+#[test]
 fn an_overflow_is_named() {
     let (status, said) = in_a_process("spawn::overflows_its_stack");
     assert!(!status.success());
     assert!(said.contains("'too deep' has overflowed its stack of 65536 bytes"), "{said}");
+    let (status, said) = in_a_process("spawn::overflows_in_a_closure_that_was_taken");
+    assert!(!status.success());
+    assert!(said.contains("fiber ") && said.contains("thread_stack_size"), "{said}");
     // That of a thread is still said by the standard library.
     let (status, said) = in_a_process("spawn::overflows_the_stack_of_a_thread");
     assert!(!status.success());

@@ -192,7 +192,7 @@ impl WorkerThread {
 
     /// Whether tasks are bound to this thread, queued or at rest.
     #[inline]
-    pub(super) fn has_bound_tasks(&self) -> bool {
+    pub(crate) fn has_bound_tasks(&self) -> bool {
         self.host.get().is_some_and(Local::has_tasks)
     }
 

@@ -12,7 +12,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// fiber's [budget](crate::fiber::Builder::budget), it compares the clock with the fiber's
 /// [time](crate::fiber::Builder::timeslice), and if that is up, marks the fiber as over. The fiber
 /// lets others run at its next call of `check!`, or at its next call that may wait (see
-/// [`fiber::wait`](fn@crate::fiber::wait)), ready or not.
+/// [`fiber::wait`](fn@crate::fiber::wait)), ready or not, save for those in a
+/// [fork](crate::fork_join).
 ///
 /// ```
 /// #[global_allocator]

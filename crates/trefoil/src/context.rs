@@ -361,6 +361,12 @@ impl Context {
         self.fork.get()
     }
 
+    /// Whether the calling code is in a worker's `block_in_place`.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn is_in_blocking(&self) -> bool {
+        !self.blocking.get().is_null()
+    }
+
     /// The thread enters the stack of a fiber.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     #[inline(always)]

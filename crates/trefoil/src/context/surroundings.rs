@@ -6,6 +6,7 @@ use super::{BlockOn, Context, Entered, Local, Scope, taken_closure_waits, with};
 use crate::fork_join::{self, Deque};
 use crate::scheduler::Handle;
 use crate::scheduler::{current, multi};
+use crate::task::coop::Budget;
 use crate::task::{Blocking, Header, LocalShared};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -118,6 +119,9 @@ pub(crate) struct Baggage {
     blocking: *const Blocking,
     forks: multi::Forks,
     deque: Carried,
+    /// There is no budget in `block_in_place`, nor in a closure that was taken: what blocks the
+    /// thread there by itself would wait for ever for somebody to renew it.
+    has_budget: bool,
 }
 
 /// Which deque a fiber takes along.
@@ -184,12 +188,13 @@ impl Before {
             blocking,
             forks: worker.take_forks_along(),
             deque,
+            has_budget: context.budget.get() != Budget::UNLIMITED,
         }
     }
 
     /// The fiber is back on its stack.
     pub(crate) fn unpack(&self, context: &Context, baggage: Baggage) {
-        let Baggage { surroundings: now, taken, blocking, forks, deque } = baggage;
+        let Baggage { surroundings: now, taken, blocking, forks, deque, has_budget } = baggage;
         let Some(worker) = context.worker() else {
             unreachable!("a fiber is resumed by a worker's thread")
         };
@@ -219,6 +224,9 @@ impl Before {
         context.taken.set(taken);
         context.task.set(now.task);
         context.entered.set(now.entered);
+        if !has_budget {
+            context.budget.set(Budget::UNLIMITED);
+        }
     }
 }
 

@@ -84,9 +84,9 @@
 //!
 //! A fiber that does not wait keeps its thread, as an asynchronous task does. In loops that
 //! compute, [`check!`](check!) lets others run when the fiber has had its time; so do calls that
-//! may wait, whether they have to or not. [`Builder::budget`] and [`Builder::timeslice`] say how
-//! much that is, and the allocator [`Preempting`](crate::alloc::Preempting) makes every allocation
-//! count.
+//! may wait, whether they have to or not (in a fork, only if they have to). [`Builder::budget`] and
+//! [`Builder::timeslice`] say how much that is, and the allocator
+//! [`Preempting`](crate::alloc::Preempting) makes every allocation count.
 //!
 //! # Threads
 //!

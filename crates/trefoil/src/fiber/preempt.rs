@@ -10,6 +10,7 @@
 
 use super::running::{Inside, inside};
 use crate::context::{self, Context};
+use crate::fork_join;
 use std::time::{Duration, Instant};
 
 /// How long a fiber may go on without waiting.
@@ -72,9 +73,21 @@ impl Inside {
     }
 }
 
+/// As `count`, in `block_in_place`. False in forks, and in closures of others': these must not
+/// wait for each other without need, because a lock may be held across a fork that computes.
+pub(super) fn count_in_place() -> bool {
+    is_in_place() && context::with(count)
+}
+
+/// Whether the code is in `block_in_place`, and in no fork in that.
+fn is_in_place() -> bool {
+    context::with(Context::is_in_blocking) && !context::is_in_taken() && fork_join::is_joined()
+}
+
 /// Lets other tasks run, if the fiber that calls this has used up its slice: see
-/// [`Builder::timeslice`](super::Builder::timeslice). Outside of fibers, and where a fiber cannot
-/// leave its stack (see [`wait`](fn@super::wait)), it does nothing.
+/// [`Builder::timeslice`](super::Builder::timeslice). It does nothing outside of fibers, in forks
+/// and in their closures (a lock may be held across one), and where a fiber cannot leave its stack
+/// (see [`wait`](fn@super::wait)). Nor do calls give way in a fork that may wait, and need not.
 ///
 /// For loops that compute, and call nothing that waits. It costs a few instructions, and now and
 /// then a look at the clock.
@@ -114,7 +127,12 @@ pub(super) fn give_way() {
     inside(|inside| match inside {
         // Its resumption begins a new slice.
         Some(inside) if inside.may_wait() => inside.wait(crate::task::yield_now()),
-        Some(inside) => inside.unwind_if_it_goes_on(),
+        Some(inside) => {
+            inside.unwind_if_it_goes_on();
+            if is_in_place() {
+                inside.yield_packed();
+            }
+        }
         None => {}
     });
 }

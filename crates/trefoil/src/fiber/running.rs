@@ -7,6 +7,7 @@ use crate::context::{self, Before, Context as Here, Detached, Entered};
 use crate::primitives::UnsafeCell;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::thread;
+use crate::scheduler::multi::WorkerThread;
 use crate::task::{self, Header, Id};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::alloc::Layout;
@@ -463,6 +464,17 @@ impl Inside {
     /// that runs for that.
     pub(super) fn is_to_unwind(&self) -> bool {
         self.state().is_cancelled() && !self.is_ending.get() && !thread::panicking()
+    }
+
+    /// Whether the fiber is to be unwound, or its runtime ends, of which another thread may have
+    /// learned first. Then it is aborted here and now.
+    pub(super) fn is_to_end(&self) -> bool {
+        let ends = || self.context().worker().is_some_and(WorkerThread::is_shut_down);
+        if !self.is_to_unwind() && ends() {
+            // It runs, and so is queued at the end of this turn.
+            let _ = self.state().cancel();
+        }
+        self.is_to_unwind()
     }
 
     /// The fiber enters a scope: until it has left, an abort does not take its stack.

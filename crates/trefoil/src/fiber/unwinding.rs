@@ -29,12 +29,13 @@ pub(super) fn unwind_again() -> ! {
 }
 
 /// What a fork throws, of which a closure that another thread has run has ended with this: where
-/// that was unwound and the calling fiber is aborted, that is its own end, and no panic.
+/// that was unwound and the calling fiber is aborted, or its runtime ends, that is its own end, and
+/// no panic.
 pub(crate) fn thrown(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
     let is_unwound = payload.downcast_ref::<&str>() == Some(&UNWOUND);
     let is_end = is_unwound
         && !context::is_in_taken()
-        && inside(|inside| inside.is_some_and(Inside::is_to_unwind));
+        && inside(|inside| inside.is_some_and(Inside::is_to_end));
     if is_end { Box::new(Aborted) } else { payload }
 }
 

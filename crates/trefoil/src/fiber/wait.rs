@@ -1,5 +1,6 @@
 //! How a fiber waits.
 
+use super::preempt;
 use super::running::{Inside, Yield, begin_yield, inside};
 use super::unwinding::unwind_again;
 use crate::context;
@@ -35,7 +36,8 @@ use std::time::Duration;
 /// # Cancellation safety
 /// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
 /// In forks, both closures are unwound, one after the other; one that another worker has taken ends
-/// by itself before.
+/// by itself before. (At the end of the runtime, too: its drop waits for a closure that blocks in
+/// place on a thread without fibers, as for any code that blocks.)
 ///
 /// # Panics
 /// In asynchronous code that is no fiber, where the thread must not block (in a closure of a fork
@@ -61,7 +63,12 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 pub(crate) fn wait_in_place<F: Future>(future: F) -> F::Output {
     match inside(|inside| inside.map(Inside::manner)) {
         Some(Manner::Pack) => inside(|inside| match inside {
-            Some(fiber) => fiber.wait_packed(future),
+            Some(fiber) => {
+                if preempt::count_in_place() {
+                    fiber.yield_packed();
+                }
+                fiber.wait_packed(future)
+            }
             None => unreachable!("only a fiber has baggage"),
         }),
         Some(Manner::BlockInPlace) => block_in_place(|| block_on::wait(future)),
@@ -168,7 +175,7 @@ impl Current {
 /// The fiber that calls this, or `None` outside of fibers.
 pub fn current() -> Option<Current> {
     inside(|inside| {
-        let inside = inside.filter(|inside| inside.is_where_it_was_resumed())?;
+        let inside = inside.filter(|it| it.is_where_it_was_resumed() || it.may_pack())?;
         let Inside { id, name, stack_size, .. } = inside;
         Some(Current { id: *id, name: name.clone(), stack_size: *stack_size })
     })

@@ -6,7 +6,10 @@
 use crate::support::watch::{drop_returns, receive, wait_for};
 use crate::support::{Hasty, multi};
 use std::collections::HashSet;
+use std::future::Future;
 use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -194,4 +197,57 @@ fn a_fork_from_outside_learns_that_the_runtime_ends() {
     drop_returns("the drop of a runtime", Hasty(runtime));
     let payload = outside.join().unwrap_err();
     assert!(payload.downcast_ref::<&str>().unwrap().contains("its runtime ends"));
+}
+
+/// A foreign executor there would wait for ever for a budget that nobody renews.
+#[test]
+fn there_is_no_budget_in_place_after_a_wait_either() {
+    let runtime = Hasty(Some(multi(1)));
+    let guard = runtime.enter();
+    let (ends, has_ended) = channel();
+    drop(fiber::spawn(move || {
+        let is_unlimited = || {
+            (0..1000).all(|_| {
+                let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+                std::pin::pin!(trefoil::task::consume_budget()).poll(&mut cx).is_ready()
+            })
+        };
+        block_in_place(|| {
+            let before = is_unlimited();
+            fiber::yield_now();
+            ends.send((before, is_unlimited())).unwrap();
+        });
+        ends.send((is_unlimited(), false)).unwrap();
+    }));
+    drop(guard);
+    assert_eq!(receive("two loops", &has_ended), (true, true));
+    assert!(!receive("a loop", &has_ended).0, "a fiber has a budget elsewhere");
+}
+
+/// A fiber whose time is up lets others run there, by checks and by calls that need not wait.
+#[test]
+fn a_fiber_gives_way_in_place() {
+    type Calls = fn();
+    let ways: [Calls; 2] = [|| fiber::check!(), || fiber::wait(std::future::ready(()))];
+    for calls in ways {
+        let runtime = Hasty(Some(multi(1)));
+        let guard = runtime.enter();
+        let (ends, has_ended) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let its = is_over.clone();
+        let fiber = fiber::Builder::new().budget(8).timeslice(None).spawn(move || {
+            assert!(fiber::current().is_some());
+            block_in_place(|| {
+                assert!(fiber::current().is_some());
+                while !its.load(SeqCst) {
+                    calls();
+                }
+            });
+            ends.send(()).unwrap();
+        });
+        drop(fiber.unwrap());
+        drop(fiber::spawn(move || is_over.store(true, SeqCst)));
+        drop(guard);
+        receive("a fiber that another one of its thread ends", &has_ended);
+    }
 }

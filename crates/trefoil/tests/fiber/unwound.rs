@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 use trefoil::sync::{oneshot, watch};
-use trefoil::{fiber, fork_join};
+use trefoil::{actor, fiber, fork_join};
 
 /// More than there are deques for.
 const FIBERS: usize = 300;
@@ -226,5 +227,51 @@ fn a_fork_from_outside_learns_of_the_end_by_a_text() {
         let payload = outside.join().unwrap_err();
         let text = payload.downcast_ref::<&str>().expect("a text");
         assert!(text.contains("its runtime ends"), "{text}");
+    }
+}
+
+/// The fiber of the closure learns of the end before the fiber whose fork it is, which computes.
+#[test]
+fn the_end_of_a_runtime_is_no_panic_of_a_fiber_that_forks() {
+    struct Tells(std::sync::mpsc::Sender<()>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            _ = self.0.send(());
+        }
+    }
+    for is_in_scope in [false, true] {
+        let mut runtime = Hasty(Some(multi(2)));
+        begin_on_both(&runtime);
+        let guard = runtime.enter();
+        let (waits, does_wait) = channel();
+        let actor = actor::spawn_fiber(move |_: actor::Context<()>| {
+            let (unwinds, unwound) = channel();
+            let computes = move || {
+                unwound.recv().unwrap();
+                // Most likely, it has ended by then.
+                thread::sleep(Duration::from_millis(20));
+            };
+            let waits = move || {
+                let _tells = Tells(unwinds);
+                waits.send(()).unwrap();
+                fiber::wait(pending::<()>());
+            };
+            if is_in_scope {
+                fork_join::scope(move |scope| {
+                    scope.spawn(move |_| waits());
+                    computes();
+                });
+            } else {
+                fork_join::join(computes, waits);
+            }
+        })
+        .unwrap();
+        receive("a closure is taken", &does_wait);
+        drop(guard);
+        runtime.0.take().unwrap().shutdown_background();
+        let (ends, has_ended) = channel();
+        thread::spawn(move || ends.send(actor.blocking_join()).unwrap());
+        let reason = receive("the end of an actor", &has_ended);
+        assert!(matches!(reason, actor::ExitReason::Aborted), "{reason}");
     }
 }

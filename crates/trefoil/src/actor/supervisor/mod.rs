@@ -48,8 +48,9 @@
 //!
 //! Children are stopped in the reverse of their order, one after the other: a child gets the exit
 //! signal [`ExitReason::Shutdown`], and is aborted if it has not ended after its
-//! [grace](Child::grace). A child that never waits cannot be aborted, and its supervisor waits for
-//! it.
+//! [grace](Child::grace). A child that never waits cannot be aborted, nor one that waits for a
+//! closure of a [fork](crate::fork_join) that another thread has taken and that waits for ever; its
+//! supervisor waits for it.
 //!
 //! An exit signal that is not a child's end, such as that of [`Handle::stop`] or the end of its own
 //! supervisor, stops a supervisor, and its reason is the signal's. To

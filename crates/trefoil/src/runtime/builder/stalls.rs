@@ -31,12 +31,15 @@ impl Builder {
     /// [`stall_count`](crate::runtime::RuntimeMetrics::stall_count) counts all stalls.
     ///
     /// A poll that is in [`block_in_place`](crate::task::block_in_place), or in a fork, does not
-    /// keep its worker. Nor does a fiber that waits. The future of a `block_on` is no task, and
-    /// tasks of a [`LocalSet`](crate::task::LocalSet) are a part of the task that runs them.
+    /// keep its worker, if there is a thread that can take its place (see
+    /// [`handoff_while_forking`](Self::handoff_while_forking)). Nor does a fiber that waits. The
+    /// future of a `block_on` is no task, and tasks of a [`LocalSet`](crate::task::LocalSet) are a
+    /// part of the task that runs them.
     ///
-    /// A thread of the runtime looks every two milliseconds, so a poll that is that much shorter
-    /// than the bound may pass for one that is as long. Without this, or `on_stall`, no stalls are
-    /// looked for, and tasks cost nothing more.
+    /// A thread of the runtime looks every two milliseconds, and measures from the look that has
+    /// seen the poll first, so a poll that is that much longer than the bound may pass for one that
+    /// is shorter. Without this, or `on_stall`, no stalls are looked for, and tasks cost nothing
+    /// more.
     ///
     /// # Panics
     /// If `bound` is 0. For a current-thread runtime, which has no other thread that could look.

@@ -190,6 +190,12 @@ impl WorkerThread {
         self.host.get().is_some_and(|host| !host.is_idle())
     }
 
+    /// Whether the runtime ends.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.shared.is_shut_down()
+    }
+
     /// Whether tasks are bound to this thread, queued or at rest.
     #[inline]
     pub(crate) fn has_bound_tasks(&self) -> bool {

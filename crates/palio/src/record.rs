@@ -117,6 +117,9 @@ pub struct Limits {
     /// No invocation warms up: the first sample of each process counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
+    /// Every invocation takes so many samples of one iteration each, and there are no pilots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u32>,
     /// An invocation that takes longer is killed.
     pub timeout_ms: u64,
     /// An invocation whose resident set grows beyond this is killed.

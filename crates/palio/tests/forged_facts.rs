@@ -278,6 +278,25 @@ fn a_turned_knob_is_tuning_whatever_the_name() {
     import(&project, &bundle(&run)).exits(0);
 }
 
+/// What a run was asked for leaves no room for pilots, nor for another schedule.
+#[test]
+fn a_run_of_so_many_samples_has_these_and_no_pilots() {
+    let (project, run) = raced();
+    let mut asked = one("/header/limits/samples", 3);
+    asked.extend(one("/header/command", "palio run --samples 3 --seed 1"));
+    let refused = import(&project, &bundle(&forge(&run, &asked)));
+    refused.fails_with(&["a run whose limits say how many samples there are has no pilots"]);
+    let mut without = forge(&run, &asked);
+    for race in without["races"].as_array_mut().unwrap() {
+        for cell in race["cells"].as_array_mut().unwrap() {
+            let invocations = cell["invocations"].as_array_mut().unwrap();
+            invocations.retain(|invocation| !invocation["block"].is_null());
+        }
+    }
+    let refused = import(&project, &bundle(&without));
+    refused.fails_with(&["and limits.samples makes it 3 of 1"]);
+}
+
 /// A reader pastes it into a shell.
 #[test]
 fn the_command_of_a_run_repeats_it_and_does_nothing_else() {
@@ -286,6 +305,14 @@ fn the_command_of_a_run_repeats_it_and_does_nothing_else() {
         (one("/header/blocks", 3), "it says --blocks 2, and the header says 3"),
         (one("/header/seed", 2), "it says --seed 1, and the header says 2"),
         (one("/header/command", "palio run"), "it says no --seed, and the header says 1"),
+        (
+            one("/header/command", "palio run --cold --seed 1"),
+            "with --cold or not: true, and the header says false",
+        ),
+        (
+            one("/header/command", "palio run --samples 3 --seed 1"),
+            "it says --samples 3, and the header says none",
+        ),
         (one("/header/command", "rm -rf --seed 1"), "\"rm -rf --seed 1\" does not race"),
         (one("/header/command", "palio setup --seed 1"), "\"palio setup --seed 1\" does not race"),
         (

@@ -151,6 +151,42 @@ fn the_first_sample_of_each_process_counts_in_a_cold_race() {
     both.exits(2).complains(&["--cold", "--warm-up"]);
 }
 
+#[test]
+fn a_race_of_so_many_samples_has_no_pilots() {
+    let project = Project::new()
+        .with(Fake::new("good"))
+        .with(claiming("slow", 40_000_000))
+        .with(Fake::new("bad").fault("refuse"));
+    let race = || project.race().unset("--warm-up").unset("--budget").arg("--cold");
+    let run = race().set("--samples", "2").set("--blocks", "3").set("--reference", "good").run();
+    let report = run.exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "unsupported");
+    assert_eq!(entry(&report, "slow")["outcome"], "ok");
+    let stored = project.stored();
+    for cell in cells(&stored).iter().filter(|cell| cell["contender"] != "bad") {
+        let invocations = cell["invocations"].as_array().unwrap();
+        let blocks: Vec<_> = invocations.iter().map(|i| i["block"].as_u64().unwrap()).collect();
+        assert_eq!(blocks, [0, 1, 2], "{}", cell["contender"]);
+        for invocation in invocations {
+            let samples = invocation["samples"].as_array().unwrap();
+            let batches: Vec<_> = samples.iter().map(|s| s["batch"].as_u64().unwrap()).collect();
+            assert_eq!(batches, [1, 1]);
+        }
+    }
+    let again = project.palio(&["report", "latest", "--format", "markdown"]).run().exits(0);
+    assert_has(&again.stdout, &["--cold", "--samples 2"]);
+    project.assert_travels();
+    // With a warm-up, too, which its first sample may be.
+    let warm = project.race().unset("--budget").set("--samples", "1").run().exits(0);
+    assert_eq!(entry(&warm.json(), "good")["samples"], 2);
+    for (other, value) in [("--budget", "5"), ("--cpu-budget=only", "")] {
+        let args = ["run", "quick", "--samples", "1", other, value];
+        let args = if value.is_empty() { &args[..5] } else { &args[..] };
+        project.palio(args).run().exits(2).complains(&["--samples", "cannot be used with"]);
+    }
+    project.palio(&["run", "quick", "--samples", "0"]).run().exits(2).complains(&["--samples"]);
+}
+
 /// Neither is the time until it reads its first command anything that it hides.
 #[test]
 fn a_slow_start_is_no_warm_up_and_nothing_to_doubt() {

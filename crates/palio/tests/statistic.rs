@@ -78,6 +78,7 @@ pub(crate) fn run(statistic: Statistic) -> RunRecord {
                 budget_ms: 120,
                 warm_up_ms: 0,
                 cold: false,
+                samples: None,
                 timeout_ms: 1000,
                 memory_mib: 100,
             },

@@ -147,6 +147,14 @@ pub(super) fn check_run_command(header: &Header) -> Checked {
             format!("it says {said}, and the header says {is_due}")
         })?;
     }
+    let samples = words.iter().rposition(|word| *word == "--samples");
+    let samples = samples.map(|at| words.get(at + 1).copied().unwrap_or_default().to_owned());
+    let due = header.limits.samples.map(|samples| samples.to_string());
+    check(samples == due, "command", || {
+        let said = |samples: Option<String>| samples.unwrap_or_else(|| "none".to_owned());
+        let (said, due) = (said(samples.map(|said| shown(&said))), said(due));
+        format!("it says --samples {said}, and the header says {due}")
+    })?;
     let is_cold = words.contains(&"--cold");
     check(is_cold == header.limits.cold, "command", || {
         format!("with --cold or not: {is_cold}, and the header says {}", header.limits.cold)

@@ -13,6 +13,8 @@ use crate::thin;
 const RESERVED: [&str; 1] = ["latest"];
 /// Without `--blocks-max`, a race may take so many times its blocks.
 const EXTENSION_MAX: u32 = 4;
+/// The most that `--samples` takes.
+const SAMPLES_MAX: u32 = 10_000;
 /// The most that `--blocks`, `--blocks-max` and `--repeats-max` take.
 const BLOCKS_MAX: u32 = 10_000;
 /// The longest text of any other kind: flags, notes, a fact of a machine, the end of an output.
@@ -38,6 +40,7 @@ pub(super) fn check_header(header: &Header) -> Checked {
         .and_then(|()| {
             range("warm_up_ms", limits.warm_up_ms, (0, if limits.cold { 0 } else { 600_000 }))
         })
+        .and_then(|()| limits.samples.map_or(Ok(()), |n| range("samples", n, (1, SAMPLES_MAX))))
         .and_then(|()| range("timeout_ms", limits.timeout_ms, (1_000, 86_400_000)))
         .and_then(|()| range("memory_mib", limits.memory_mib, (1, 1_048_576)))
         .map_err(|fault| fault.within("limits"))?;

@@ -30,7 +30,15 @@ pub(super) fn check(race: &RaceRecord, cell: &CellRecord, cells: &[CellRecord]) 
     })
 }
 
-/// That the schedule of a race is the one that its pilots give, whose paces these are: whoever is
+/// That a run has pilots.
+pub(super) fn check_pilot(header: &Header) -> Checked {
+    super::check(header.limits.samples.is_none(), "block", || {
+        "null: a run whose limits say how many samples there are has no pilots".to_owned()
+    })
+}
+
+/// That the schedule of a race is the one that its limits say, or else that its pilots give, whose
+/// paces these are: whoever is
 /// taken out after it took part leaves the schedule of a race in which it did. A thinned run has no
 /// samples of pilots.
 pub(super) fn check_schedule(
@@ -40,6 +48,14 @@ pub(super) fn check_schedule(
     paces: &[Option<f64>],
 ) -> Checked {
     let said = cells.iter().find_map(|cell| cell.schedule);
+    if let Some((said, due)) = said.zip(schedule::fixed(race, &header.limits)) {
+        return super::check(said == due, "cells", || {
+            format!(
+                "a schedule of {} sample(s) of {} iteration(s), and limits.samples makes it {} of 1",
+                said.samples, said.batch, due.samples
+            )
+        });
+    }
     let Some(said) = said.filter(|_| header.thinned.is_none()) else { return Ok(()) };
     let paces: Option<Vec<f64>> = paces.iter().copied().collect();
     let Some(paces) = paces else {

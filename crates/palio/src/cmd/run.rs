@@ -108,6 +108,11 @@ pub(super) struct Options {
     /// is the only one
     #[arg(long, conflicts_with = "warm_up")]
     cold: bool,
+    /// Measured samples of each process, of one iteration each, instead of as many as fit into a
+    /// budget. There are no pilots then: where an iteration takes minutes, `--cold --samples 1`
+    /// has each process do one
+    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "cpu_budget"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    samples: Option<u32>,
     /// Seconds after which an invocation is killed
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -135,7 +140,7 @@ pub(super) struct Options {
 }
 
 /// Options that say how a race is raced, and have no effect on one that is stored.
-pub(super) const OF_A_RACE: [&str; 18] = [
+pub(super) const OF_A_RACE: [&str; 19] = [
     "contender",
     "allocator",
     "threads",
@@ -152,6 +157,7 @@ pub(super) const OF_A_RACE: [&str; 18] = [
     "budget",
     "warm_up",
     "cold",
+    "samples",
     "timeout",
     "memory",
 ];

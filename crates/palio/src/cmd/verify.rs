@@ -92,6 +92,7 @@ pub(super) fn run(options: &Options, places: &Places) -> Result<ExitCode> {
         budget_ms: 0,
         warm_up_ms: 0,
         cold: false,
+        samples: None,
         timeout_ms: options.timeout.saturating_mul(1000),
         memory_mib: options.memory,
     };

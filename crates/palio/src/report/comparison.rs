@@ -377,6 +377,13 @@ fn warm_up(limits: &Limits) -> String {
     if limits.cold { "none".to_owned() } else { format!("{} ms", limits.warm_up_ms) }
 }
 
+fn budget(limits: &Limits) -> String {
+    match limits.samples {
+        Some(samples) => format!("{samples} sample(s) of one iteration"),
+        None => format!("{} ms", limits.budget_ms),
+    }
+}
+
 /// What was planned differently.
 fn plans(a: &RunRecord, b: &RunRecord) -> Option<String> {
     let plan = |run: &RunRecord| {
@@ -384,7 +391,7 @@ fn plans(a: &RunRecord, b: &RunRecord) -> Option<String> {
         [
             ("preset", header.preset.to_string()),
             ("warm-up", warm_up(&header.limits)),
-            ("budget", format!("{} ms", header.limits.budget_ms)),
+            ("budget", budget(&header.limits)),
             ("palio", header.palio_version.clone()),
         ]
     };

@@ -180,7 +180,7 @@ impl RaceLoop<'_> {
     }
 
     /// Gets those ready that the race needs, those first that are built soonest, and runs the pilot
-    /// of each as soon as it is.
+    /// of each as soon as it is, if there are pilots.
     fn pilots(&mut self) -> Result<End> {
         let needs: Vec<&str> = self.run.races[self.index].needs().collect();
         let is_needed = |at: &usize| needs.contains(&self.run.contenders[*at].id.as_str());
@@ -238,6 +238,9 @@ impl RaceLoop<'_> {
             if !*self.is_stored {
                 self.store.insert(self.run)?;
                 *self.is_stored = true;
+            }
+            if self.run.header.limits.samples.is_some() {
+                continue;
             }
             if self.is_replaced(cell, (None, 0))? {
                 continue;

@@ -61,12 +61,26 @@ pub(super) fn sample_ns_min(race: &RaceRecord) -> f64 {
 ///   a maximum, three) in all of it takes no part.
 /// - Before them there is a warm-up, unless the limits want the first sample cold.
 ///
+/// Where the limits say how many samples there are, of one iteration each, that is the schedule,
+/// and there are no pilots.
+///
 /// The rule looks at times alone and treats all cells alike, so that the location of an invocation
 /// is the same function of the same number of draws for everybody.
 pub fn of_race(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
     let takes_part = |cell: &&CellRecord| !cell.shadow && cell.outcome == Outcome::Pending;
+    if let Some(fixed) = fixed(race, limits) {
+        return race.cells.iter().any(|cell| takes_part(&cell)).then_some(fixed);
+    }
     let paces: Vec<f64> = race.cells.iter().filter(takes_part).filter_map(pace_ns).collect();
     of_pilots(race, &paces, limits)
+}
+
+/// The schedule of a race whose limits say it.
+pub(crate) fn fixed(race: &RaceRecord, limits: &Limits) -> Option<Schedule> {
+    let asked = limits.samples?;
+    let grows = race.statistic.is_some_and(Statistic::grows_with_events);
+    let samples = if grows { EQUAL_EVENTS } else { asked };
+    Some(Schedule { warm_ups: warm_ups(limits), samples, batch: 1 })
 }
 
 /// The same from the paces of all cells that took part.
@@ -163,6 +177,7 @@ mod tests {
         budget_ms: 1000,
         warm_up_ms: 0,
         cold: false,
+        samples: None,
         timeout_ms: 120_000,
         memory_mib: 100,
     };

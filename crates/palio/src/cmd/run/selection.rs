@@ -114,6 +114,7 @@ impl<'a> Selection<'a> {
                 .unwrap_or_else(|| if quick { self.quick_budget_ms.unwrap_or(120) } else { 1000 }),
             warm_up_ms: options.warm_up.unwrap_or(unasked),
             cold: options.cold,
+            samples: options.samples,
             timeout_ms: options.timeout * 1000,
             memory_mib: options.memory,
         }
@@ -206,6 +207,7 @@ impl<'a> Selection<'a> {
             ("--repeats-max", options.repeats_max.iter().map(u32::to_string).collect()),
             ("--budget", options.budget.iter().map(u64::to_string).collect()),
             ("--warm-up", options.warm_up.iter().map(u64::to_string).collect()),
+            ("--samples", options.samples.iter().map(u32::to_string).collect()),
             ("--reference", options.reference.iter().filter(|_| !is_sweep).cloned().collect()),
             ("--shadow", shadow.into_iter().collect()),
             ("--timeout", unusual(options.timeout, TIMEOUT_S).into_iter().collect()),

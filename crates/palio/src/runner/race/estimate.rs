@@ -76,7 +76,8 @@ impl Estimate {
                 };
                 rest += each * u32::try_from(to_do).unwrap_or(u32::MAX);
                 // A shadow has none.
-                if cell.invocations.is_empty() && !cell.shadow && cell.schedule.is_none() {
+                let has_pilot = run.header.limits.samples.is_none() && !cell.shadow;
+                if cell.invocations.is_empty() && has_pilot && cell.schedule.is_none() {
                     rest += pilot.unwrap_or_default();
                 }
             } else {

@@ -599,7 +599,7 @@ impl<'a> CellAudit<'a> {
                 check(outcome != Outcome::Ok || !self.pilot, "block", || {
                     "null: the cell has two pilots".to_owned()
                 })?;
-                unstarted::check_pilot(self.header)?;
+                unstarted::check_pilot(self.header, outcome)?;
                 self.pilot |= outcome == Outcome::Ok;
             }
         }

@@ -52,6 +52,19 @@ fn texts(project: &Project) -> Vec<String> {
     ["terminal", "markdown", "html"].map(text).to_vec()
 }
 
+/// There, the process that is asked for forks is the first one, and no pilot.
+#[test]
+fn who_forks_too_little_in_a_race_without_pilots_is_in_the_bundle() {
+    for fault in ["forks:none", "forks:cut-off"] {
+        let project = project(Fake::new("bad").fault(fault));
+        let race = project.race().set("--workload", "fib").set("--reference", "good");
+        let report = race.unset("--budget").set("--samples", "1").run().exits(0).json();
+        assert_eq!(entry(&report, "bad")["outcome"], "wrong-answer");
+        assert_eq!(entry(&report, "good")["outcome"], "ok");
+        project.assert_travels();
+    }
+}
+
 #[test]
 fn forks_that_were_handed_over_are_shown() {
     let project = project(Fake::new("bad"));

@@ -32,7 +32,8 @@
 //! - `blocking`. Set by `block_in_place` on a worker; restored by its end. For frames. As `taken`.
 //! - `budget`, by frames. Set by polls of tasks, `block_on`, `unconstrained` and
 //!   `block_in_place`; restored by `TaskScope::leave`, `with_budget`, `EnteredGuard`
-//!   and `AllowedGuard`. For frames; only a number.
+//!   and `AllowedGuard`. For frames; only a number. A fiber that waits where there is none has
+//!   none when it goes on.
 //! - `budget`, by `poll_proceed`; restored by `RestoreOnPending` (public). Only a
 //!   number. A guard that outlives its poll changes the budget of a later one, but
 //!   never that of code without a budget.

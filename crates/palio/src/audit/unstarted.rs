@@ -30,9 +30,10 @@ pub(super) fn check(race: &RaceRecord, cell: &CellRecord, cells: &[CellRecord]) 
     })
 }
 
-/// That a run has pilots.
-pub(super) fn check_pilot(header: &Header) -> Checked {
-    super::check(header.limits.samples.is_none(), "block", || {
+/// That a run has pilots. Without them, a process before the blocks is one that was asked for its
+/// forks, and is kept where it failed.
+pub(super) fn check_pilot(header: &Header, outcome: Outcome) -> Checked {
+    super::check(outcome != Outcome::Ok || header.limits.samples.is_none(), "block", || {
         "null: a run whose limits say how many samples there are has no pilots".to_owned()
     })
 }

@@ -14,6 +14,10 @@ pub(super) struct Aborted;
 /// What unwinds a closure of a fork that another thread has taken, for whoever joins the fork.
 const UNWOUND: &str = "a closure of a fork was unwound: its fiber was aborted, or its runtime ends";
 
+/// What the process says before it ends where that cannot be.
+pub(super) const UNWINDS: &str =
+    "(a waiting fiber has to end, and in a program with `panic = \"abort\"` nothing unwinds)";
+
 /// Unwinds the stack, up to whoever catches it.
 #[cold]
 pub(super) fn unwind_again() -> ! {
@@ -38,6 +42,3 @@ pub(crate) fn thrown(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
         && inside(|inside| inside.is_some_and(Inside::is_to_end));
     if is_end { Box::new(Aborted) } else { payload }
 }
-
-pub(super) const UNWINDS: &str = "(a waiting fiber has to end, and in a program with `panic = \"abort\"` \
-                       nothing unwinds)";

@@ -45,6 +45,8 @@
 //!   end of `in_scope`. For frames. A fiber that waits takes its own along, as with `handles`.
 //! - `burst`. Set by `open_burst` and `without_burst`; restored by the end of the former's guard,
 //!   and of the latter. For frames; the burst is in a frame below.
+//! - `forks_as_in_fibers`. Set by the function of that name, and restored by its end. For frames;
+//!   no fiber is entered on top of them.
 //! - `worker`, `fork`, `fork_outside`, `current`, `block_on`. Set by `enter_worker`, `enter_fork`,
 //!   `enter_current`, `enter_block_on` and `enter_root`; restored by the end of that
 //!   function. For frames; the restored value belongs to a frame below. A fiber that waits in a
@@ -72,9 +74,13 @@ mod surroundings;
 
 pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
+pub(crate) use closures::{Taken, in_helper, in_taken, taken_closure_waits};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-pub(crate) use closures::is_in_taken;
-pub(crate) use closures::{Taken, in_helper, in_taken, is_in_taken_closure, taken_closure_waits};
+pub(crate) use closures::{
+    Waiter, fork_as_in_fibers, forks_as_in_fibers, is_in_taken, is_taken_aborted, may_unwind_taken,
+    taken_closure_stays,
+};
+pub(crate) use closures::{is_in_taken_closure, is_taken_closures_own};
 pub(crate) use handles::{
     HandleGuard, beside_guards, current_handle, enter_handle, enter_handle_if_outside,
     enter_handle_strictly, runtime_with_time,
@@ -130,6 +136,9 @@ pub(crate) struct Context {
     /// The same where a fork may use it at once, and null in fibers: see `join_in_fiber`.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     fork_outside: Cell<*const fork_join::Deque>,
+    /// On a thread without fibers: whether it is in a closure of the fork of a fiber.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    forks_as_in_fibers: Cell<bool>,
     /// The single-threaded scheduler that this thread drives.
     current: Cell<*const current::Driver>,
     /// The wakes that this thread makes together.
@@ -187,6 +196,8 @@ impl Context {
             fork: Cell::new(std::ptr::null()),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fork_outside: Cell::new(std::ptr::null()),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            forks_as_in_fibers: Cell::new(false),
             current: Cell::new(std::ptr::null()),
             burst: Cell::new(std::ptr::null()),
             block_on: Cell::new(std::ptr::null()),
@@ -502,7 +513,6 @@ pub(crate) fn allow_blocking() -> AllowedGuard {
 }
 
 /// Whether the thread is in `block_in_place`, or in a blocking task.
-#[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) fn may_block() -> bool {
     with(Context::entered) == Entered::Allowed
 }
@@ -554,8 +564,7 @@ pub(crate) fn enter_fork<R>(deque: Option<DequeGuard<'_>>, f: impl FnOnce() -> R
 fn enter_deque(deque: *const fork_join::Deque) -> impl Sized {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     let outside = {
-        let is_in_fiber = with(|context| !context.fiber.get().is_null());
-        let outside = if is_in_fiber { std::ptr::null() } else { deque };
+        let outside = if forks_as_in_fibers() { std::ptr::null() } else { deque };
         Restore::set(|context| &context.fork_outside, outside)
     };
     #[cfg(not(all(feature = "fiber", unix, not(loom))))]
@@ -585,10 +594,14 @@ pub(crate) fn enter_current<R>(driver: Option<&current::Driver>, f: impl FnOnce(
 }
 
 /// Whether nothing runs on this thread that a task must not run on top of: no worker, no scheduler
-/// that the thread drives, no set of local tasks, and no other `block_on`.
+/// that the thread drives, no closure of another thread's fork, no set of local tasks, and no other
+/// `block_on`.
 pub(crate) fn is_free() -> bool {
     let drives = |context: &Context| {
-        context.worker().is_some() || context.current().is_some() || context.block_on().is_some()
+        context.worker().is_some()
+            || context.current().is_some()
+            || context.block_on().is_some()
+            || context.taken.get().is_some()
     };
     !with(drives) && !is_in_local()
 }

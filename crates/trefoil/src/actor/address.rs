@@ -106,9 +106,9 @@ impl<M: Send + 'static> Address<M> {
     }
 
     /// Ends the actor where it waits, whatever it traps: a task's future is dropped, and a fiber is
-    /// unwound. An actor that does not wait runs on until it does, and one that waits for the
-    /// closure of a [fork](crate::fork_join) which another thread has taken does so until that has
-    /// ended. The reason is [`ExitReason::Aborted`], unless its end was decided before.
+    /// unwound, with the closures of its [forks](crate::fork_join) that other threads have taken.
+    /// What does not wait runs on until it does. The reason is [`ExitReason::Aborted`], unless its
+    /// end was decided before.
     pub fn abort(&self) {
         cell::doom(&self.peer(), ExitReason::Aborted);
     }

@@ -91,8 +91,8 @@
 //!
 //! - That a message is received: its actor may end before.
 //! - Any order between the signals of different actors.
-//! - That an actor that never waits can be ended. Nobody can end such a task, nor a closure of a
-//!   [fork](crate::fork_join) that another thread has taken, for whose end a fiber waits.
+//! - That an actor that never waits can be ended, or one that waits in a fork for a closure which
+//!   never does. Nobody can end such code.
 //! - That an actor which nobody can reach any more ends: it waits for ever, as in Erlang.
 //!
 //! [`design::actor`](crate::design::actor) has the protocol, and why it is right.

@@ -7,9 +7,10 @@
 //! panic does.
 
 use super::running::{Inside, inside};
+use super::taken;
 use super::unwinding::unwind_again;
 use crate::context;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -58,6 +59,7 @@ impl Inside {
         mut future: Pin<&mut F>,
         is_to_end: impl Fn() -> bool,
     ) -> Option<F::Output> {
+        let _waiter = context::Waiter::new(&self.waker);
         loop {
             let mut cx = Context::from_waker(&self.waker);
             let polled = context::without_blocking(|| future.as_mut().poll(&mut cx));
@@ -105,12 +107,30 @@ pub(crate) fn may_pack() -> bool {
     inside(|inside| inside.is_some_and(Inside::may_pack))
 }
 
-/// Waits for what the end of a fork waits for, in a fiber that may leave its stack there. An abort
-/// does not end this. False if the calling code has to wait by itself, in a fiber or not.
-pub(crate) fn wait_in_fork(mut poll: impl FnMut(&Waker) -> Poll<()>) -> bool {
-    inside(|inside| {
-        let Some(fiber) = inside.filter(|inside| inside.may_pack()) else { return false };
-        fiber.wait_through_packed(std::future::poll_fn(|cx| poll(cx.waker())));
-        true
+/// Waits for what the end of a fork waits for: in a fiber that may leave its stack there, or else
+/// in a closure that this thread has taken, which blocks. False if the calling code is in neither,
+/// and has to wait by itself.
+///
+/// An abort does not end this. It calls `abort`, once, which has those closures of the fork unwound
+/// that others have taken. Not in a destructor that runs in a panic, whose forks are not unwound as
+/// its waits are not.
+pub(crate) fn wait_in_fork(mut poll: impl FnMut(&Waker) -> Poll<()>, abort: impl FnOnce()) -> bool {
+    let mut abort = Some(abort);
+    let mut poll = |cx: &mut Context<'_>, is_to_unwind: bool| {
+        if is_to_unwind {
+            abort.take().into_iter().for_each(|abort| abort());
+        }
+        poll(cx.waker())
+    };
+    inside(|inside| match inside.filter(|inside| inside.may_pack()) {
+        Some(fiber) => {
+            fiber.wait_through_packed(poll_fn(|cx| poll(cx, fiber.is_to_unwind())));
+            true
+        }
+        None if inside.is_none() && context::is_taken_closures_own() => {
+            taken::wait_through(poll_fn(|cx| poll(cx, taken::is_to_unwind())));
+            true
+        }
+        None => false,
     })
 }

@@ -135,6 +135,7 @@ mod preempt;
 mod running;
 mod scope;
 mod stack;
+mod taken;
 mod unwinding;
 mod wait;
 
@@ -148,6 +149,7 @@ pub(crate) use preempt::{MAX_BUDGET, Slice, count as count_reduction};
 pub(crate) use running::{Inside, Resumed, Wait, begin_wait};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub(crate) use stack::{Held, Quiet, is_to_rest, trim_after_end, trim_free};
-pub(crate) use unwinding::thrown;
+pub(crate) use taken::wait_in_taken;
+pub(crate) use unwinding::{is_aborted, thrown};
 pub(crate) use wait::wait_in_place;
 pub use wait::{Current, current, sleep, wait, yield_now};

@@ -460,10 +460,11 @@ impl Inside {
         }
     }
 
-    /// Whether somebody has aborted the fiber, which runs all the same, and is not in a destructor
-    /// that runs for that.
+    /// Whether somebody has aborted the fiber, which runs all the same, or the one whose fork's
+    /// closure it has taken; and it is not in a destructor that runs for that.
     pub(super) fn is_to_unwind(&self) -> bool {
-        self.state().is_cancelled() && !self.is_ending.get() && !thread::panicking()
+        let is_aborted = self.is_cancelled() || context::is_taken_aborted();
+        is_aborted && !self.is_ending.get() && !thread::panicking() && context::may_unwind_taken()
     }
 
     /// Whether the fiber is to be unwound, or its runtime ends, of which another thread may have
@@ -496,6 +497,10 @@ impl Inside {
             }
         }
         self.is_to_unwind()
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.state().is_cancelled()
     }
 
     fn state(&self) -> &task::State {

@@ -35,13 +35,15 @@
 use super::builder::{Builder, Options, check_hosts};
 use super::future::Fiber;
 use super::running::{Inside, inside};
+use super::taken;
 use super::unwinding::unwind_again;
 use super::wait::wait;
 use crate::context;
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
+use crate::primitives::thread;
 use crate::scheduler::{Handle, block_on};
-use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, wake_guarded};
+use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin, block_in_place, wake_guarded};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -114,7 +116,7 @@ struct Owner {
 /// borrow everything that outlives the scope.
 ///
 /// A fiber waits for its scope without its thread. A thread outside of the runtime blocks, and so
-/// does code in [`block_in_place`](crate::task::block_in_place) and
+/// does code in [`block_in_place`] and
 /// [`spawn_blocking`](crate::task::spawn_blocking). Where [`wait`](fn@wait) cannot leave the stack
 /// of a fiber, this waits as `wait` does.
 ///
@@ -205,6 +207,7 @@ impl Owner {
     /// Returns when all fibers have ended. It does not unwind.
     fn wait(&self, fibers: &Fibers) {
         let abort = AbortOnUnwind("at the end of a `fiber::scope`, which must wait for its fibers");
+        let ends = |it: Option<&Inside>| thread::panicking() || it.is_some_and(Inside::is_ending);
         inside(|inside| match inside {
             Some(inside) if self.is_fiber && inside.may_wait() => {
                 inside.wait_through(poll_fn(|cx| {
@@ -229,14 +232,29 @@ impl Owner {
                 context::taken_closure_waits();
                 block_on::wait(poll_fn(|cx| fibers.poll_ended(cx)));
             }
+            // As in a fiber that has taken the closure, which `blocking` would unwind.
+            inside if !ends(inside) && context::is_taken_closures_own() => {
+                block_in_place(|| {
+                    taken::wait_through(poll_fn(|cx| {
+                        if taken::is_to_unwind() {
+                            fibers.abort();
+                        }
+                        fibers.poll_ended(cx)
+                    }));
+                });
+            }
             _ => block_on::blocking(poll_fn(|cx| fibers.poll_ended(cx))),
         });
         mem::forget(abort);
     }
 
-    /// Returns whether the calling fiber is to unwind.
+    /// Returns whether the calling code is to unwind.
     fn leave(self) -> bool {
-        self.is_fiber && inside(|inside| inside.is_some_and(Inside::leave_scope))
+        if self.is_fiber {
+            inside(|inside| inside.is_some_and(Inside::leave_scope))
+        } else {
+            context::is_taken_closures_own() && taken::is_to_unwind()
+        }
     }
 }
 

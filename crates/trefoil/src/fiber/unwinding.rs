@@ -32,6 +32,12 @@ pub(super) fn unwind_again() -> ! {
     resume_unwind(Box::new(Aborted))
 }
 
+/// Whether the calling code is a fiber's that was aborted, or in a closure of the fork of such a
+/// one: also in a destructor that runs for that.
+pub(crate) fn is_aborted() -> bool {
+    inside(|inside| inside.is_some_and(Inside::is_cancelled)) || context::is_taken_aborted()
+}
+
 /// What a fork throws, of which a closure that another thread has run has ended with this: where
 /// that was unwound and the calling fiber is aborted, or its runtime ends, that is its own end, and
 /// no panic.

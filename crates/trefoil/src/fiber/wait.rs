@@ -2,6 +2,7 @@
 
 use super::preempt;
 use super::running::{Inside, Yield, begin_yield, inside};
+use super::taken;
 use super::unwinding::unwind_again;
 use crate::context;
 use crate::primitives::thread;
@@ -35,9 +36,11 @@ use std::time::Duration;
 ///
 /// # Cancellation safety
 /// If the fiber is aborted while it waits, the future is dropped, and so is what is on the stack.
-/// In forks, both closures are unwound, one after the other; one that another worker has taken ends
-/// by itself before. (At the end of the runtime, too: its drop waits for a closure that blocks in
-/// place on a thread without fibers, as for any code that blocks.)
+/// In forks, both closures are unwound, one after the other, wherever they run: where they wait, or
+/// next do. So it is at the end of the runtime. (Not where a future waits in place while it is
+/// polled; and [`Handle::install`] waits for its closure.)
+///
+/// [`Handle::install`]: crate::runtime::Handle::install
 ///
 /// # Panics
 /// In asynchronous code that is no fiber, where the thread must not block (in a closure of a fork
@@ -133,7 +136,7 @@ pub fn yield_now() {
     match begin_yield() {
         Yield::Leaves(fiber) => fiber.yield_now(),
         Yield::Done => {}
-        Yield::No => thread::yield_now(),
+        Yield::No => taken::yield_thread(),
     }
 }
 

@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::NonNull;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-use std::task::Waker;
+use std::{ptr, task::Waker};
 
 /// How many jobs of one worker can be public or stolen at the same time. Slots and latches take 24
 /// KiB.
@@ -76,6 +76,9 @@ struct Asides {
     /// The owner's fiber, if that waits for a stolen job without its thread.
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     fiber: Mutex<Option<Waker>>,
+    /// Those that wait in stolen jobs, with the slots of these.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    waiters: Mutex<Vec<(usize, Waker)>>,
     /// The id plus one of a worker that waits for a job which this deque's owner has stolen, and
     /// that wants to help meanwhile; 0 if there is none.
     helper: AtomicU32,
@@ -143,6 +146,8 @@ impl Asides {
             parker: Parker::new(),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fiber: Mutex::new(None),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            waiters: Mutex::new(Vec::new()),
             helper: AtomicU32::new(0),
         })
     }
@@ -218,6 +223,20 @@ impl Deque {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     pub(super) fn wakes(&self, fiber: Option<Waker>) -> Option<Waker> {
         std::mem::replace(&mut *self.asides.fiber.lock(), fiber)
+    }
+
+    /// Has a stolen job unwound where it waits, now or later.
+    ///
+    /// The owner calls this. Who waits in the job adds its waker, and then looks at the latch:
+    /// either it is found here, or the look finds what is noted here before. (Both take the lock.)
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn abort(&self, latch: &Latch) {
+        latch.abort();
+        let waiters = self.asides.waiters.lock();
+        let its_own = waiters.iter().filter(|(index, _)| ptr::eq(&self.latches[*index], latch));
+        let its_own = Vec::from_iter(its_own.map(|(_, waker)| waker.clone()));
+        drop(waiters);
+        its_own.into_iter().for_each(wake_guarded);
     }
 
     /// Whether there is something to steal.
@@ -554,5 +573,25 @@ impl Taken for Stolen<'_> {
         if self.victim.latches[self.index].job_waits() {
             self.victim.wake_owner();
         }
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn is_aborted(&self) -> bool {
+        self.victim.latches[self.index].is_aborted()
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn add_waiter(&self, waker: &Waker) {
+        let waker = waker.clone();
+        self.victim.asides.waiters.lock().push((self.index, waker));
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn remove_waiter(&self) {
+        let mut waiters = self.victim.asides.waiters.lock();
+        let last = waiters.iter().rposition(|(index, _)| *index == self.index);
+        let removed = last.map(|last| waiters.remove(last));
+        drop(waiters);
+        drop(removed);
     }
 }

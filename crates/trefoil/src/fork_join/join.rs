@@ -3,7 +3,8 @@
 use super::deque::Reclaimed;
 use super::job::{Outcome, Payload, StackJob, Where};
 use super::wait::{Waited, wait};
-use super::{Fork, install};
+use super::{Fork, install, is_in_fiber};
+use crate::primitives::thread;
 use crate::task;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -86,14 +87,19 @@ where
 
 /// The same in a fiber, whose closures may wait, and so may the join. Where a closure has panicked,
 /// neither must be in the midst of that panic, because a fiber cannot leave its stack there: the
-/// thread would be blocked, and with it those for which they may wait.
+/// thread would be blocked, and with it those for which they may wait. Nor could an abort unwind
+/// them there. So the same goes for what they fork, on whichever thread.
 #[inline(never)]
 fn join_in_fiber<A, B, RA, RB>(fork: Fork<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce(Where) -> RB,
 {
-    let job = StackJob::new(b);
+    let is_in_panic = thread::panicking();
+    let job = StackJob::new(|place| match place {
+        Where::Here => b(place),
+        Where::Stolen => as_in_fibers(is_in_panic, || b(place)),
+    });
     // SAFETY: 1: before the fork is joined, this frame is not left and the closure is not touched.
     // The join is below, and nothing unwinds in between. 2 and 3: as in `fork_and_join`.
     unsafe { fork.push(job.header()) };
@@ -275,6 +281,23 @@ pub(super) fn shielded<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Calls `f`, which was taken from a fork in a fiber, and maybe in a panic of that: it forks as
+/// there.
+pub(super) fn as_in_fibers<R>(is_in_panic: bool, f: impl FnOnce() -> R) -> R {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    {
+        if is_in_panic {
+            crate::context::taken_closure_stays();
+        }
+        crate::context::fork_as_in_fibers(f)
+    }
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    {
+        let _ = is_in_panic;
+        f()
+    }
+}
+
 /// What a fork throws whose closure has ended with this on another thread.
 pub(super) fn thrown(payload: Payload) -> Payload {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
@@ -301,7 +324,7 @@ where
     install::elsewhere(move || {
         // SAFETY: the fork is used in this expression only, so it is dropped before the return.
         match unsafe { Fork::current() } {
-            Some(fork) if fork.is_in_fiber() => join_in_fiber(fork, a, b),
+            Some(fork) if is_in_fiber() => join_in_fiber(fork, a, b),
             Some(fork) => fork_and_join(fork, a, b),
             None => one_by_one(a, b),
         }

@@ -12,6 +12,9 @@ const ASLEEP: u32 = 4;
 const KNOWN: u32 = 8;
 /// The job waits for something, or has waited: see [`Latch::job_waits`].
 const WAITS: u32 = 16;
+/// The owner's fiber was aborted: see [`Latch::abort`].
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+const ABORTED: u32 = 32;
 const ID_SHIFT: u32 = 8;
 
 /// How many ids fit beside the flags.
@@ -24,8 +27,8 @@ pub(crate) const MAX_IDS: usize = 1 << (u32::BITS - ID_SHIFT);
 /// while its slot is not stolen.
 ///
 /// The thief writes it by `begin` and then by `finish` or `give_back`, once each, and in between by
-/// `job_waits`. The owner writes it by `fall_asleep`, and by `reset` at the end. All writes but the
-/// reset are RMWs.
+/// `job_waits`. The owner writes it by `fall_asleep` and `abort`, and by `reset` at the end. All
+/// writes but the reset are RMWs.
 #[derive(Debug)]
 pub(crate) struct Latch(AtomicU32);
 
@@ -103,6 +106,21 @@ impl Latch {
     pub(super) fn does_job_wait(&self) -> bool {
         // Relaxed: as in `job_waits`.
         self.0.load(Relaxed) & WAITS != 0
+    }
+
+    /// Says that the job is to be unwound where it waits.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn abort(&self) {
+        // Relaxed: nothing is published. Who waits in the job finds it, or is found, by a lock
+        // (`Deque::abort`). If the job has ended meanwhile, nobody looks any more.
+        self.0.fetch_or(ABORTED, Relaxed);
+    }
+
+    /// Whether the job is to be unwound where it waits.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    pub(super) fn is_aborted(&self) -> bool {
+        // Relaxed: as in `abort`.
+        self.0.load(Relaxed) & ABORTED != 0
     }
 
     pub(crate) fn progress(&self) -> Progress {

@@ -52,8 +52,9 @@
 //!
 //! # Cancellation
 //!
-//! Forks are synchronous calls: nothing cancels them. The abort of a task that forks has an effect
-//! at the task's next `.await`.
+//! Forks are synchronous calls, which nothing cancels. The abort of a task that forks has an effect
+//! at the task's next `.await`. That of a [fiber](crate::fiber) unwinds the closures of its forks
+//! where they [wait](fn@crate::fiber::wait).
 //!
 //! # Stack
 //!
@@ -112,7 +113,7 @@ struct Fork<'a> {
 }
 
 impl<'a> Fork<'a> {
-    /// None on a thread that is not a worker, and in a fiber.
+    /// None on a thread that is not a worker, in a fiber, and in a closure of the fork of a fiber.
     ///
     /// # Safety
     /// The result is dropped before the calling function returns.
@@ -146,15 +147,6 @@ impl<'a> Fork<'a> {
         // the result: a fiber that waits meanwhile takes the deque along, unless the caller has
         // joined all that it has forked, and does nothing more with it (`Baggage`).
         Some(Self { owner: unsafe { Owner::new(deque) } })
-    }
-
-    /// Whether the thread is on a fiber's stack.
-    #[inline(always)]
-    fn is_in_fiber(self) -> bool {
-        #[cfg(all(feature = "fiber", unix, not(loom)))]
-        return context::with(|context| !context.fiber.get().is_null());
-        #[cfg(not(all(feature = "fiber", unix, not(loom))))]
-        false
     }
 
     fn deque(self) -> &'a Deque {
@@ -205,6 +197,15 @@ impl<'a> Fork<'a> {
             }
         });
     }
+}
+
+/// Whether the thread is on a fiber's stack, or in a closure of the fork of a fiber.
+#[inline(always)]
+fn is_in_fiber() -> bool {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    return context::forks_as_in_fibers();
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    false
 }
 
 /// Whether the calling thread has no forks outstanding.

@@ -6,15 +6,15 @@
 //! only run by the scope's own frame, after its closure has returned, and by workers whose stacks
 //! are empty.
 
-use super::Fork;
 use super::deque::Share;
 use super::install::{foreign_pool, install};
 use super::job::Payload;
-use super::join::thrown;
+use super::join::{as_in_fibers, thrown};
+use super::{Fork, is_in_fiber};
 use crate::context::{self, Taken};
 use crate::primitives::atomic::{AtomicBool, Relaxed};
 use crate::primitives::parker::Parker;
-use crate::primitives::{Mutex, MutexGuard};
+use crate::primitives::{Mutex, MutexGuard, thread};
 use crate::scheduler::Handle;
 use crate::scheduler::multi::WorkerThread;
 use crate::task::{Origin, discard, wake_guarded};
@@ -25,6 +25,8 @@ use std::marker::PhantomData;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+#[cfg(all(feature = "fiber", unix, not(loom)))]
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -49,6 +51,14 @@ struct State {
     /// Where helpers come from, for those who look at tasks: the call of the scope, since a helper
     /// runs any of its jobs.
     origin: Origin<'static>,
+    /// It was called in a fiber, or in a closure of the fork of a fiber.
+    is_in_fiber: bool,
+    /// It was called in a panic, by a destructor.
+    is_in_panic: bool,
+    /// The scope's fiber was aborted, so that jobs which others have taken are to be unwound where
+    /// they wait. Set under the list's lock.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    is_aborted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -65,6 +75,9 @@ struct List {
     /// A job that another thread has taken waits for something, or has waited. So its scope may
     /// wait for as long: see `fork_join/wait.rs`.
     job_waits: bool,
+    /// Those that wait in jobs which others have taken, with the addresses of their `Helping`.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    waiters: Vec<(usize, Waker)>,
     payload: Option<Payload>,
 }
 
@@ -123,7 +136,16 @@ where
         Some((handle.clone(), handle.workers() - 1))
     });
     let scope = Scope {
-        state: Arc::new(State { list: Mutex::default(), parker: Arc::new(parker), pool, origin }),
+        state: Arc::new(State {
+            list: Mutex::default(),
+            parker: Arc::new(parker),
+            pool,
+            origin,
+            is_in_fiber: is_in_fiber(),
+            is_in_panic: thread::panicking(),
+            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            is_aborted: false.into(),
+        }),
         _scope: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
@@ -246,6 +268,18 @@ impl State {
         }
     }
 
+    /// The scope's fiber was aborted: has the jobs that others have taken, or take from now on,
+    /// unwound where they wait.
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn abort(&self) {
+        let list = self.list.lock();
+        // Relaxed: who waits in a job adds its waker under the lock, and looks afterwards.
+        self.is_aborted.store(true, Relaxed);
+        let waiters = Vec::from_iter(list.waiters.iter().map(|(_, waker)| waker.clone()));
+        drop(list);
+        waiters.into_iter().for_each(wake_guarded);
+    }
+
     /// Runs the jobs that are left, and waits for those that others run.
     fn finish(self: &Arc<Self>) -> Option<Box<dyn Any + Send>> {
         loop {
@@ -268,7 +302,7 @@ impl State {
                 }
                 if job_waits {
                     context::taken_closure_waits();
-                    if self.wait_in_fiber() {
+                    if self.wait_for_jobs() {
                         continue;
                     }
                 }
@@ -277,12 +311,13 @@ impl State {
         }
     }
 
-    /// Waits without the thread for what `finish` waits for. False if the calling code is no
-    /// fiber's that can, and the thread has to wait.
-    fn wait_in_fiber(&self) -> bool {
+    /// Waits for what `finish` waits for, without the thread in a fiber, and so that an abort wakes
+    /// who waits. False if the calling code is no fiber's that can, nor a closure that this thread
+    /// has taken.
+    fn wait_for_jobs(&self) -> bool {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         {
-            let has_waited = crate::fiber::wait_in_fork(|waker| {
+            let poll = |waker: &Waker| {
                 let mut list = self.list.lock();
                 if !list.jobs.is_empty() || list.is_over() {
                     return Poll::Ready(());
@@ -292,7 +327,8 @@ impl State {
                 drop(list);
                 drop(before);
                 Poll::Pending
-            });
+            };
+            let has_waited = crate::fiber::wait_in_fork(poll, || self.abort());
             drop(self.list.lock().owner.take());
             has_waited
         }
@@ -361,7 +397,14 @@ struct Helping {
 
 impl Helping {
     fn run(&self, job: Job) {
-        context::in_taken(self, || self.state.run(job));
+        let State { is_in_fiber, is_in_panic, .. } = *self.state;
+        let run = || self.state.run(job);
+        context::in_taken(
+            self,
+            || {
+                if is_in_fiber { as_in_fibers(is_in_panic, run) } else { run() }
+            },
+        );
     }
 
     fn run_in_poll(&self, job: Job) {
@@ -398,6 +441,28 @@ impl Taken for Helping {
             drop(list);
             self.state.spawn_helper(helper);
         }
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn is_aborted(&self) -> bool {
+        // Relaxed: as in `State::abort`.
+        self.state.is_aborted.load(Relaxed)
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn add_waiter(&self, waker: &Waker) {
+        let waker = waker.clone();
+        self.state.list.lock().waiters.push((ptr::from_ref(self).addr(), waker));
+    }
+
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    fn remove_waiter(&self) {
+        let own = ptr::from_ref(self).addr();
+        let mut list = self.state.list.lock();
+        let last = list.waiters.iter().rposition(|(address, _)| *address == own);
+        let removed = last.map(|last| list.waiters.remove(last));
+        drop(list);
+        drop(removed);
     }
 }
 

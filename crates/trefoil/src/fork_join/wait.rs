@@ -10,7 +10,10 @@ use super::latch::{Latch, Progress};
 use crate::context;
 use crate::scheduler::multi::WorkerThread;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-use std::task::Poll;
+use {
+    super::is_in_fiber,
+    std::task::{Poll, Waker},
+};
 
 /// How often a waiting worker checks again before it sleeps. A wait that is shorter than a wake-up
 /// should not put the worker to sleep.
@@ -42,6 +45,9 @@ fn wait_as(worker: &WorkerThread, fork: Fork<'_>, latch: &Latch) -> Waited {
             Progress::Returned => return Waited::Returned,
             // The thief stores its id in a moment. This worker can steal back from then on.
             Progress::Claimed => None,
+            // Whoever is to be unwound takes nothing more: it might be a part of a destructor that
+            // runs for that, and would be unwound here.
+            Progress::Running(_) if is_to_unwind() => None,
             Progress::Running(thief) => deques.get(thief as usize),
         };
         if let Some(stolen) = thief.and_then(|thief| thief.steal(fork.deque().id())) {
@@ -78,6 +84,14 @@ fn wait_as(worker: &WorkerThread, fork: Fork<'_>, latch: &Latch) -> Waited {
     }
 }
 
+/// Whether the calling code is a fiber's that was aborted, or a closure of the fork of such a one.
+fn is_to_unwind() -> bool {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    return is_in_fiber() && crate::fiber::is_aborted();
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
+    false
+}
+
 /// Sleeps until the latch may be settled, or the thief has something to steal back.
 ///
 /// A thread waits for a job that computes, and does nothing else: a lock that is held across the
@@ -90,10 +104,12 @@ fn sleep(fork: Fork<'_>, latch: &Latch, thief: Option<&Deque>) {
         #[cfg(all(feature = "fiber", unix, not(loom)))]
         {
             let is_over = || latch.progress().is_settled() || thief.is_some_and(Deque::has_public);
-            let has_waited = crate::fiber::wait_in_fork(|waker| {
+            let poll = |waker: &Waker| {
                 drop(fork.deque().wakes(Some(waker.clone())));
                 if is_over() { Poll::Ready(()) } else { Poll::Pending }
-            });
+            };
+            let abort = || fork.deque().abort(latch);
+            let has_waited = crate::fiber::wait_in_fork(poll, abort);
             if has_waited {
                 drop(fork.deque().wakes(None));
                 return;

@@ -5,7 +5,7 @@ use crate::primitives::parker::{Parker, ParkerGuard};
 use crate::scheduler::{Handle, Scheduler, multi};
 use crate::task::coop::{self, Budget};
 use crate::task::{block_in_place, wake_guarded};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -23,14 +23,27 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
             return crate::fiber::wait_in_place(future);
         }
     }
+    // A closure that was taken from a fork blocks in place, and an abort unwinds it there as well.
+    let is_taken = context::may_block() && context::is_taken_closures_own();
     let _entered = context::enter_block_on_section();
     let _handle = context::enter_handle(handle.clone());
     let _local = handle.common().enter_local();
     let seeds = handle.common().seeds.as_ref();
     let _random = seeds.map(|seeds| context::seed_random(seeds.of_next_block_on()));
     match &handle.scheduler {
+        Scheduler::Multi(shared) if is_taken => {
+            let mut future = pin!(future);
+            wait_in_taken(poll_fn(|cx| {
+                let polled = future.as_mut().poll(cx);
+                if polled.is_pending() {
+                    shared.ensure_monitor_for_events();
+                }
+                polled
+            }))
+        }
         Scheduler::Multi(shared) if shared.may_stand_in() => multi::block_on(shared, future),
         Scheduler::Multi(shared) => wait_with(future, || shared.ensure_monitor_for_events()),
+        Scheduler::Current(_) if is_taken => wait_in_taken(future),
         Scheduler::Current(_) => wait(future),
     }
 }
@@ -57,9 +70,19 @@ pub(crate) fn blocking<F: Future>(future: F) -> F::Output {
 pub(crate) fn blocking_outside<F: Future>(future: F) -> F::Output {
     // A closure that has left its fork does not know who has forked. If a fiber has, it may wait.
     if context::is_in_taken_closure() {
-        return block_in_place(|| wait(future));
+        return block_in_place(|| wait_in_taken(future));
     }
+    // So it may where it blocks in place by itself.
+    let is_taken = context::is_taken_closures_own();
     let _entered = context::enter_wait();
+    if is_taken { wait_in_taken(future) } else { wait(future) }
+}
+
+/// Blocks the thread in such a closure. If the fiber is aborted, this unwinds the closure.
+fn wait_in_taken<F: Future>(future: F) -> F::Output {
+    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    return crate::fiber::wait_in_taken(future);
+    #[cfg(not(all(feature = "fiber", unix, not(loom))))]
     wait(future)
 }
 

@@ -14,6 +14,7 @@ mod locals;
 mod scope;
 mod spawn;
 mod storm;
+mod taken;
 mod turns;
 mod unwound;
 

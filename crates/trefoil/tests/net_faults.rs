@@ -300,3 +300,48 @@ fn a_runtime_of_the_parent_whose_pool_has_threads_ends_in_a_fork() {
         runtime.expect("the child had its own").block_on(async {});
     });
 }
+
+/// The drop of a half ends the writes of a connection, and that one is the parent's as well.
+#[test]
+fn a_half_that_a_fork_drops_ends_no_writes_of_the_parent() {
+    alone("a_half_that_a_fork_drops_ends_no_writes_of_the_parent", || {
+        let runtime = current_thread();
+        let (mut client, server) = runtime.block_on(async {
+            let listener = TcpListener::bind(LOCAL).await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+            (client.unwrap(), server.unwrap().0)
+        });
+        let mut halves = Some(server.into_split());
+        fork(|| drop(halves.take()));
+        let (_read, mut write) = halves.take().expect("the child had its own");
+        runtime.block_on(async {
+            write.write_all(b"y").await.unwrap();
+            assert_eq!(client.read_u8().await.unwrap(), b'y');
+            drop(write);
+            assert!(client.read_u8().await.is_err(), "the parent's own drop ends them");
+        });
+    });
+}
+
+/// As above: `kill_on_drop` is for the parent.
+#[test]
+#[cfg(feature = "process")]
+fn a_child_that_a_fork_drops_lives_on() {
+    alone("a_child_that_a_fork_drops_lives_on", || {
+        let runtime = current_thread();
+        let mut child = Some(runtime.block_on(async {
+            let mut cat = trefoil::process::Command::new("cat");
+            cat.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+            cat.kill_on_drop(true).spawn().unwrap()
+        }));
+        fork(|| drop(child.take()));
+        let mut child = child.take().expect("the fork had its own");
+        runtime.block_on(async {
+            child.stdin.as_mut().unwrap().write_all(b"y").await.unwrap();
+            assert_eq!(child.stdout.as_mut().unwrap().read_u8().await.unwrap(), b'y');
+            drop(child.stdin.take());
+            assert!(child.wait().await.unwrap().success());
+        });
+    });
+}

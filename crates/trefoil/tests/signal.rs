@@ -4,6 +4,7 @@
 mod support;
 
 use rustix::process::{Signal as Raw, getpid, kill_process};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -64,6 +65,7 @@ fn two_runtimes_listen() {
 
 #[test]
 fn an_interrupt_ends_a_wait_and_not_the_process() {
+    the_end_of_the_runtime_is_no_interrupt();
     current_thread().block_on(async {
         let mut waiting = pin!(ctrl_c());
         let mut cx = Context::from_waker(Waker::noop());
@@ -435,4 +437,27 @@ fn a_runtime_that_has_shut_down_takes_no_listener() {
     let error = signal(SignalKind::user_defined2()).unwrap_err();
     assert!(trefoil::runtime::is_rt_shutdown_err(&error));
     drop(old);
+}
+
+/// Called by the test that sends interrupts, since this one must not get any.
+fn the_end_of_the_runtime_is_no_interrupt() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    let (waits, does_wait) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        handle.block_on(async {
+            let mut interrupt = pin!(ctrl_c());
+            poll_fn(|cx| {
+                assert!(interrupt.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            waits.send(()).unwrap();
+            interrupt.await
+        })
+    });
+    does_wait.recv().unwrap();
+    drop(runtime);
+    let error = waiting.join().unwrap().unwrap_err();
+    assert!(trefoil::runtime::is_rt_shutdown_err(&error), "{error}");
 }

@@ -29,12 +29,22 @@ pin_project! {
     pub struct FuturesCompat<T> {
         #[pin]
         inner: T,
-        // A seek that was asked for. Around a type of this crate, it was begun.
+        // A seek that was asked for. Around a type of this crate, it was begun, and nothing was
+        // read or written since: what does so has left a seek behind whose future was dropped.
         seek: Option<SeekFrom>,
     }
 }
 
 accessors!(FuturesCompat { seek: None });
+
+impl<T> FuturesCompat<T> {
+    /// The inner type, which is about to be read or written: a later seek is another one.
+    fn leave_seek(self: Pin<&mut Self>) -> Pin<&mut T> {
+        let this = self.project();
+        *this.seek = None;
+        this.inner
+    }
+}
 
 impl<T: AsyncRead> theirs::AsyncRead for FuturesCompat<T> {
     fn poll_read(
@@ -42,7 +52,7 @@ impl<T: AsyncRead> theirs::AsyncRead for FuturesCompat<T> {
         cx: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        poll_read_counted(self.get_pin_mut(), cx, &mut ReadBuf::new(buf))
+        poll_read_counted(self.leave_seek(), cx, &mut ReadBuf::new(buf))
     }
 
     fn poll_read_vectored(
@@ -76,7 +86,7 @@ impl<T: AsyncWrite> theirs::AsyncWrite for FuturesCompat<T> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.get_pin_mut().poll_write(cx, buf)
+        self.leave_seek().poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -84,7 +94,7 @@ impl<T: AsyncWrite> theirs::AsyncWrite for FuturesCompat<T> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.get_pin_mut().poll_write_vectored(cx, bufs)
+        self.leave_seek().poll_write_vectored(cx, bufs)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -126,7 +136,7 @@ impl<T: theirs::AsyncWrite> AsyncWrite for FuturesCompat<T> {
 
 impl<T: AsyncBufRead> theirs::AsyncBufRead for FuturesCompat<T> {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
-        self.get_pin_mut().poll_fill_buf(cx)
+        self.leave_seek().poll_fill_buf(cx)
     }
 
     fn consume(self: Pin<&mut Self>, amt: usize) {

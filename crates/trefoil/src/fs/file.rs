@@ -6,6 +6,7 @@ use crate::io::blocking::CALL_BYTES_MAX;
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use crate::primitives::Mutex;
 use crate::sync::Notify;
+use crate::task::coop::{self, Budget};
 use crate::task::spawn_blocking;
 use std::fmt;
 use std::fs::{File as StdFile, FileTimes, Metadata, Permissions};
@@ -14,7 +15,7 @@ use std::io::{self, IoSlice, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
 /// An open file, read and written by [`AsyncReadExt`](crate::io::AsyncReadExt) and
@@ -174,14 +175,16 @@ impl File {
         Ok(clone)
     }
 
-    /// Waits for the call that is under way, and returns the file of `std`. An error of an earlier
-    /// write is lost: flush before.
+    /// Waits for the call that is under way, and returns the file of `std`, whose next read begins
+    /// where that of this file would have. An error of an earlier write is lost: flush before. And
+    /// so is what a dropped read has got from a file without a position, such as a pipe.
     ///
     /// # Panics
     /// If a dropped future has left a call such as [`metadata`](Self::metadata) on the pool, and
     /// the system has no second handle to give.
     pub async fn into_std(mut self) -> StdFile {
         poll_fn(|cx| self.state().poll_settle(cx)).await;
+        self.give_back();
         match Arc::try_unwrap(self.std) {
             Ok(std) => std,
             // That call has its own reference, for a moment.
@@ -192,7 +195,7 @@ impl File {
         }
     }
 
-    /// Returns the file of `std` if no call is under way.
+    /// As [`into_std`](Self::into_std), if no call is under way.
     ///
     /// # Errors
     /// The file itself, if one is.
@@ -201,6 +204,12 @@ impl File {
         reason = "the type is tokio's; the locks of a file are large on macOS"
     )]
     pub fn try_into_std(mut self) -> Result<StdFile, Self> {
+        let mut cx = Context::from_waker(Waker::noop());
+        let settled = coop::with_budget(Budget::UNLIMITED, || self.state().poll_settle(&mut cx));
+        if settled.is_pending() {
+            return Err(self);
+        }
+        self.give_back();
         match Arc::try_unwrap(self.std) {
             Ok(std) => Ok(std),
             Err(std) => {
@@ -258,6 +267,11 @@ impl File {
     /// The most that one read or write takes.
     pub fn max_buf_size(&self) -> usize {
         self.max_buf_size
+    }
+
+    fn give_back(&mut self) {
+        let std = Arc::clone(&self.std);
+        self.state().give_back(&std);
     }
 
     fn state(&mut self) -> &mut FileState {

@@ -161,6 +161,13 @@ impl FileState {
         Poll::Ready(())
     }
 
+    /// Makes the system's position the file's, if the file has one. The state is settled. This
+    /// moves a number of the system's, and does not wait.
+    pub(super) fn give_back(&mut self, std: &StdFile) {
+        // A terminal, a pipe or a socket has none; nobody else can have what was read from it.
+        let _ = give_back(std, self.buf());
+    }
+
     /// # Errors
     /// Another call is under way.
     pub(super) fn start_seek(&mut self, std: &Arc<StdFile>, position: SeekFrom) -> io::Result<()> {
@@ -250,8 +257,8 @@ impl Write {
 }
 
 impl Drop for Write {
-    /// A runtime that ends cancels calls that no thread has begun. This one was promised, so the
-    /// thread that cancels it makes it.
+    /// A runtime that ends cancels calls for which the system has no thread. This one was promised,
+    /// so the thread that cancels it makes it.
     fn drop(&mut self) {
         if self.is_due {
             // Nobody is left to hear of an error.

@@ -7,8 +7,9 @@
 //!
 //! # Cancellation safety
 //! A call that a thread has begun is not undone when its future is dropped: it runs to its end, and
-//! nobody hears of its result. A call that was not begun yet when the runtime ends is not made,
-//! except for the writes of a [`File`].
+//! nobody hears of its result. A call that was not begun yet is made all the same, also when the
+//! runtime ends, whose drop waits for it; unless the system has no thread for it, and then only the
+//! writes of a [`File`] are made.
 //!
 //! # Panics
 //! All of these functions panic outside of a runtime.

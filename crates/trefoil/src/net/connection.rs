@@ -205,6 +205,11 @@ macro_rules! connection {
                 Ok(connection)
             }
 
+            /// False in a fork of the process that has made the runtime.
+            pub(super) fn is_of_this_process(&self) -> bool {
+                self.io.registration().is_of_this_process()
+            }
+
             /// A connection that is no more, because the other side has reset it, has no writes to
             /// end. When that is found out is a matter of luck, so it is no error.
             pub(super) fn end_writes(&self) -> io::Result<()> {

@@ -103,7 +103,8 @@ macro_rules! halves {
 
         impl Drop for OwnedWriteHalf {
             fn drop(&mut self) {
-                if self.ends_writes {
+                // The connection is also the parent's, which is to keep it.
+                if self.ends_writes && self.inner.is_of_this_process() {
                     // It fails if the other side has gone, whom one need not tell.
                     let _ = self.inner.end_writes();
                 }

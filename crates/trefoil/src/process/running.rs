@@ -14,6 +14,9 @@ use std::task::{Context, Poll, ready};
 pub(super) struct Running {
     state: State,
     kill_on_drop: bool,
+    /// The process whose child it is. A fork of that has this as well, and neither kills nor reaps
+    /// the child.
+    parent: u32,
 }
 
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Running {
     #[track_caller]
     pub(super) fn new(child: process::Child, kill_on_drop: bool) -> io::Result<Self> {
         match Exit::new(child) {
-            Ok(exit) => Ok(Self { state: State::Runs(exit), kill_on_drop }),
+            Ok(exit) => Ok(Self { state: State::Runs(exit), kill_on_drop, parent: process::id() }),
             Err((mut child, error)) => {
                 if kill_on_drop {
                     // There is nobody to tell of an error.
@@ -112,7 +115,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         // Nobody sees what is put there.
         let state = mem::replace(&mut self.state, State::Ended(ExitStatus::default()));
-        if let State::Runs(mut exit) = state {
+        if let State::Runs(mut exit) = state
+            && self.parent == process::id()
+        {
             if self.kill_on_drop {
                 // There is nobody to tell of an error.
                 let _ = exit.kill();

@@ -29,7 +29,8 @@ impl Ready {
     pub const WRITABLE: Self = Self(WRITABLE);
     /// The other side writes no more: all reads end at once from here on.
     pub const READ_CLOSED: Self = Self(READ_CLOSED);
-    /// The other side reads no more: all writes fail at once from here on.
+    /// The other side reads no more: all writes fail at once from here on. Linux reports an error
+    /// that waits to be fetched in the same way, after which a write may still succeed, or wait.
     pub const WRITE_CLOSED: Self = Self(WRITE_CLOSED);
     /// There is something urgent to read.
     #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -29,6 +29,10 @@ enum Ends {
     /// system is asked about this descriptor.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     WhileReportedOf(std::os::fd::RawFd),
+    /// What is reported as the end of writes may be something in the socket's queue of errors. A
+    /// call that would block asks the system which it is.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    OfWritesByHangUp(std::os::fd::RawFd),
 }
 
 impl Registration {
@@ -58,6 +62,11 @@ impl Registration {
         self.place.slot().assume(ready);
     }
 
+    /// False in a fork of the process that has made the runtime.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.reactor.check_process().is_ok()
+    }
+
     /// Has the system forget the source, before it is closed or given away.
     ///
     /// # Errors
@@ -85,6 +94,13 @@ impl Registration {
         let _ = fd;
     }
 
+    /// The source is a connection, which hangs up when its writes have ended. Time stamps and other
+    /// notices for its owner, who may leave them there, are reported as that end as well.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn ends_writes_by_hang_up(&mut self, fd: std::os::fd::RawFd) {
+        self.ends = Ends::OfWritesByHangUp(fd);
+    }
+
     pub(crate) fn clear(&self, event: Event) {
         let slot = self.place.slot();
         match self.ends {
@@ -94,6 +110,10 @@ impl Registration {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             Ends::WhileReportedOf(fd) if event.ready.is_closed() && has_no_end(fd) => {
                 slot.clear_all(event);
+            }
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Ends::OfWritesByHangUp(fd) if event.ready.is_write_closed() && !hangs_up(fd) => {
+                slot.clear_but_reads_end(event);
             }
             _ => slot.clear(event),
         }
@@ -245,12 +265,26 @@ impl Drop for Registration {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[cold]
 fn has_no_end(fd: std::os::fd::RawFd) -> bool {
-    // An end and an error are reported unasked.
-    let mut asked = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+    reported_of(fd, libc::POLLRDHUP) == Some(0)
+}
+
+/// Whether the system says that nobody reads or writes any more at the other end of a descriptor,
+/// or does not say.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cold]
+fn hangs_up(fd: std::os::fd::RawFd) -> bool {
+    reported_of(fd, 0).is_none_or(|reported| reported & libc::POLLHUP != 0)
+}
+
+/// What the system says now of these events, and of the end and of an error, unasked. None if it
+/// does not say.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn reported_of(fd: std::os::fd::RawFd, events: libc::c_short) -> Option<libc::c_short> {
+    let mut asked = libc::pollfd { fd, events, revents: 0 };
     // SAFETY: the pointer is to one `pollfd`, which the call may write to, and keeps no longer than
     // it lasts. It does not wait. A number that is no open descriptor's is allowed, and reported.
-    let reported = unsafe { libc::poll(&raw mut asked, 1, 0) };
-    reported == 0
+    let count = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    (count >= 0).then_some(asked.revents)
 }
 
 #[inline]

@@ -207,6 +207,12 @@ impl Slot {
         self.take_back(event, event.ready);
     }
 
+    /// As [`clear`](Self::clear), where what looked like the end of writes was an error.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) fn clear_but_reads_end(&self, event: Event) {
+        self.take_back(event, event.ready - Ready::READ_CLOSED);
+    }
+
     fn take_back(&self, event: Event, gone: Ready) {
         let gone = u64::from(gone.bits());
         if gone == 0 {

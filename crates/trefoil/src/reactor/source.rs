@@ -42,6 +42,38 @@ impl<S: mio::event::Source> Source<S> {
         Ok(source)
     }
 
+    /// As [`new`](Self::new), for a connection: see [`Registration::ends_writes_by_hang_up`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[track_caller]
+    pub(crate) fn of_connection(connection: S, interest: Interest) -> io::Result<Self>
+    where
+        S: std::os::fd::AsRawFd,
+    {
+        let fd = connection.as_raw_fd();
+        let mut source = Self::new(connection, interest)?;
+        source.registration.ends_writes_by_hang_up(fd);
+        Ok(source)
+    }
+
+    /// As [`new`](Self::new), for a connection.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[track_caller]
+    pub(crate) fn of_connection(connection: S, interest: Interest) -> io::Result<Self> {
+        Self::new(connection, interest)
+    }
+
     pub(crate) fn registration(&self) -> &Registration {
         &self.registration
     }

@@ -31,7 +31,8 @@ use std::io;
 /// the two, and other workers at any time.
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system; and if the runtime shuts down, or somebody else has replaced the process's
+/// handler, so that no signal will come.
 ///
 /// # Panics
 /// If the thread is in no runtime, or the runtime has no I/O.
@@ -42,6 +43,6 @@ use std::io;
 /// [`Signal`](unix::Signal), loses none.
 #[cfg(unix)]
 pub async fn ctrl_c() -> io::Result<()> {
-    unix::signal(unix::SignalKind::interrupt())?.recv().await;
-    Ok(())
+    let mut interrupts = unix::signal(unix::SignalKind::interrupt())?;
+    interrupts.recv().await.ok_or_else(crate::runtime::shutdown_error)
 }

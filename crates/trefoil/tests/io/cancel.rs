@@ -226,3 +226,14 @@ fn a_flush_that_is_dropped_is_gone_on_with() {
         assert_eq!(writer.into_inner().output, TEXT, "with {patience} polls each");
     }
 }
+
+/// What was written by a flush that was dropped is not buffered any more.
+#[test]
+fn a_buffer_is_what_was_not_written_yet() {
+    let mut writer = BufWriter::with_capacity(64, Jerky::default());
+    assert!(poll_times(writer.write_all(TEXT), 1).unwrap().is_ok());
+    assert!(poll_times(writer.flush(), 2).is_none());
+    let written = writer.get_ref().output.clone();
+    assert!(!written.is_empty());
+    assert_eq!([&written, writer.buffer()].concat(), TEXT);
+}

@@ -80,3 +80,74 @@ fn a_reader_of_futures_that_claims_too_much_is_noticed() {
     use io::AsyncReadExt;
     let _ = current_thread().block_on(FuturesCompat::new(Liar).read(&mut [0; 4]));
 }
+
+/// A seeker that is ready at the second poll of each seek.
+struct Slow {
+    bytes: &'static [u8],
+    position: u64,
+    target: Option<u64>,
+    has_waited: bool,
+}
+
+impl Slow {
+    fn settle(&mut self) {
+        if let Some(target) = self.target.take() {
+            self.position = target;
+        }
+    }
+}
+
+impl io::AsyncRead for Slow {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut io::ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.settle();
+        let rest = &self.bytes[self.position as usize..];
+        let read = rest.len().min(buf.remaining());
+        buf.put_slice(&rest[..read]);
+        self.position += read as u64;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl io::AsyncSeek for Slow {
+    fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
+        let SeekFrom::Start(target) = position else { unreachable!() };
+        self.target = Some(target);
+        Ok(())
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        if self.target.is_some() {
+            self.has_waited = !self.has_waited;
+            if self.has_waited {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        self.settle();
+        Poll::Ready(Ok(self.position))
+    }
+}
+
+/// Each seek is made, also one that is asked for as one was before whose future was dropped.
+#[test]
+fn a_seek_after_a_dropped_one_is_made() {
+    use theirs::{AsyncReadExt, AsyncSeekExt};
+    let slow = Slow { bytes: b"0123456789", position: 3, target: None, has_waited: false };
+    let mut slow = FuturesCompat::new(slow);
+    current_thread().block_on(async {
+        let mut seek = slow.seek(SeekFrom::Start(0));
+        let waits = std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut seek).poll(cx))).await;
+        assert!(waits.is_pending());
+        drop(seek);
+        let mut buf = [0; 5];
+        slow.read_exact(&mut buf).await.unwrap();
+        assert_eq!(&buf, b"01234");
+        assert_eq!(slow.seek(SeekFrom::Start(0)).await.unwrap(), 0);
+        slow.read_exact(&mut buf).await.unwrap();
+        assert_eq!(&buf, b"01234");
+    });
+}

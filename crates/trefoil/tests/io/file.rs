@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 use trefoil::fs::{self, File, OpenOptions};
-use trefoil::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use trefoil::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, BufReader};
 use trefoil::runtime::{Builder, Runtime};
 
 /// A directory that is removed with everything in it.
@@ -466,5 +466,68 @@ fn a_call_after_a_failed_write_and_a_cancelled_read_waits_for_both() {
         drop(held);
         file.sync_all().await.unwrap_or_default();
         assert!(file.flush().await.is_err(), "the error of the write is kept");
+    });
+}
+
+/// A read after a seek whose future was dropped begins where that seek ends, and what it has
+/// buffered stays.
+#[test]
+fn a_buffered_reader_keeps_what_it_has_read_after_a_dropped_seek() {
+    let directory = Directory::new("dropped-seek-of-a-buffer");
+    let path = directory.file(b"abcdefghij");
+    one_thread().block_on(async {
+        let mut reader = BufReader::with_capacity(4, File::open(&path).await.unwrap());
+        abandon(reader.seek(SeekFrom::Start(2)));
+        assert_eq!(reader.read_u8().await.unwrap(), b'c');
+        assert_eq!(reader.stream_position().await.unwrap(), 3);
+        assert_eq!(reader.read_u8().await.unwrap(), b'd');
+        assert_eq!(reader.seek(SeekFrom::Current(1)).await.unwrap(), 5);
+        assert_eq!(reader.read_u8().await.unwrap(), b'f');
+    });
+}
+
+/// What was buffered before the seek comes before it, and is not mixed with what comes behind.
+#[test]
+fn a_dropped_seek_of_a_buffered_reader_is_made_as_a_whole() {
+    let directory = Directory::new("dropped-seek-of-a-full-buffer");
+    let path = directory.file(b"abcdefghij");
+    one_thread().block_on(async {
+        let mut reader = BufReader::with_capacity(4, File::open(&path).await.unwrap());
+        assert_eq!(reader.read_u8().await.unwrap(), b'a');
+        abandon(reader.seek(SeekFrom::Start(8)));
+        assert_eq!(reader.read_u8().await.unwrap(), b'i');
+        assert_eq!(reader.stream_position().await.unwrap(), 9);
+        assert_eq!(reader.read_u8().await.unwrap(), b'j');
+    });
+}
+
+/// What a dropped read has read ahead is read again by the file of `std`.
+#[test]
+fn a_file_of_std_goes_on_where_the_file_was() {
+    let directory = Directory::new("into-std");
+    let path = directory.file(b"abcdef");
+    one_thread().block_on(async {
+        for at_once in [false, true] {
+            let mut file = File::open(&path).await.unwrap();
+            assert_eq!(file.read_u8().await.unwrap(), b'a');
+            abandon(file.read(&mut [0; 4]));
+            // Waits for that read.
+            assert_eq!(file.read_u8().await.unwrap(), b'b');
+            let mut of_std = if at_once {
+                let mut file = Some(file);
+                loop {
+                    // The thread that has read may still have the file.
+                    match file.take().unwrap().try_into_std() {
+                        Ok(of_std) => break of_std,
+                        Err(again) => file = Some(again),
+                    }
+                }
+            } else {
+                file.into_std().await
+            };
+            let mut rest = String::new();
+            std::io::Read::read_to_string(&mut of_std, &mut rest).unwrap();
+            assert_eq!(rest, "cdef");
+        }
     });
 }

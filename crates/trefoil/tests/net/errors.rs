@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use trefoil::io::unix::AsyncFd;
+use trefoil::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::io::{Interest, Ready};
-use trefoil::net::UdpSocket;
+use trefoil::net::{TcpListener, TcpStream, UdpSocket};
 use trefoil::spawn;
 use trefoil::time::{sleep, timeout};
 
@@ -126,5 +127,46 @@ fn a_guard_of_reads_leaves_no_readiness_behind() {
             Poll::Ready(false)
         });
         assert!(waits.await, "it would spin for ever: {turns} turns");
+    });
+}
+
+/// Time stamps of a connection's packets are reported as if nobody read any more at the other end.
+/// Who waits for room still waits.
+#[test]
+fn notices_of_a_connection_do_not_end_its_writes() {
+    everywhere(|| async {
+        let listener = TcpListener::bind(LOCAL).await.unwrap();
+        let connects = TcpStream::connect(listener.local_addr().unwrap());
+        let (a, b) = trefoil::join!(connects, listener.accept());
+        let (mut a, (mut b, _)) = (a.unwrap(), b.unwrap());
+        if !stamps(&a) {
+            return;
+        }
+        a.write_all(b"x").await.unwrap();
+        let ready = timeout(SECONDS, a.ready(Interest::ERROR)).await;
+        assert!(ready.expect("there is a stamp").unwrap().is_error());
+        // Full for good, also for what the system still makes room for.
+        let is_full = async {
+            loop {
+                while a.try_write(&[0; 1 << 16]).is_ok() {}
+                if timeout(Duration::from_millis(50), a.writable()).await.is_err() {
+                    return;
+                }
+            }
+        };
+        timeout(SECONDS, is_full).await.expect("a full connection is always writable");
+        // Its end is told.
+        b.read_u8().await.unwrap();
+        drop(b);
+        let ends = async {
+            loop {
+                a.writable().await.unwrap();
+                match a.try_write(&[0; 1 << 16]) {
+                    Err(error) if error.kind() != ErrorKind::WouldBlock => return,
+                    _ => {}
+                }
+            }
+        };
+        timeout(SECONDS, ends).await.expect("the other side has gone");
     });
 }

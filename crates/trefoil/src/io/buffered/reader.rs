@@ -119,6 +119,11 @@ impl<R: AsyncRead> AsyncRead for BufReader<R> {
 impl<R: AsyncRead> AsyncBufRead for BufReader<R> {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let this = self.project();
+        // The future of a seek was dropped, which the inner reader ends before it reads. What is
+        // buffered comes before it, and what is read now behind it.
+        if matches!(this.seek, Seek::Begun | Seek::GoingBack(_)) {
+            (*this.seek, *this.start, *this.end) = (Seek::None, 0, 0);
+        }
         if this.start == this.end {
             (*this.start, *this.end) = (0, 0);
             *this.end = ready!(poll_read_counted(this.inner, cx, &mut ReadBuf::new(this.buf)))?;

@@ -83,9 +83,9 @@ impl<W: AsyncWrite> BufWriter<W> {
         self.inner
     }
 
-    /// What is buffered.
+    /// What is buffered, and was not written yet.
     pub fn buffer(&self) -> &[u8] {
-        &self.buf
+        &self.buf[self.written..]
     }
 
     fn room(&self) -> usize {

@@ -97,7 +97,7 @@ impl TcpStream {
 
     #[track_caller]
     pub(super) fn of_mio(stream: mio::net::TcpStream) -> io::Result<Self> {
-        Ok(Self { io: Source::new(stream, INTEREST)? })
+        Ok(Self { io: Source::of_connection(stream, INTEREST)? })
     }
 
     /// Takes a connection of the standard library, which must not be in blocking mode.

@@ -83,8 +83,10 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             Ok(input) => input,
             Err(error) => return error.to_compile_error(),
         };
-    // With this span, the user's expressions do not see the macro's names.
+    // With this span, the user's expressions do not see the macro's variables. They do see its
+    // items, whose names therefore are nobody else's.
     let span = Span::mixed_site();
+    let outputs = format_ident!("__TrefoilSelectOutputs", span = span);
     let support = quote_spanned!(span=> #krate::macros::support);
     let count = branches.len();
     let bits: Vec<u64> = (0..count).map(|n| 1 << n).collect();
@@ -122,7 +124,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         },
     };
     quote_spanned! {span=> {
-        enum Output<#(#types),*> {
+        enum #outputs<#(#types),*> {
             #(#variants(#types),)*
             Disabled,
         }
@@ -165,7 +167,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
                                 #tests => {}
                                 _ => continue,
                             }
-                            return #support::Poll::Ready(Output::#variants(output));
+                            return #support::Poll::Ready(#outputs::#variants(output));
                         })*
                         _ => ::core::unreachable!(),
                     }
@@ -173,15 +175,15 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
                 if is_pending {
                     #support::Poll::Pending
                 } else {
-                    #support::Poll::Ready(Output::Disabled)
+                    #support::Poll::Ready(#outputs::Disabled)
                 }
             })
             .await
         };
         #[allow(unreachable_patterns)]
         match output {
-            #(Output::#variants(#patterns) => #handlers,)*
-            Output::Disabled => #disabled,
+            #(#outputs::#variants(#patterns) => #handlers,)*
+            #outputs::Disabled => #disabled,
             _ => ::core::unreachable!("the pattern has matched before"),
         }
     }}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use trefoil::runtime::{
-    Builder, HistogramConfiguration, LogHistogram, LogHistogramBuilder, Runtime, RuntimeMetrics,
+    Builder, HistogramConfiguration, LogHistogramBuilder, Runtime, RuntimeMetrics,
 };
 use trefoil::{task, time};
 
@@ -19,7 +19,9 @@ fn measured(workers: Option<usize>) -> Runtime {
         .worker_threads(workers.unwrap_or(1))
         .enable_all()
         .enable_metrics_schedule_latency_histogram()
+        .metrics_schedule_latency_histogram_configuration(HistogramConfiguration::default())
         .enable_metrics_poll_time_histogram()
+        .metrics_poll_time_histogram_configuration(HistogramConfiguration::default())
         .build()
         .unwrap()
 }
@@ -561,60 +563,37 @@ fn nobody_wakes_in_an_idle_runtime() {
     panic!("an idle runtime goes on waking its threads: {before:?}");
 }
 
-/// The metrics of a runtime with that histogram.
-fn buckets(log: LogHistogram) -> RuntimeMetrics {
-    Builder::new_current_thread()
-        .enable_metrics_poll_time_histogram()
-        .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(log))
-        .build()
-        .unwrap()
-        .metrics()
+#[test]
+fn tasks_of_a_local_runtime_count() {
+    let runtime = Builder::new_current_thread().build_local(Default::default()).unwrap();
+    let metrics = runtime.metrics();
+    let waits = runtime.spawn_local(std::future::pending::<()>());
+    drop(runtime.spawn_local(async {}));
+    assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (2, 2));
+    runtime.block_on(task::yield_now());
+    assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (1, 2));
+    assert_eq!(metrics.global_queue_depth(), 0);
+    waits.abort();
+    runtime.block_on(task::yield_now());
+    assert_eq!(metrics.num_alive_tasks(), 0);
+    drop(runtime.spawn_local(std::future::pending::<()>()));
+    drop(runtime);
+    assert_eq!((metrics.num_alive_tasks(), metrics.spawned_tasks_count()), (0, 3));
 }
 
-/// A bound of the error has the scale of a precision, and that is the coarsest one that keeps the
-/// bound, down to one bit.
 #[test]
-fn the_coarsest_scale_keeps_the_bound() {
-    let ms = Duration::from_millis;
-    for (max_error, bits) in [(0.6, 1), (0.5, 1), (0.49, 2), (0.25, 2), (0.24, 3), (0.01, 7)] {
-        let builder = LogHistogram::builder().min_value(ms(1)).max_value(ms(1000));
-        let bounded = buckets(builder.max_error(max_error).build());
-        let builder = LogHistogram::builder().min_value(ms(1)).max_value(ms(1000));
-        let exact = buckets(builder.precision_exact(bits).build());
-        let count = exact.poll_time_histogram_num_buckets();
-        assert_eq!(bounded.poll_time_histogram_num_buckets(), count, "{max_error}");
-        for bucket in 0..count {
-            let range = exact.poll_time_histogram_bucket_range(bucket);
-            assert_eq!(bounded.poll_time_histogram_bucket_range(bucket), range, "{max_error}");
+fn the_queue_of_a_current_thread_runtime_is_seen_by_its_thread() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let metrics = runtime.metrics();
+    runtime.block_on(async {
+        for _ in 0..3 {
+            drop(trefoil::spawn(async {}));
         }
-    }
-}
-
-/// The numbers are those of tokio's scales with the same settings.
-#[test]
-fn log_histograms_have_tokios_buckets() {
-    let ns = Duration::from_nanos;
-    let default = buckets(LogHistogram::default());
-    assert_eq!(default.poll_time_histogram_num_buckets(), 119);
-    assert_eq!(default.poll_time_histogram_bucket_range(0), ns(0)..ns(96));
-    assert_eq!(default.poll_time_histogram_bucket_range(1), ns(96)..ns(112));
-    assert_eq!(default.poll_time_histogram_bucket_range(118), ns(7 << 33)..ns(u64::MAX));
-    assert_eq!(LogHistogram::default().max_value(), 7 << 33);
-
-    let builder = LogHistogram::builder()
-        .max_value(Duration::from_millis(4))
-        .min_value(Duration::from_micros(20))
-        .precision_exact(0);
-    let coarse = buckets(builder.build());
-    assert_eq!(coarse.poll_time_histogram_num_buckets(), 10);
-    for bucket in 1..9 {
-        let range = coarse.poll_time_histogram_bucket_range(bucket);
-        assert_eq!(range.end - range.start, ns((1 << (bucket - 1)) * 16384));
-    }
-    // A greatest duration at which a bucket starts is the start of the last one.
-    let exact = buckets(builder.max_value(ns(1 << 22)).build());
-    assert_eq!(exact.poll_time_histogram_bucket_range(9).start, ns(1 << 22));
-    assert_eq!(exact.poll_time_histogram_num_buckets(), 10);
-    assert_eq!(builder.max_value(ns(1 << 22)).build().max_value(), 1 << 22);
-    assert_eq!(builder.max_value(ns((1 << 22) + 1)).build().max_value(), 1 << 23);
+        assert_eq!(metrics.worker_local_queue_depth(0), 3);
+        let elsewhere = std::thread::scope(|scope| {
+            scope.spawn(|| metrics.worker_local_queue_depth(0)).join().unwrap()
+        });
+        assert_eq!(elsewhere, 0);
+    });
+    assert_eq!(metrics.worker_local_queue_depth(0), 0);
 }

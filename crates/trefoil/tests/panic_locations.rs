@@ -143,6 +143,9 @@ fn cases() -> Vec<Case> {
         case("resume", || in_async(|| time::resume())),
         case("blocking_recv", || in_async(|| oneshot::channel::<u32>().1.blocking_recv())),
         case("linear", || HistogramConfiguration::linear(Duration::ZERO, 1)),
+        case("log", || {
+            HistogramConfiguration::log(LogHistogram::builder().min_value(Duration::MAX))
+        }),
         case("max_error", || LogHistogram::builder().max_error(1.0)),
         case("precision_exact", || LogHistogram::builder().precision_exact(11)),
         case("max_value", || LogHistogram::builder().max_value(Duration::ZERO)),

@@ -66,3 +66,27 @@ fn a_block_on_within_a_block_on_leaves_the_outer_one_its_numbers() {
         .collect();
     assert_eq!(runs[0], runs[1]);
 }
+
+/// Also of the arms over channels.
+#[test]
+fn the_same_seed_makes_the_same_choices_among_channels() {
+    use trefoil::sync::mpmc;
+    let chosen = |seed: &[u8]| {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.rng_seed(RngSeed::from_bytes(seed)).build().unwrap();
+        runtime.block_on(async {
+            let ((to_a, a), (to_b, b)) = (mpmc::unbounded(), mpmc::unbounded());
+            let mut chosen = Vec::new();
+            for _ in 0..64 {
+                to_a.try_send(1).unwrap();
+                to_b.try_send(2).unwrap();
+                chosen
+                    .push(mpmc::select! { recv(a) -> n => n.unwrap(), recv(b) -> n => n.unwrap() });
+            }
+            chosen
+        })
+    };
+    assert_eq!(chosen(b"seed"), chosen(b"seed"));
+    assert_ne!(chosen(b"seed"), chosen(b"another"));
+    assert!([1, 2].iter().all(|arm| chosen(b"seed").contains(arm)));
+}

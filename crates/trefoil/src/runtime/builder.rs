@@ -101,9 +101,9 @@ impl Builder {
                 has_lifo_slot: true,
             },
             has_schedule_latency: false,
-            schedule_latency: HistogramConfiguration::default(),
+            schedule_latency: HistogramConfiguration::of_metrics(),
             has_poll_time: false,
-            poll_time: HistogramConfiguration::default(),
+            poll_time: HistogramConfiguration::of_metrics(),
             start_paused: false,
             has_time: false,
             #[cfg(feature = "net")]
@@ -290,7 +290,8 @@ impl Builder {
     }
 
     /// The seed of the random numbers by which [`select!`](macro@crate::select) chooses its first
-    /// branch, so that a run can be repeated. By default, each thread has another one.
+    /// branch, and [`mpmc::select!`](macro@crate::sync::mpmc::select) the order of its arms, so
+    /// that a run can be repeated. By default, each thread has another one.
     ///
     /// The numbers of a worker depend on the seed and on the worker; those of the future of a
     /// `block_on` on how many there were before. In a current-thread runtime, its tasks have the
@@ -380,14 +381,14 @@ impl Builder {
     ///     .build()
     ///     .unwrap();
     /// runtime.block_on(async {
-    ///     trefoil::spawn(async { std::thread::sleep(Duration::from_millis(3)) });
+    ///     trefoil::spawn(async { std::thread::sleep(Duration::from_millis(1)) });
     ///     trefoil::spawn(async { "waits for the first one" }).await.unwrap();
     /// });
     /// let metrics = runtime.metrics();
     /// let late: u64 = (0..metrics.schedule_latency_histogram_num_buckets())
     ///     .filter(|&n| {
     ///         let range = metrics.schedule_latency_histogram_bucket_range(n);
-    ///         range.end > Duration::from_millis(3)
+    ///         range.start >= Duration::from_micros(900)
     ///     })
     ///     .map(|n| metrics.schedule_latency_histogram_bucket_count(0, n))
     ///     .sum();
@@ -400,8 +401,8 @@ impl Builder {
         self
     }
 
-    /// The buckets of the histogram of schedule latencies, if there is one. The default is a
-    /// [`LogHistogram`](super::LogHistogram) with its defaults.
+    /// The buckets of the histogram of schedule latencies, if there is one. By default, ten
+    /// of 100 µs each, the last of which counts all that is longer.
     pub fn metrics_schedule_latency_histogram_configuration(
         &mut self,
         configuration: HistogramConfiguration,
@@ -420,8 +421,8 @@ impl Builder {
         self
     }
 
-    /// The buckets of the histogram of poll times, if there is one. The default is a
-    /// [`LogHistogram`](super::LogHistogram) with its defaults.
+    /// The buckets of the histogram of poll times, if there is one. By default, ten
+    /// of 100 µs each, the last of which counts all that is longer.
     pub fn metrics_poll_time_histogram_configuration(
         &mut self,
         configuration: HistogramConfiguration,

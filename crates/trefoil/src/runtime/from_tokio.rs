@@ -198,8 +198,14 @@
 //! - `budget_forced_yield_count` counts polls that had to yield; tokio counts polls that have spent
 //!   their budget, whether they needed more or not.
 //!   `counters::a_poll_that_has_to_yield_counts_once`
+//! - `worker_local_queue_depth` of a current-thread runtime is zero for all threads but the one
+//!   that drives it, while it does.
+//!   `metrics::the_queue_of_a_current_thread_runtime_is_seen_by_its_thread`
+//! - Polls of the tasks of a `LocalSet` count in `worker_poll_count`.
+//!   `metrics::polls_of_local_tasks_count`
 //! - [`max_error`](super::LogHistogramBuilder::max_error) takes the coarsest scale that keeps the
-//!   bound; tokio's is never coarser than a quarter. `metrics::the_coarsest_scale_keeps_the_bound`
+//!   bound; tokio's is never coarser than a quarter.
+//!   `histograms::the_coarsest_scale_keeps_the_bound`
 //!
 //! **Budget**
 //!

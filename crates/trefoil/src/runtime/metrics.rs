@@ -67,15 +67,17 @@ impl RuntimeMetrics {
         self.spawned_tasks_count().saturating_sub(ended) as usize
     }
 
-    /// The number of tasks that were ever spawned. Tasks of a [`LocalSet`](crate::task::LocalSet)
-    /// and closures of the blocking pool do not count.
+    /// The number of tasks that were ever spawned. Those of a
+    /// [`LocalRuntime`](super::LocalRuntime) count, and those of a
+    /// [`LocalSet`](crate::task::LocalSet) and closures of the blocking pool do not.
     pub fn spawned_tasks_count(&self) -> u64 {
         self.sum(|tasks| tasks.spawned.get())
     }
 
     fn sum(&self, f: impl Fn(&TaskCounters) -> u64) -> u64 {
         let workers = (0..self.num_workers()).map(|worker| f(&self.worker(worker).tasks));
-        workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere)
+        let local = self.handle.common().local.get().map_or(0, |set| f(set.counters()));
+        workers.sum::<u64>() + f(&self.handle.common().tasks_elsewhere) + local
     }
 
     /// The number of tasks in the queue that all workers share. For a current-thread runtime, the

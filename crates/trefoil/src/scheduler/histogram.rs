@@ -53,8 +53,14 @@ impl HistogramConfiguration {
     /// # Panics
     /// Given a [`LogHistogramBuilder`], in the cases in which its
     /// [`build`](LogHistogramBuilder::build) does.
+    #[track_caller]
     pub fn log(configuration: impl Into<LogHistogram>) -> Self {
         Self { scale: Scale::Log(configuration.into()) }
+    }
+
+    /// What a runtime's histograms have if nobody says otherwise.
+    pub(crate) fn of_metrics() -> Self {
+        Self::linear(Duration::from_micros(100), 10)
     }
 
     pub(crate) fn buckets(&self) -> usize {
@@ -205,7 +211,7 @@ impl LogHistogramBuilder {
     /// If the scale would have more buckets than that.
     ///
     /// # Panics
-    /// If `min_value` is not less than `max_value`.
+    /// If `min_value` is longer than `max_value`.
     #[track_caller]
     pub fn max_buckets(
         &self,
@@ -223,14 +229,11 @@ impl LogHistogramBuilder {
     /// Builds the scale.
     ///
     /// # Panics
-    /// If `min_value` is not less than `max_value`.
+    /// If `min_value` is longer than `max_value`.
     #[track_caller]
     pub fn build(&self) -> LogHistogram {
         let (min, max) = (self.min_value, self.max_value);
-        assert!(
-            min < max,
-            "`min_value` is {min:?}, and `max_value` {max:?} is no longer than that"
-        );
+        assert!(min <= max, "`min_value` is {min:?}, and `max_value` {max:?} is shorter than that");
         let precision = self.precision;
         let below = step_of(to_ns(min), precision).saturating_sub(1);
         // The last bucket is the first that starts no earlier than `max_value`, if there is one.
@@ -249,7 +252,6 @@ impl From<LogHistogramBuilder> for LogHistogram {
 
 /// The settings contradict one another: see [`LogHistogramBuilder::max_buckets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum InvalidHistogramConfiguration {
     /// The histogram would have more buckets than it may have.
     TooManyBuckets {

@@ -7,7 +7,7 @@ use crate::context;
 use crate::primitives::{Mutex, thread};
 use crate::queue::{Fifo, Inbox};
 use crate::runtime::UnhandledPanic;
-use crate::scheduler::{Handle, Id as SetId, Scheduler, current};
+use crate::scheduler::{Handle, Id as SetId, Scheduler, TaskCounters, current};
 use crate::task::Id;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -38,6 +38,8 @@ pub(crate) struct LocalShared {
     /// Those who poll the set, and are to be woken when it has something to do: all of them,
     /// because any of them may poll it never again.
     listeners: Mutex<Vec<Listener>>,
+    /// Counted on the set's thread.
+    counters: TaskCounters,
     /// For the set's thread only.
     own: Own,
 }
@@ -76,6 +78,12 @@ pub(crate) struct RuntimeSet {
     set: Arc<LocalShared>,
     /// That of the set.
     thread: thread::ThreadId,
+}
+
+impl RuntimeSet {
+    pub(crate) fn counters(&self) -> &TaskCounters {
+        &self.set.counters
+    }
 }
 
 // SAFETY: `own` is accessed through `LocalSet`, which is not `Send`, or through the thread's
@@ -165,6 +173,7 @@ impl LocalSet {
                 id: SetId::next(),
                 inbox: Inbox::new(),
                 listeners: Mutex::new(Vec::new()),
+                counters: TaskCounters::default(),
                 own: Own {
                     queue: RefCell::default(),
                     tasks: OwnedTasks::default(),
@@ -385,6 +394,7 @@ impl LocalShared {
             notes.enter_for_hooks(&Handle { scheduler })
         });
         let (task, join) = allocate(future, this, Id::next(), NO_HOME, notes, None);
+        self.counters.spawned.add(1);
         if self.own.is_gone.get() {
             task.cancel(self);
         } else {
@@ -492,6 +502,10 @@ impl Home for LocalShared {
 
     fn tasks(&self) -> &OwnedTasks {
         &self.own.tasks
+    }
+
+    fn count_end(&self) {
+        self.counters.ended.add(1);
     }
 
     fn send_home(&self, _home: u32, _task: CompletedTask) {

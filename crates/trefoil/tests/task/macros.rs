@@ -248,3 +248,28 @@ written_by_a_macro!(a_macro_writes_a_test, written_main, { yield_to(4).await }, 
 fn a_macro_writes_main() {
     assert_eq!(written_main(), 4);
 }
+
+/// What `select!` makes has names that a program does not use.
+#[trefoil::test]
+async fn select_hides_no_name_of_the_program() {
+    enum Output {
+        Line(&'static str),
+        End,
+    }
+    let lines = [Output::Line("a"), Output::End];
+    let mut texts = Vec::new();
+    for line in lines {
+        texts.push(trefoil::select! {
+            Output::Line(text) = ready(line) => text,
+            else => "",
+        });
+    }
+    assert_eq!(texts, ["a", ""]);
+    let end: Output = trefoil::select! {
+        end = ready(Output::End) => {
+            let end: Output = end;
+            end
+        }
+    };
+    assert!(matches!(end, Output::End));
+}

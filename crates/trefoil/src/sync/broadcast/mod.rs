@@ -57,8 +57,9 @@ use std::sync::Arc;
 /// memory for them is allocated when the first one is sent.
 ///
 /// # Panics
-/// If `capacity` is zero or more than `usize::MAX / 2`, or no address space has room for so many
-/// values.
+/// If `capacity` is zero or more than `usize::MAX / 2`, or so many values have more than
+/// `isize::MAX` bytes. If they are fewer and there is no memory for them, the first `send` ends the
+/// process, as any allocation does.
 ///
 /// ```
 /// let (sender, mut receiver) = trefoil::sync::broadcast::channel(16);

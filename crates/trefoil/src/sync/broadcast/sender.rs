@@ -24,7 +24,7 @@ impl<T> Sender<T> {
     /// [`channel`](super::channel).
     ///
     /// # Panics
-    /// If `capacity` is zero or more than `usize::MAX / 2`.
+    /// As [`channel`](super::channel).
     ///
     /// ```
     /// let sender = trefoil::sync::broadcast::Sender::new(4);

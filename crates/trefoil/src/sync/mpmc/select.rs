@@ -150,7 +150,7 @@ impl<'a, const N: usize> Select<'a, N> {
         if !self.is_biased {
             // Fisher and Yates.
             for n in (1..N).rev() {
-                order.swap(n, context::random(n as u32 + 1) as usize);
+                order.swap(n, context::random_for_select(n as u32 + 1) as usize);
             }
         }
         order

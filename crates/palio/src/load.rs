@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::DistributionRecord;
 use crate::workload::Settings;
 
 /// What is asked of a server in one iteration.
@@ -157,7 +158,30 @@ impl Default for Latencies {
     }
 }
 
+/// The histogram has latencies to 1 %, the numbers of a distribution are of the latencies.
+const SAME: f64 = 0.02;
+
 impl LoadRecord {
+    /// What contradicts the load that was asked for, or the sample's other numbers, if anything.
+    #[must_use]
+    pub fn contradicts(&self, load: &Load, distribution: &DistributionRecord) -> Option<String> {
+        if self.offered_per_s != load.offered_per_s() {
+            let due = load.offered_per_s();
+            return Some(format!("it offered {} in a second, of {due}", self.offered_per_s));
+        }
+        let mut latencies = Latencies::new();
+        self.histogram.iter().for_each(|&[ns, count]| latencies.add(ns, count));
+        let DistributionRecord { p50_ns, p99_ns, p999_ns, max_ns, .. } = *distribution;
+        let numbers = [(0.5, p50_ns), (0.99, p99_ns), (0.999, p999_ns), (1.0, max_ns)];
+        numbers.into_iter().find_map(|(quantile, ns)| {
+            let stored = latencies.0.value_at_quantile(quantile);
+            let off = stored.abs_diff(ns) as f64;
+            (off > SAME * ns as f64 + 1.0).then(|| {
+                format!("the histogram has {stored} ns at {quantile}, and `distribution` {ns} ns")
+            })
+        })
+    }
+
     /// What cannot be true of a sample with so many events, if anything.
     #[must_use]
     pub fn wrong(&self, events: u64) -> Option<String> {
@@ -212,6 +236,34 @@ mod tests {
             assert!(error.contains(bad.0), "{error}");
         }
         assert!(Load::of(&set(&good[1..])).is_err());
+    }
+
+    #[test]
+    fn what_a_sample_says_of_its_load_agrees_with_itself() {
+        let mut latencies = Latencies::new();
+        (1..=1_000).for_each(|us| latencies.add(us * 1_000, 1));
+        let record = LoadRecord {
+            offered_per_s: 1_000,
+            achieved_per_s: 1_000,
+            late_p50_ns: 1,
+            late_p99_ns: 2,
+            late_max_ns: 3,
+            held_back: 0,
+            generator_us: None,
+            histogram: latencies.buckets(),
+        };
+        let distribution = DistributionRecord {
+            events: 1_000,
+            p50_ns: 500_000,
+            p99_ns: 990_000,
+            p999_ns: 999_000,
+            max_ns: 1_000_000,
+        };
+        assert_eq!(record.contradicts(&load(), &distribution), None);
+        let other = DistributionRecord { p99_ns: 900_000, ..distribution };
+        assert!(record.contradicts(&load(), &other).unwrap().contains("at 0.99"));
+        let slower = Load { rate: 249, ..load() };
+        assert!(record.contradicts(&slower, &distribution).unwrap().contains("of 996"));
     }
 
     #[test]

@@ -46,6 +46,25 @@ fn a_slower_machine_is_no_slower_contender() {
     ]);
 }
 
+/// The first run has blocks of other numbers than the second one, and as many.
+#[test]
+fn a_block_that_was_cut_off_takes_no_other_away() {
+    let project = ["anchor", "third"].into_iter().fold(Project::new(), |p, n| p.with(Fake::new(n)));
+    let project = project.with(Fake::new("other").fault("meet:2").from(2));
+    let meeting = project.meeting("other");
+    let race = || project.race().set("--blocks", "5").set("--reference", "third");
+    let palio = race().start();
+    let guest = meeting.guest();
+    palio.signal(Signal::SIGKILL);
+    palio.finish().dies_of(Signal::SIGKILL);
+    drop(guest);
+    let first = project.palio(&["run", "--resume", "--json"]).run().exits(0).json();
+    race().run().exits(0);
+    let first = first["run"]["id"].as_str().unwrap();
+    let args = ["compare", first, "latest", "--anchor", "anchor", "--fail-above", "10"];
+    project.palio(&args).run().exits(0).prints(&["Passed: of 2 cells"]);
+}
+
 #[test]
 fn a_slower_contender_on_a_faster_machine_is_slower_and_exits_with_1() {
     let (project, first) = raced();

@@ -144,6 +144,29 @@ fn without_control_groups_nobody_races_in_the_track_and_a_sentence_says_what_wou
     }
 }
 
+/// What has raced would otherwise stay, and nothing could be concluded from it.
+#[test]
+fn a_run_with_a_budget_is_not_resumed_where_none_can_be_kept() {
+    let project = Project::good_and(Fake::new("bad").fault("meet:2").from(2));
+    if budgets(&project).is_none() {
+        return;
+    }
+    let meeting = project.meeting("bad");
+    let palio = project.race().set("--reference", "good").arg("--cpu-budget").start();
+    let guest = meeting.guest();
+    palio.signal(nix::sys::signal::Signal::SIGINT);
+    drop(guest);
+    palio.finish().exits(130);
+    let resume = || project.palio(&["run", "--resume", "--json"]);
+    resume().env("PALIO_CONTROL_GROUPS", "none").run().fails_with(&[
+        "cannot be resumed as it is",
+        "CPU budget",
+        "PALIO_CONTROL_GROUPS",
+    ]);
+    let report = resume().run().exits(0).json();
+    assert_eq!(support::entry(&report, "bad")["outcome"], "ok");
+}
+
 /// The folders of a Palio's commands that have a quota.
 fn quotas_of(id: u32) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];

@@ -94,6 +94,20 @@ fn a_server_that_dies_while_it_serves_has_crashed() {
     assert_has(detail(&report), &["did not serve to the end", "of 20 answers", "status 7"]);
 }
 
+/// Whoever asks it reads no line of it meanwhile.
+#[test]
+fn a_server_is_looked_at_while_it_is_asked() {
+    let report = race("serve:loud").1.run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "ok", "{report:#}");
+    // Without a group, the kernel bounds nothing.
+    let (_project, palio) = race("serve:greedy");
+    let palio = palio.env("PALIO_CONTROL_GROUPS", "none").set("--memory", "64");
+    let report = palio.run().exits(0).json();
+    assert_eq!(entry(&report, "bad")["outcome"], "crashed", "{report:#}");
+    assert_has(detail(&report), &["its memory reached", "--memory"]);
+    assert_eq!(entry(&report, "good")["outcome"], "ok");
+}
+
 #[test]
 fn a_server_that_is_not_where_it_says_has_crashed() {
     let report = race("serve:absent").1.run().exits(0).json();

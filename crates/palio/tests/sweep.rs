@@ -30,7 +30,7 @@ fn every_point_is_compared_with_the_defaults_in_one_set_of_blocks() {
     let swept = sweep(&project, &["--knob", "dial=0,1,2,3", "--format", "csv"]).run().exits(0);
     let names = "run,workload,params,threads,contender,is_baseline,knob_dial,outcome,value_ns,\
                  ratio_to_baseline,ratio_lo,ratio_hi,verdict,p,holm,blocks,noise_floor_ratio,is_best,statistic,\
-                 doubts";
+                 doubts,cpu_budget";
     assert_eq!(swept.stdout.lines().next().unwrap(), names);
     let rows = csv(&swept);
     // The point that is the default is the baseline itself.
@@ -256,6 +256,7 @@ fn what_is_no_sweep_is_refused_before_anything_is_raced() {
     refused(&["goood", "--knob", "dial=1"], &["no contender \"goood\"", "good"]);
     refused(&["good", "--knob", "dial=1", "-c", "good"], &["`palio sweep` takes no -c"]);
     refused(&["good", "--knob", "dial=1", "--reference", "good"], &["takes no --reference"]);
+    refused(&["good", "--knob", "dial=1", "--cpu-budget=both"], &["rows of one track"]);
     let values: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
     let large = format!("dial={}", values.join(","));
     let parts =
@@ -292,8 +293,8 @@ fn a_bundle_with_a_grid_that_was_not_raced_is_refused() {
         ("/points/0/contender", "good".into(), "is there twice"),
         ("/points/0/settings/dial", "5".into(), "5 is no value of the knob dial"),
         ("/knobs/0/name", "tone".into(), "settings"),
-        ("/points/0/settings/dial", "2".into(), "points: they are not every combination"),
-        ("/points/0/settings/dial", "0".into(), "points: they are not every combination"),
+        ("/points/0/settings/dial", "2".into(), "not those in the name of good@dial=1"),
+        ("/points/0/settings/dial", "0".into(), "not those in the name of good@dial=1"),
         ("/points", json!([]), "points: they are not every combination"),
         ("/knobs/0/values", json!(["0", "1", "2", "3"]), "points: they are not every combination"),
         ("/knobs/0/values", json!(["0", "1", "2", "1"]), "dial has the value 1 twice"),
@@ -328,7 +329,13 @@ fn a_bundle_with_a_grid_that_was_not_raced_is_refused() {
             point["settings"] = names().map(|name| (name, json!("1"))).collect();
         }
     };
-    import(&endless).fails_with(&["header.design.sweep.points: they are not every combination"]);
+    import(&endless).fails_with(&["header.design.sweep.points[0].settings: they are not those"]);
+    let swapped = |run: &mut Value| {
+        let points = &mut run["header"]["design"]["sweep"]["points"];
+        let names = [points[0]["contender"].clone(), points[1]["contender"].clone()];
+        [points[1]["contender"], points[0]["contender"]] = names;
+    };
+    import(&swapped).fails_with(&["points[0].settings: they are not those in the name"]);
     // What somebody else did is no effect of a knob.
     let another = |run: &mut Value| {
         let contenders = run["contenders"].as_array_mut().unwrap();

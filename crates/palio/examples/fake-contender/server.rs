@@ -11,7 +11,8 @@ const CONNECTIONS: usize = 2;
 pub(super) const REQUESTS: u64 = 40;
 
 /// One iteration: `well` serves to the end, `garbled` answers something else, `cut` closes its
-/// connections after one answer, and `absent` is not where it says.
+/// connections after one answer, `absent` is not where it says, `loud` writes more to standard
+/// error than a pipe holds before it answers, and `greedy` takes memory and answers nothing.
 pub(super) fn serve(how: &str) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("a port").port();
@@ -33,6 +34,15 @@ pub(super) fn serve(how: &str) {
 
 /// Until the other side closes, or does not listen any more.
 fn answer(mut stream: TcpStream, how: &str) {
+    match how {
+        "loud" => eprintln!("{}", "no end of it ".repeat(20_000)),
+        "greedy" => {
+            let taken = vec![1_u8; 200 << 20];
+            std::hint::black_box(&taken);
+            super::hang();
+        }
+        _ => {}
+    }
     let mut request = [0; BYTES];
     while stream.read_exact(&mut request).is_ok() {
         if how == "garbled" {

@@ -110,7 +110,7 @@ fn text(settings: &[(&str, &str)]) -> String {
 }
 
 /// The knobs that its name tells, as [`text`] has them; `None` where it races under another name.
-fn named_knobs(contender: &ContenderRecord) -> Option<String> {
+pub(super) fn named_knobs(contender: &ContenderRecord) -> Option<String> {
     let rest = contender.id.strip_prefix(&contender.base)?;
     let release = contender.release.as_ref().map(|release| format!("@{release}"));
     let rest = rest.strip_prefix(release.as_deref().unwrap_or_default())?;

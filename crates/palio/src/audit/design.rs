@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::command::named_knobs;
 use super::{Checked, Fault, LABEL_BYTES_MAX, NAME_BYTES_MAX, check, label};
-use crate::grid::{Design, Grid};
+use crate::grid::{Axis, Design, Grid};
 use crate::record::ContenderRecord;
 use crate::runner::excerpt::shown;
 
@@ -50,6 +51,17 @@ fn check_grid(grid: &Grid, contenders: &BTreeMap<&str, &ContenderRecord>) -> Che
         })
     };
     raced("baseline", &grid.baseline)?;
+    let named = |name: &str| -> BTreeSet<String> {
+        let knobs = contenders.get(name).and_then(|contender| named_knobs(contender));
+        knobs.iter().flat_map(|knobs| knobs.split('@')).map(str::to_owned).collect()
+    };
+    let baseline = named(&grid.baseline);
+    let is_turned = |axis: &Axis| {
+        baseline.iter().any(|knob| knob.split_once('=').is_some_and(|(key, _)| key == axis.name))
+    };
+    check(!grid.knobs.iter().any(is_turned), "baseline", || {
+        format!("{} turns one of `knobs`", grid.baseline)
+    })?;
     for (index, point) in grid.points.iter().enumerate() {
         let checked = raced("contender", &point.contender).and_then(|()| {
             let keys: BTreeSet<&str> = point.settings.keys().map(String::as_str).collect();
@@ -59,6 +71,11 @@ fn check_grid(grid: &Grid, contenders: &BTreeMap<&str, &ContenderRecord>) -> Che
                 check(axis.values.contains(value), "settings", || {
                     format!("{} is no value of the knob {}", shown(value), axis.name)
                 })
+            })?;
+            let its_own = named(&point.contender);
+            let is_its_own = |(key, value)| its_own.contains(&format!("{key}={value}"));
+            check(point.settings.iter().all(is_its_own), "settings", || {
+                format!("they are not those in the name of {}", shown(&point.contender))
             })
         });
         checked.map_err(|fault: Fault| fault.within(format!("points[{index}]")))?;

@@ -6,6 +6,7 @@ use palio_protocol::distribution::Distribution;
 use super::{Checked, Fault, check, range};
 use crate::budget::Throttled;
 use crate::clock;
+use crate::load::Load;
 use crate::record::{
     CellRecord, Header, InvocationRecord, Outcome, RaceRecord, Resources, SampleRecord, Schedule,
     SpanRecord,
@@ -146,7 +147,11 @@ impl<'a> InvocationAudit<'a> {
         check(!ok || sample.load.is_some() == self.race.served, "load", || {
             "it is told of what serves, and of nothing else".to_owned()
         })?;
-        let wrong_load = sample.load.as_ref().and_then(|load| load.wrong(sample.ops));
+        let wrong_load = sample.load.as_ref().and_then(|told| {
+            let asked = Load::of(&self.race.params).ok();
+            let contradicts = || told.contradicts(asked.as_ref()?, sample.distribution.as_ref()?);
+            told.wrong(sample.ops).or_else(contradicts)
+        });
         wrong_load.map_or(Ok(()), |reason| Err(Fault::new("load", reason)))?;
         check(self.wrong.is_none(), "answer", || {
             "the sample before it is wrong, and a process that is wrong once is ended".to_owned()

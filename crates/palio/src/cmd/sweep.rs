@@ -52,6 +52,7 @@ pub(super) fn run(mut options: Options, places: &Places) -> Result<ExitCode> {
     let interrupted = interruption::listen()?;
     warden::check()?;
     options.run.check_unused("sweep", true)?;
+    options.run.check_one_track()?;
     let wishes = wishes(&options.knob)?;
     let project = Project::load(places)?;
     let choice = project.choose(&[options.swept.clone()])?.remove(0);

@@ -436,10 +436,10 @@ fn change(
     // wide as that makes it.
     let anchored = |race: &Race, entry: &Entry| {
         let times = blocks(race, entry)?;
-        let Some(anchor) = anchor else { return Some(times) };
+        let Some(anchor) = anchor else { return Some(times.in_order()) };
         let anchor = race.entries.iter().find(|other| other.contender == anchor)?;
         let anchor = blocks(race, anchor).filter(|_| anchor.outcome == Outcome::Ok)?;
-        Some(times.relative_to(&anchor))
+        Some(times.relative_to(&anchor).in_order())
     };
     let ratio = anchored(y, after)
         .zip(anchored(x, before))

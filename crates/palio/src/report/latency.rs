@@ -16,6 +16,8 @@ const LEAD: &str = "From the moment at which a request was due until its answer 
     Achieved: answered in a second, of those that were due; beyond its knee a contender answers less, requests queue \
     up, and their latency says how long the race was. CPU: that of the contender for a request. Late: how late the \
     generator came to send (median and p99), which is in all latencies and is nobody's fault but its own.";
+/// Beside whom the generator ran for a larger share of the time, it may have been what was slow.
+const BUSY: f64 = 0.8;
 const HEADS: [&str; 10] =
     ["Contender", "Achieved", "p50", "p90", "p99", "p99.9", "p99.99", "Max", "CPU", "Late"];
 
@@ -63,6 +65,12 @@ pub(super) fn of(cell: &CellRecord) -> Option<Latency> {
 impl Latency {
     pub(super) fn keeps_up(&self) -> bool {
         self.achieved_per_s >= KEEPS_UP * self.offered_per_s
+    }
+
+    /// Whether the generator's one thread ran for most of the time, on a processor that the
+    /// contender did not have, and with answers in sockets at which it had not looked.
+    fn is_generator_busy(&self) -> bool {
+        self.generator_us.is_some_and(|us| us * self.achieved_per_s >= BUSY * 1e6)
     }
 
     /// The percentiles that are drawn, each with its name.
@@ -139,7 +147,11 @@ fn knees(races: &[Race], sweep: &[(u64, usize)]) -> Option<Sheet> {
         let row = match kept {
             Some((_, latency)) => {
                 let p99 = or_none(latency.p99_ns);
-                vec![name.to_owned(), rate(latency.offered_per_s), p99, cpu(latency)]
+                let is_most =
+                    sweep.last().is_some_and(|most| most.0 as f64 <= latency.offered_per_s);
+                let or_more = if is_most { " or more" } else { "" };
+                let load = format!("{}{or_more}", rate(latency.offered_per_s));
+                vec![name.to_owned(), load, p99, cpu(latency)]
             }
             None => vec![name.to_owned(), "at none of these".to_owned(), NONE.into(), NONE.into()],
         };
@@ -192,5 +204,42 @@ fn percentiles(race: &Race) -> Sheet {
             late.join(", ")
         ));
     }
+    let busy = named(Latency::is_generator_busy);
+    if !busy.is_empty() {
+        notes.push(format!(
+            "The generator ran for {:.0} % of the time or more, so that latencies and the load at which somebody no longer \
+             keeps up may be its own, beside {}",
+            BUSY * 100.0,
+            busy.join(", ")
+        ));
+    }
     Sheet { caption: race.label(), heads: HEADS.to_vec(), rows: ok(race).map(row).collect(), notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_is_busy_by_its_share_of_the_time() {
+        let latency = |generator_us, achieved_per_s| Latency {
+            requests: 1,
+            offered_per_s: 64_000.0,
+            achieved_per_s,
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            p999_ns: None,
+            p9999_ns: None,
+            max_ns: 1.0,
+            late_p50_ns: 1.0,
+            late_p99_ns: 1.0,
+            held_back: 0,
+            cpu_us: None,
+            generator_us,
+        };
+        assert!(latency(Some(15.0), 64_000.0).is_generator_busy());
+        assert!(!latency(Some(15.0), 32_000.0).is_generator_busy());
+        assert!(!latency(None, 64_000.0).is_generator_busy());
+    }
 }

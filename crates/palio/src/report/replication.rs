@@ -386,13 +386,23 @@ pub(super) fn absence(
     id: &str,
     variant: Option<&Settings>,
 ) -> String {
+    let ended = |entry: &Entry, with: &str| {
+        let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        format!("{id} {}{with}{detail}", entry.outcome.words())
+    };
     if race.completed(id, None).is_some() {
-        let variant = variant.map(settings_text).unwrap_or_default();
-        return format!("{id} has no result with {variant}");
+        let with = variant.map(settings_text).unwrap_or_default();
+        let mut all = race.entries.iter().chain(&race.others);
+        let its_own = all.find(|entry| {
+            entry.contender == id && variant.is_some_and(|variant| entry.agrees_with(variant))
+        });
+        return match its_own {
+            Some(entry) => ended(entry, &format!(" with {with}")),
+            None => format!("{id} has no result with {with}"),
+        };
     }
     if let Some(entry) = race.entries.iter().find(|entry| entry.contender == id) {
-        let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
-        return format!("{id} {}{detail}", entry.outcome.words());
+        return ended(entry, "");
     }
     if let Some(missing) = document.missing.iter().find(|missing| missing.contender == id) {
         return format!("{id}: {}", missing.reason);

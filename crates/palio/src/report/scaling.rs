@@ -209,9 +209,11 @@ impl ScalingCurve {
             let Some(value_ns) = entry.value_ns else { continue };
             let from = match baseline {
                 Some(baseline) => times(race, baseline),
-                None => single.clone(),
+                None => single.as_ref().map(BlockTimes::in_order),
             };
-            let ratio = from.as_ref().and_then(|from| RatioInterval::between(from, &own));
+            // That of a baseline is of the same race, and of its blocks.
+            let to = if baseline.is_none() { own.in_order() } else { own.clone() };
+            let ratio = from.as_ref().and_then(|from| RatioInterval::between(from, &to));
             points.push(ScalingPoint {
                 threads: race.threads,
                 value_ns,
@@ -224,7 +226,7 @@ impl ScalingCurve {
                 Some(baseline) => own.relative_to(&baseline),
                 None => own,
             };
-            curve.push((race.threads, relative));
+            curve.push((race.threads, relative.in_order()));
         }
         let fitted = fit(&curve, processors).map(|law| {
             let unit = match baseline {

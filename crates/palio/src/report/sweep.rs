@@ -61,12 +61,14 @@ impl Sweep {
     pub fn of(report: &Report) -> Option<Self> {
         let Some(Design::Sweep(grid)) = &report.run.design else { return None };
         let shown: Vec<&str> = grid.contenders().filter(|id| is_shown(report, id)).collect();
-        let common: Vec<&Race> = report
-            .races
-            .iter()
-            .filter(|race| shown.iter().all(|id| point(race, grid, id).is_some()))
-            .collect();
-        let points = shown.iter().map(|id| over_all(report, grid, &common, id)).collect();
+        // Nothing is averaged over rows with and without a CPU budget.
+        let has_budget = |race: &Race| race.cpu_budget.is_some();
+        let first = report.races.first().map(has_budget);
+        let all: Vec<&Race> =
+            report.races.iter().filter(|race| Some(has_budget(race)) == first).collect();
+        let is_common = |race: &&Race| shown.iter().all(|id| point(race, grid, id).is_some());
+        let common: Vec<&Race> = all.iter().copied().filter(is_common).collect();
+        let points = shown.iter().map(|id| over_all([&all, &common], grid, id)).collect();
         let rows = report.races.iter().map(|race| SweepRow::of(race, grid, &shown)).collect();
         Some(Self {
             baseline: grid.baseline.clone(),
@@ -104,7 +106,7 @@ fn point<'a>(race: &'a Race, grid: &Grid, id: &str) -> Option<&'a Entry> {
     (is_against_baseline && is_ok).then_some(entry)
 }
 
-fn over_all(report: &Report, grid: &Grid, common: &[&Race], id: &str) -> SweepPoint {
+fn over_all([all_races, common]: [&[&Race]; 2], grid: &Grid, id: &str) -> SweepPoint {
     let ratio = |race: &&Race| Some(point(race, grid, id)?.ratio_to_reference?.point.ln());
     let logs: Vec<f64> = common.iter().filter_map(ratio).collect();
     let mut all = SweepPoint {
@@ -119,7 +121,7 @@ fn over_all(report: &Report, grid: &Grid, common: &[&Race], id: &str) -> SweepPo
         inconclusive: 0,
         failed: 0,
     };
-    for race in &report.races {
+    for race in all_races {
         let verdict = point(race, grid, id).and_then(|entry| entry.ratio_to_reference);
         match verdict.map(|verdict| verdict.verdict) {
             Some(VerdictWord::Faster) => all.faster += 1,

@@ -194,7 +194,7 @@ pub(super) fn csv(report: &Report) -> String {
     names.extend(knobs.iter().map(String::as_str));
     names.extend(["outcome", "value_ns", "ratio_to_baseline", "ratio_lo", "ratio_hi"]);
     names.extend(["verdict", "p", "holm", "blocks", "noise_floor_ratio", "is_best", "statistic"]);
-    names.push("doubts");
+    names.extend(["doubts", "cpu_budget"]);
     let mut out = Lines::new(&names);
     for (race, row) in report.races.iter().zip(&sweep.rows) {
         for point in &sweep.points {
@@ -218,6 +218,7 @@ pub(super) fn csv(report: &Report) -> String {
             out.number(Some(row.best.as_ref() == Some(&point.contender)));
             out.text(race.statistic.map_or("", crate::stats::Statistic::name));
             out.text(&entry.doubts.join("; "));
+            out.number(race.cpu_budget.map(|budget| budget.cpus));
             out.end();
         }
     }

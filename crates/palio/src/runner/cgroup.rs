@@ -169,12 +169,17 @@ impl Group {
     /// CPU time of all that ever was in it; `None` where no hierarchy tells.
     pub fn cpu(&self) -> Option<Cpu> {
         self.folders.iter().find_map(|folder| {
-            if let Ok(stat) = fs::read_to_string(folder.join("cpu.stat")) {
+            let v2 = || {
+                let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
                 let field = |name| number_after(&stat, name);
-                return Some(Cpu { user_us: field("user_usec")?, sys_us: field("system_usec")? });
-            }
+                Some(Cpu { user_us: field("user_usec")?, sys_us: field("system_usec")? })
+            };
+            // A folder may have a `cpu.stat` of v1, which tells of quotas alone.
             let us = |name| Some(number(folder, name)? / 1_000);
-            Some(Cpu { user_us: us("cpuacct.usage_user")?, sys_us: us("cpuacct.usage_sys")? })
+            let v1 = || {
+                Some(Cpu { user_us: us("cpuacct.usage_user")?, sys_us: us("cpuacct.usage_sys")? })
+            };
+            v2().or_else(v1)
         })
     }
 
@@ -423,6 +428,10 @@ fn find(
         let Some(inner) = own.and_then(|own| Path::new(own).strip_prefix(root).ok()) else {
             continue;
         };
+        // Where this Palio has moved to, so that there may be others beside it.
+        let home = format!("{HOME}{}", std::process::id());
+        let has_moved = inner.file_name().is_some_and(|name| name == home.as_str());
+        let inner = inner.parent().filter(|_| has_moved).unwrap_or(inner);
         // `..` is outside of what this container may see.
         if inner.components().any(|part| part.as_os_str() == "..") || mount.contains('\\') {
             continue;

@@ -2,9 +2,10 @@
 //! due, and takes the time of each answer.
 //!
 //! It is the same for contenders of every language, and shares nothing with them: it runs on the
-//! one thread of Palio, which has nothing else to do while a contender works. It waits for the next
-//! moment in `ppoll`, which wakes it a few µs late; it does not spin, because on a small machine it
-//! would take a processor from whom it measures. How late it was is told with each sample.
+//! first thread of Palio, which has nothing else to do while a contender works. (Another one looks
+//! at the contender ten times a second.) It waits for the next moment in `ppoll`, which wakes it a
+//! few µs late; it does not spin, because on a small machine it would take a processor from whom it
+//! measures. How late it was is told with each sample.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -36,6 +37,17 @@ pub struct Drive<'a> {
     pub salt: u64,
     pub deadline: Instant,
     pub interrupted: &'a AtomicBool,
+    /// Whoever looks at the server has seen something that ends it.
+    pub stop: &'a AtomicBool,
+}
+
+impl Drive<'_> {
+    fn check(&self, now: Instant) -> Result<(), Stopped> {
+        if self.interrupted.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) {
+            return Err(Stopped::Interrupted);
+        }
+        if now >= self.deadline { Err(Stopped::TimedOut) } else { Ok(()) }
+    }
 }
 
 /// Why not every request was answered.
@@ -90,13 +102,8 @@ pub fn drive(what: Drive<'_>) -> Result<(Distribution, LoadRecord), Stopped> {
     let (mut late_ns, mut held_back) = (latencies_ns.clone(), 0);
     let mut buffer = vec![0; READ_BYTES];
     while (latencies_ns.len() as u64) < what.load.all() {
-        if what.interrupted.load(Ordering::Relaxed) {
-            return Err(Stopped::Interrupted);
-        }
         let now = Instant::now();
-        if now >= what.deadline {
-            return Err(Stopped::TimedOut);
-        }
+        what.check(now)?;
         let mut next_ns = u64::MAX;
         for (id, connection) in (0..).zip(&mut connections) {
             if now >= start {
@@ -164,6 +171,7 @@ fn connect(what: &Drive<'_>) -> Result<Vec<Connection>, Stopped> {
         let failed = |error: std::io::Error| {
             Stopped::Gone(format!("connection {id} to its port {} failed: {error}", what.port))
         };
+        what.check(Instant::now())?;
         let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(failed)?;
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
         Ok(Connection {
@@ -346,8 +354,8 @@ mod tests {
         });
         let interrupted = AtomicBool::new(false);
         let deadline = Instant::now() + Duration::from_secs(20);
-        let driven =
-            drive(Drive { load: LOAD, port, salt: 9, deadline, interrupted: &interrupted });
+        let (load, interrupted, stop) = (LOAD, &interrupted, &AtomicBool::new(false));
+        let driven = drive(Drive { load, port, salt: 9, deadline, interrupted, stop });
         server.join().unwrap();
         driven
     }
@@ -427,7 +435,8 @@ mod tests {
         drop(listener);
         let interrupted = AtomicBool::new(false);
         let deadline = Instant::now() + Duration::from_secs(20);
-        let what = Drive { load: LOAD, port, salt: 9, deadline, interrupted: &interrupted };
+        let (load, interrupted, stop) = (LOAD, &interrupted, &AtomicBool::new(false));
+        let what = Drive { load, port, salt: 9, deadline, interrupted, stop };
         assert!(matches!(drive(what), Err(Stopped::Gone(reason)) if reason.contains("refused")));
     }
 

@@ -5,7 +5,7 @@ mod lines;
 mod verdict;
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use palio_protocol::distribution::Distribution;
@@ -263,8 +263,26 @@ impl<'a> Conversation<'a> {
         };
         let (salt, interrupted) = (self.salt, self.interrupted);
         let deadline = self.process.deadline();
-        let driven = generator::drive(Drive { load, port, salt, deadline, interrupted });
-        self.process.was_attended();
+        let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        // This thread sends what is due, and would be late for it if it looked at anything else.
+        let (driven, attended) = std::thread::scope(|scope| {
+            let process = &mut self.process;
+            let attend = || {
+                let attended = process.attend(interrupted, &is_over);
+                stop.store(attended.is_err(), Ordering::Relaxed);
+                attended
+            };
+            // Where the system gives no thread, nobody looks meanwhile.
+            let attending = std::thread::Builder::new().spawn_scoped(scope, attend).ok();
+            let over = Over(&is_over, attending.as_ref().map(|it| it.thread().clone()));
+            let what = Drive { load, port, salt, deadline, interrupted, stop: &stop };
+            let driven = generator::drive(what);
+            drop(over);
+            let attended = attending.map_or(Ok(Ok(())), std::thread::ScopedJoinHandle::join);
+            (driven, attended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let noted = self.process.attend(interrupted, &is_over);
+        attended.and(noted).map_err(Failure::Broken)?;
         self.loaded = Some(driven.map_err(|stopped| match stopped {
             Stopped::Interrupted => Failure::Broken(Broken::Interrupted),
             Stopped::TimedOut => Failure::Broken(Broken::TimedOut(self.process.timeout())),
@@ -357,6 +375,16 @@ fn ns_since(start: Instant) -> u64 {
 
 /// Runs of warm-up at most; they double, so that only a contender that does nothing needs more.
 const WARM_UP_RUNS_MAX: u32 = 64;
+
+/// Tells the thread that looks at a contender that this is over, also by a panic.
+struct Over<'a>(&'a AtomicBool, Option<std::thread::Thread>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.iter().for_each(std::thread::Thread::unpark);
+    }
+}
 
 impl Conversation<'_> {
     /// Warms up for as long as the limits say by Palio's clock, and with one sample at least; where

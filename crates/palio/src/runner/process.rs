@@ -37,6 +37,10 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 /// How often a pipe is read once its process is gone. More than any pipe holds; a process that
 /// escaped its group could go on filling it for ever.
 const LAST_READS_MAX: u32 = 256;
+/// How often each pipe of one that lives is read at a time, and how many lines it may have written
+/// that nobody has asked for: it owes one.
+const LIVE_READS_MAX: u32 = 8;
+const UNREAD_LINES_MAX: usize = 64;
 
 /// What a control group must tell of memory, in KiB, beyond what was seen of processes and a
 /// quarter of it to be believed instead: it has what the kernel keeps for processes.
@@ -58,7 +62,7 @@ pub enum Broken {
     TimedOut(Duration),
     /// Its resident set, in KiB, went beyond the bound.
     TooMuchMemory(u64),
-    /// A line without end.
+    /// A line without end, or lines without number.
     Flood,
     /// Output that is not UTF-8.
     NotText,
@@ -299,8 +303,30 @@ impl Process {
             if self.stdout.is_none() {
                 return Err(Broken::Ended);
             }
-            self.pump(interrupted, self.bounds.deadline)?;
+            self.pump(interrupted, self.bounds.deadline, WATCH_INTERVAL)?;
         }
+    }
+
+    /// Looks at it and reads what it writes, ten times a second, until `is_over` is so. For a
+    /// thread beside one that asks it for something and reads no line meanwhile.
+    ///
+    /// # Errors
+    /// See [`Broken`]. That it has ended is none: whoever asks it notices, and its lines tell.
+    pub fn attend(&mut self, interrupted: &AtomicBool, is_over: &AtomicBool) -> Result<(), Broken> {
+        while !is_over.load(Ordering::Relaxed) {
+            match self.pump(interrupted, self.bounds.deadline, Duration::ZERO) {
+                Err(Broken::Ended) => break,
+                pumped => pumped?,
+            }
+            // A full pipe would stop it.
+            self.read_what_is_there(LIVE_READS_MAX)?;
+            if self.lines.len() > UNREAD_LINES_MAX {
+                return Err(Broken::Flood);
+            }
+            std::thread::park_timeout(WATCH_INTERVAL);
+        }
+        self.awake = Instant::now();
+        Ok(())
     }
 
     /// Looks at it for the last time, with every thread of it. To be called when it has done its
@@ -329,11 +355,6 @@ impl Process {
         grouped.out_of_memory.then_some(kib)
     }
 
-    /// Palio was with this contender all the time since the last look, though it read no line.
-    pub fn was_attended(&mut self) {
-        self.awake = Instant::now();
-    }
-
     /// For how long Palio itself stood still (Ctrl-Z, SIGSTOP) since the last look: that is no time
     /// of the contender's, which nobody read or answered meanwhile.
     fn stood_still(&mut self) -> Duration {
@@ -343,9 +364,14 @@ impl Process {
         if passed >= STOOD_STILL_MIN { passed } else { Duration::ZERO }
     }
 
-    /// Waits for output of any kind, at most until the next look at its memory; reads what there
-    /// is.
-    fn pump(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
+    /// Waits for output of any kind, at most so long; reads what there is. Looks at its memory if
+    /// that is due.
+    fn pump(
+        &mut self,
+        interrupted: &AtomicBool,
+        deadline: Instant,
+        most: Duration,
+    ) -> Result<(), Broken> {
         if interrupted.load(Ordering::Relaxed) {
             return Err(Broken::Interrupted);
         }
@@ -363,10 +389,10 @@ impl Process {
                 return Err(Broken::TooMuchMemory(kib));
             }
         }
-        let patience = if self.exited {
+        let patience = if self.exited || most.is_zero() {
             Duration::ZERO
         } else {
-            WATCH_INTERVAL.min(deadline - now).max(Duration::from_millis(1))
+            most.min(deadline - now).max(Duration::from_millis(1))
         };
         let (out_ready, err_ready) = {
             let stdout =
@@ -463,7 +489,7 @@ impl Process {
         }
         let status = status.or_else(|| warden::kill(&mut self.child));
         self.reaped = true;
-        broken = broken.or_else(|| self.read_what_is_left().err());
+        broken = broken.or_else(|| self.read_what_is_there(LAST_READS_MAX).err());
         let account = self.stderr_kept.take_last_line(|line| line.parse::<Account>().ok());
         // A warden says the one or the other, and its command may say the other before.
         let no_start = if account.is_none() {
@@ -504,7 +530,7 @@ impl Process {
     /// As [`pump`](Self::pump), but a contender that has closed its pipes is not spun upon.
     fn pump_briefly(&mut self, interrupted: &AtomicBool, deadline: Instant) -> Result<(), Broken> {
         if self.stdout.is_some() || self.stderr.is_some() {
-            return self.pump(interrupted, deadline);
+            return self.pump(interrupted, deadline, WATCH_INTERVAL);
         }
         if interrupted.load(Ordering::Relaxed) {
             return Err(Broken::Interrupted);
@@ -513,23 +539,19 @@ impl Process {
         Ok(())
     }
 
-    /// Reads what a dead process left in its pipes.
-    fn read_what_is_left(&mut self) -> Result<(), Broken> {
+    /// Reads what is in its pipes, as far as there is an end to it.
+    fn read_what_is_there(&mut self, reads_max: u32) -> Result<(), Broken> {
         fn is_readable(pipe: Option<&impl AsFd>) -> bool {
             let Some(pipe) = pipe else { return false };
             let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
             poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
         }
-        for _ in 0..LAST_READS_MAX {
-            if !is_readable(self.stderr.as_ref()) {
-                break;
-            }
+        let mut reads = 0..reads_max;
+        while is_readable(self.stderr.as_ref()) && reads.next().is_some() {
             self.read_stderr();
         }
-        for _ in 0..LAST_READS_MAX {
-            if !is_readable(self.stdout.as_ref()) {
-                break;
-            }
+        let mut reads = 0..reads_max;
+        while is_readable(self.stdout.as_ref()) && reads.next().is_some() {
             self.read_stdout()?;
         }
         Ok(())
@@ -613,7 +635,7 @@ mod tests {
         assert!(process.deadline() >= deadline + STOOD_STILL_MIN);
         // But not what Palio has spent with it.
         process.awake -= STOOD_STILL_MIN;
-        process.was_attended();
+        process.attend(&never, &AtomicBool::new(true)).unwrap();
         assert_eq!(process.stood_still(), Duration::ZERO);
     }
 

@@ -125,6 +125,15 @@ impl BlockTimes {
         Self { ln_ns: self.differences(anchor).collect() }
     }
 
+    /// The same with its blocks numbered anew, from 0 on: to be paired with those of another race,
+    /// whose blocks were raced at other times, so that one pairing is as good as another. Then
+    /// numbers of blocks that were repeated or cut off leave no gaps.
+    #[must_use]
+    pub fn in_order(&self) -> Self {
+        let all = self.ln_ns.iter().enumerate().map(|(number, &(_, ln))| (number, ln));
+        Self { ln_ns: all.collect() }
+    }
+
     /// `ln(self / other)` of every block where both were measured, in block order.
     pub(super) fn log_ratios(&self, other: &Self) -> Vec<f64> {
         self.differences(other).map(|(_, difference)| difference).collect()
@@ -161,6 +170,18 @@ mod tests {
         assert_eq!(ratios.len(), 2);
         assert!(ratios.iter().all(|d| (d - 2.0_f64.ln()).abs() < 1e-15));
         assert_eq!((a.measured(), b.measured()), (3, 3));
+    }
+
+    /// Of two runs, each of which has lost another block.
+    #[test]
+    fn blocks_of_two_races_are_paired_in_their_order() {
+        let of = |numbers: [u32; 3]| {
+            let samples = numbers.into_iter().zip([1.0, 2.0, 4.0]);
+            BlockTimes::of_samples(None, samples).unwrap()
+        };
+        let (a, b) = (of([0, 1, 3]), of([1, 4, 7]));
+        assert_eq!(a.log_ratios(&b).len(), 1);
+        assert_eq!(a.in_order().log_ratios(&b.in_order()), [0.0; 3]);
     }
 
     #[test]

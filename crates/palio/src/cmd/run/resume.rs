@@ -9,9 +9,10 @@ use crate::cmd::note;
 use crate::cmd::project::Project;
 use crate::cmd::stable::Stalls;
 use crate::machine;
-use crate::record::{ContenderRecord, Outcome, RunRecord};
+use crate::record::{ContenderRecord, Outcome, RaceRecord, RunRecord};
 use crate::release::Release;
 use crate::report::summary::shell_line;
+use crate::runner::cgroup::quota;
 
 /// Refuses to resume a run whose contenders have changed since it was measured.
 pub(super) fn check_unchanged(
@@ -45,6 +46,12 @@ pub(super) fn check_unchanged(
         let release = before.release.as_ref().map(|release| format!("@{}", release.choice()));
         project.choose(&[before.base.clone() + &release.unwrap_or_default()])
     };
+    let is_pending = |race: &RaceRecord| {
+        race.cpu_budget.is_some() && race.cells.iter().any(|cell| cell.outcome == Outcome::Pending)
+    };
+    if let Some(refusal) = run.races.iter().any(is_pending).then(quota::refusal).flatten() {
+        bail!("the run {id} cannot be resumed as it is: a contender {refusal}");
+    }
     let mut pending = run
         .races
         .iter()

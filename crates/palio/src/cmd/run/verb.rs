@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use super::{Options, Selection};
+use crate::budget::Budgets;
 use crate::cmd::Places;
 use crate::cmd::project::{Choice, Project};
 use crate::grid::Design;
@@ -39,6 +40,15 @@ impl Options {
             Some((option, _)) => bail!("`palio {verb}` takes no {option}"),
             None => Ok(()),
         }
+    }
+
+    /// Refuses both tracks, whose rows a sweep would have to average.
+    pub(in crate::cmd) fn check_one_track(&self) -> Result<()> {
+        ensure!(
+            self.cpu_budget != Some(Budgets::Both),
+            "a sweep is over rows of one track: sweep once with `--cpu-budget=only`, and once without"
+        );
+        Ok(())
     }
 
     /// The contenders that a verb races.

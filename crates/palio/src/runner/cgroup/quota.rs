@@ -163,7 +163,16 @@ impl Group {
         // Before all others: Palio may have to move.
         let place = place().as_ref().map_err(Clone::clone)?;
         let mut group = Self::make(memory_kib_max);
-        let added = add(&mut group, &place.own, budget);
+        // A process is in one group of v2 only: it is that one which has the quota.
+        let is_there = |folder: &&PathBuf| folder.parent() == Some(&place.own);
+        let added = match group.folders.iter().find(is_there).cloned() {
+            Some(folder) => {
+                let made = set(&folder, budget);
+                group.quota = Some(folder);
+                made.map_err(|error| error.to_string())
+            }
+            None => add(&mut group, &place.own, budget),
+        };
         added.map_err(|reason| format!("{NO_BUDGET} any more: {reason}"))?;
         Ok(group)
     }

@@ -29,6 +29,17 @@ fn v2_comes_first_and_no_group_changes_how_a_contender_is_scheduled() {
     );
 }
 
+/// Commands have their groups beside the one to which Palio has moved, with or without a budget: a
+/// process is in one group of v2 only.
+#[test]
+fn a_palio_that_has_moved_makes_groups_where_it_was() {
+    let groups = |home: u32| format!("0::/user.slice/palio-home-{home}\n");
+    let id = std::process::id();
+    assert_eq!(own(HYBRID, &groups(id)), ["v2 /sys/fs/cgroup/unified/user.slice"]);
+    let another = format!("v2 /sys/fs/cgroup/unified/user.slice/palio-home-{}", id + 1);
+    assert_eq!(own(HYBRID, &groups(id + 1)), [another]);
+}
+
 #[test]
 fn a_container_sees_its_part_alone() {
     let line = |root: &str| {
@@ -211,4 +222,18 @@ fn the_controller_is_handed_on_once_palio_has_moved() {
     let read = |name: String| fs::read_to_string(moves.path().join(name)).unwrap();
     assert_eq!(read("cgroup.subtree_control".into()), "+cpu");
     assert_eq!(read(format!("palio-home-{}/cgroup.procs", std::process::id())), "0");
+}
+
+/// With `cpu` and `cpuacct` in one hierarchy of v1, the folder tells of quotas in the file in which
+/// one of v2 tells of time.
+#[test]
+fn cpu_time_is_found_beside_the_counts_of_a_quota() {
+    let v1 = [
+        ("cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"),
+        ("cpuacct.usage_user", "5000000\n"),
+        ("cpuacct.usage_sys", "1000000\n"),
+    ];
+    let (_folder, group) = folder(&v1);
+    let cpu = group.cpu().unwrap();
+    assert_eq!((cpu.user_us, cpu.sys_us), (5_000, 1_000));
 }

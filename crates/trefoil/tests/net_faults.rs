@@ -28,6 +28,14 @@ fn alone(name: &str, body: impl FnOnce()) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
 }
 
+/// Both ends of a connection.
+async fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind(LOCAL).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
+    (client.unwrap(), server.unwrap().0)
+}
+
 fn limit_descriptors(limit: u64) {
     let old = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: old.maximum }).unwrap();
@@ -213,12 +221,7 @@ fn in_the_fork(runtime: &Runtime, mut stream: TcpStream) {
 fn a_fork_without_exec() {
     alone("a_fork_without_exec", || {
         let runtime = current_thread();
-        let (mut client, server) = runtime.block_on(async {
-            let listener = TcpListener::bind(LOCAL).await.unwrap();
-            let addr = listener.local_addr().unwrap();
-            let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
-            (client.unwrap(), server.unwrap().0)
-        });
+        let (mut client, server) = runtime.block_on(connection());
         let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
         assert_eq!(threads, 2, "this one, and the main thread, which waits for it");
         let mut server = Some(server);
@@ -306,12 +309,7 @@ fn a_runtime_of_the_parent_whose_pool_has_threads_ends_in_a_fork() {
 fn a_half_that_a_fork_drops_ends_no_writes_of_the_parent() {
     alone("a_half_that_a_fork_drops_ends_no_writes_of_the_parent", || {
         let runtime = current_thread();
-        let (mut client, server) = runtime.block_on(async {
-            let listener = TcpListener::bind(LOCAL).await.unwrap();
-            let addr = listener.local_addr().unwrap();
-            let (client, server) = trefoil::join!(TcpStream::connect(addr), listener.accept());
-            (client.unwrap(), server.unwrap().0)
-        });
+        let (mut client, server) = runtime.block_on(connection());
         let mut halves = Some(server.into_split());
         fork(|| drop(halves.take()));
         let (_read, mut write) = halves.take().expect("the child had its own");

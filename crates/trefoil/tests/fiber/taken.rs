@@ -90,6 +90,11 @@ fn is_cancelled<R: Send + 'static>(runtime: &Runtime, fiber: JoinHandle<R>) -> b
     receive("the end of a fiber that was aborted", &has_ended)
 }
 
+/// All kinds of forks, where the other threads have fibers and where not.
+fn everywhere() -> impl Iterator<Item = (bool, Forks)> {
+    [false, true].into_iter().flat_map(|hosts| FORKS.map(|forks| (hosts, forks)))
+}
+
 /// Forks, and calls `f` in a closure that another thread has taken.
 fn fork_to_another_thread(forks: Forks, f: Closure<'_>) {
     let is_taken = AtomicBool::new(false);
@@ -100,28 +105,35 @@ fn fork_to_another_thread(forks: Forks, f: Closure<'_>) {
     });
 }
 
+/// Spawns a fiber that does so, and waits until `f` says that it has begun.
+#[track_caller]
+fn spawn_forking(
+    runtime: &Runtime,
+    forks: Forks,
+    f: impl Fn(Closure<'_>) + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    let (begins, has_begun) = channel();
+    let _guard = runtime.enter();
+    let fiber = fiber::spawn(move || {
+        fork_to_another_thread(forks, &|| f(&|| _ = begins.send(())));
+    });
+    receive("a closure begins", &has_begun);
+    fiber
+}
+
 /// By an abort, or by the end of the runtime.
 #[test]
 fn a_closure_that_another_worker_has_taken_is_unwound_where_it_waits() {
-    for (are_hosts, is_at_end) in
-        [false, true].into_iter().flat_map(|hosts| [(hosts, false), (hosts, true)])
-    {
-        for (forks, waits) in FORKS.into_iter().flat_map(|forks| WAITS.map(|waits| (forks, waits)))
-        {
+    for (are_hosts, forks) in everywhere() {
+        for (waits, is_at_end) in WAITS.into_iter().flat_map(|it| [(it, false), (it, true)]) {
             let runtime = hosts_or_not(2, are_hosts);
-            let guard = runtime.enter();
             let dropped = Arc::new(AtomicUsize::new(0));
             let its = dropped.clone();
-            let (begins, has_begun) = channel();
-            let fiber = fiber::spawn(move || {
-                fork_to_another_thread(forks, &|| {
-                    let _counts = Counts(&its);
-                    begins.send(()).unwrap();
-                    waits();
-                });
+            let fiber = spawn_forking(&runtime, forks, move |begins| {
+                let _counts = Counts(&its);
+                begins();
+                waits();
             });
-            receive("a closure waits", &has_begun);
-            drop(guard);
             if is_at_end {
                 drop_returns("the drop of a runtime", runtime);
             } else {
@@ -136,23 +148,15 @@ fn a_closure_that_another_worker_has_taken_is_unwound_where_it_waits() {
 /// The closure does not wait when its fiber is aborted, and does so later.
 #[test]
 fn a_taken_closure_that_computes_is_unwound_where_it_next_waits() {
-    for (are_hosts, forks) in
-        [false, true].into_iter().flat_map(|hosts| FORKS.map(|forks| (hosts, forks)))
-    {
+    for (are_hosts, forks) in everywhere() {
         let runtime = hosts_or_not(2, are_hosts);
-        let guard = runtime.enter();
-        let (begins, has_begun) = channel();
         let is_aborted = Arc::new(AtomicBool::new(false));
         let its = is_aborted.clone();
-        let fiber = fiber::spawn(move || {
-            fork_to_another_thread(forks, &|| {
-                begins.send(()).unwrap();
-                wait_for("an abort", || its.load(SeqCst));
-                fiber::wait(pending::<()>());
-            });
+        let fiber = spawn_forking(&runtime, forks, move |begins| {
+            begins();
+            wait_for("an abort", || its.load(SeqCst));
+            fiber::wait(pending::<()>());
         });
-        receive("a closure is taken", &has_begun);
-        drop(guard);
         fiber.abort();
         is_aborted.store(true, SeqCst);
         assert!(is_cancelled(&runtime, fiber));
@@ -163,35 +167,27 @@ fn a_taken_closure_that_computes_is_unwound_where_it_next_waits() {
 /// one, after its own part or in the unwinding of that.
 #[test]
 fn what_a_taken_closure_has_forked_is_unwound_as_well() {
-    for (are_hosts, forks) in
-        [false, true].into_iter().flat_map(|hosts| FORKS.map(|forks| (hosts, forks)))
-    {
+    for (are_hosts, forks) in everywhere() {
         for own_part_waits in [false, true] {
             let runtime = hosts_or_not(3, are_hosts);
-            let guard = runtime.enter();
             let dropped = Arc::new(AtomicUsize::new(0));
             let its = dropped.clone();
-            let (begins, has_begun) = channel();
-            let fiber = fiber::spawn(move || {
-                fork_to_another_thread(forks, &|| {
-                    let _counts = Counts(&its);
-                    let is_taken = AtomicBool::new(false);
-                    let own_part = || {
-                        wait_for("a part is taken", || is_taken.load(SeqCst));
-                        if own_part_waits {
-                            fiber::wait(pending::<()>());
-                        }
-                    };
-                    forks(&own_part, &|| {
-                        let _counts = Counts(&its);
-                        is_taken.store(true, SeqCst);
-                        begins.send(()).unwrap();
+            let fiber = spawn_forking(&runtime, forks, move |begins| {
+                let _counts = Counts(&its);
+                let is_taken = AtomicBool::new(false);
+                let own_part = || {
+                    wait_for("a part is taken", || is_taken.load(SeqCst));
+                    if own_part_waits {
                         fiber::wait(pending::<()>());
-                    });
+                    }
+                };
+                forks(&own_part, &|| {
+                    let _counts = Counts(&its);
+                    is_taken.store(true, SeqCst);
+                    begins();
+                    fiber::wait(pending::<()>());
                 });
             });
-            receive("a part of a closure waits", &has_begun);
-            drop(guard);
             fiber.abort();
             assert!(is_cancelled(&runtime, fiber));
             assert_eq!(dropped.load(SeqCst), 2);
@@ -203,26 +199,18 @@ fn what_a_taken_closure_has_forked_is_unwound_as_well() {
 /// nothing could be unwound.
 #[test]
 fn what_a_taken_closure_has_forked_and_nobody_has_taken_is_unwound_as_well() {
-    for (are_hosts, forks) in
-        [false, true].into_iter().flat_map(|hosts| FORKS.map(|forks| (hosts, forks)))
-    {
+    for (are_hosts, forks) in everywhere() {
         let runtime = hosts_or_not(2, are_hosts);
-        let guard = runtime.enter();
         let waited = Arc::new(AtomicUsize::new(0));
         let its = waited.clone();
-        let (begins, has_begun) = channel();
-        let fiber = fiber::spawn(move || {
-            fork_to_another_thread(forks, &|| {
-                let waits = || {
-                    its.fetch_add(1, SeqCst);
-                    _ = begins.send(());
-                    fiber::wait(pending::<()>());
-                };
-                forks(&|| forks(&waits, &waits), &waits);
-            });
+        let fiber = spawn_forking(&runtime, forks, move |begins| {
+            let waits = || {
+                its.fetch_add(1, SeqCst);
+                begins();
+                fiber::wait(pending::<()>());
+            };
+            forks(&|| forks(&waits, &waits), &waits);
         });
-        receive("a closure waits", &has_begun);
-        drop(guard);
         fiber.abort();
         assert!(is_cancelled(&runtime, fiber));
         assert_eq!(waited.load(SeqCst), 3);
@@ -232,9 +220,7 @@ fn what_a_taken_closure_has_forked_and_nobody_has_taken_is_unwound_as_well() {
 /// A taken closure that yields until somebody acts whose thread has forked it.
 #[test]
 fn a_taken_closure_yields_to_the_thread_that_has_forked_it() {
-    for (are_hosts, forks) in
-        [false, true].into_iter().flat_map(|hosts| FORKS.map(|forks| (hosts, forks)))
-    {
+    for (are_hosts, forks) in everywhere() {
         let runtime = hosts_or_not(2, are_hosts);
         let guard = runtime.enter();
         let (ends, has_ended) = channel();
@@ -275,23 +261,17 @@ fn destructors_of_a_taken_closure_wait_and_fork() {
                 assert_eq!(fiber::wait(receiver), Ok(7));
             };
             waits();
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &waits);
+            fork_to_another_thread(FORKS[0], &waits);
         }
     }
     for are_hosts in [false, true] {
         let runtime = hosts_or_not(3, are_hosts);
-        let guard = runtime.enter();
-        let (begins, has_begun) = channel();
         let (waits, does_wait) = channel();
-        let fiber = fiber::spawn(move || {
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &|| {
-                let _forks = Forks(waits.clone());
-                begins.send(()).unwrap();
-                fiber::wait(pending::<()>());
-            });
+        let fiber = spawn_forking(&runtime, FORKS[0], move |begins| {
+            let _forks = Forks(waits.clone());
+            begins();
+            fiber::wait(pending::<()>());
         });
-        receive("a closure waits", &has_begun);
-        drop(guard);
         fiber.abort();
         for _ in 0..2 {
             receive("a destructor waits", &does_wait).send(7).unwrap();
@@ -306,7 +286,7 @@ fn what_a_destructor_has_forked_is_not_unwound_at_the_end_of_the_runtime() {
     struct Forks(Sender<oneshot::Sender<u8>>);
     impl Drop for Forks {
         fn drop(&mut self) {
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &|| {
+            fork_to_another_thread(FORKS[0], &|| {
                 let (sender, receiver) = oneshot::channel();
                 self.0.send(sender).unwrap();
                 assert_eq!(fiber::wait(receiver), Ok(7));
@@ -316,24 +296,24 @@ fn what_a_destructor_has_forked_is_not_unwound_at_the_end_of_the_runtime() {
     for are_hosts in [false, true] {
         let runtime = hosts_or_not(3, are_hosts);
         let guard = runtime.enter();
-        let (begins, has_begun) = channel();
         let (waits, does_wait) = channel();
-        let fiber = fiber::spawn(move || {
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &|| {
-                let _forks = Forks(waits.clone());
-                begins.send(()).unwrap();
-                fiber::wait(pending::<()>());
-            });
+        let fiber = spawn_forking(&runtime, FORKS[0], move |begins| {
+            let _forks = Forks(waits.clone());
+            begins();
+            fiber::wait(pending::<()>());
         });
-        receive("a closure waits", &has_begun);
         fiber.abort();
         let answer = receive("a destructor's fork waits", &does_wait);
         drop(guard);
-        let dropping = thread::spawn(|| drop(runtime));
+        let (drops, has_dropped) = channel();
+        thread::spawn(move || {
+            drop(runtime);
+            drops.send(()).unwrap();
+        });
         // Most likely, the end has begun.
         thread::sleep(Duration::from_millis(20));
         answer.send(7).unwrap();
-        dropping.join().unwrap();
+        receive("the drop of a runtime", &has_dropped);
     }
 }
 
@@ -348,7 +328,7 @@ fn a_taken_closure_may_catch_its_unwinding() {
         let (ends, has_ended) = channel();
         let fiber = fiber::spawn(move || {
             let caught = AtomicUsize::new(0);
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &|| {
+            fork_to_another_thread(FORKS[0], &|| {
                 begins.send(()).unwrap();
                 for _ in 0..3 {
                     let waits = || fiber::wait(pending::<()>());
@@ -375,14 +355,10 @@ fn an_abort_unwinds_nothing_else() {
         let guard = runtime.enter();
         let mut others = Vec::new();
         for round in 0..50 {
-            let (begins, has_begun) = channel();
-            let fiber = fiber::spawn(move || {
-                fork_to_another_thread(FORKS[round % FORKS.len()], &|| {
-                    begins.send(()).unwrap();
-                    fiber::wait(pending::<()>());
-                });
+            let fiber = spawn_forking(&runtime, FORKS[round % FORKS.len()], move |begins| {
+                begins();
+                fiber::wait(pending::<()>());
             });
-            receive("a closure waits", &has_begun);
             let (sender, receiver) = oneshot::channel();
             others.push((
                 sender,
@@ -407,7 +383,7 @@ fn an_actor_ends_that_waits_for_a_taken_closure() {
         let guard = runtime.enter();
         let (begins, has_begun) = channel();
         let actor = actor::spawn_fiber(move |_: actor::Context<()>| {
-            fork_to_another_thread(|a, b| _ = fork_join::join(a, b), &|| {
+            fork_to_another_thread(FORKS[0], &|| {
                 begins.send(()).unwrap();
                 fiber::wait(pending::<()>());
             });

@@ -1,6 +1,7 @@
 //! One command a habit: `cargo xtask check`, `test`, `verify`. CI calls only these.
 #![forbid(unsafe_code)]
 
+mod heard;
 mod miri;
 mod nightly;
 mod results;

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::heard::{Heard, listen};
 use crate::nightly;
-use crate::tests::{Count, Heard, listen};
+use crate::tests::Count;
 
 /// The programs that are small enough to be interpreted again and again.
 const RACES: &str = "small_races";

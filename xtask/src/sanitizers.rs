@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::heard::{Heard, listen};
 use crate::nightly;
-use crate::tests::{Count, Heard, listen};
+use crate::tests::Count;
 
 /// The only target for which the flags and the suppressions have been tried.
 const TARGET: &str = "x86_64-unknown-linux-gnu";

@@ -1,14 +1,13 @@
 //! Every test that this machine can run, in every language, summed up in one line.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 
 use serde_json::Value;
 
 use crate::has;
+use crate::heard::{Heard, listen};
 
 /// What a set of tests came to.
 #[derive(Default)]
@@ -135,46 +134,9 @@ pub(crate) fn run(root: &Path) -> bool {
     count.close()
 }
 
-/// What a command said, and whether it succeeded.
-pub(crate) struct Heard {
-    text: String,
-    errors: String,
-    pub(crate) ok: bool,
-}
-
 fn heard(directory: &Path, program: &str, args: &[&str]) -> Heard {
     eprintln!("+ {program} {} (in {})", args.join(" "), directory.display());
     listen(program, Command::new(program).args(args).current_dir(directory))
-}
-
-/// Runs a command and shows what it says: its errors, by which builds report progress, at once.
-pub(crate) fn listen(program: &str, command: &mut Command) -> Heard {
-    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => {
-            let errors = format!("error: {program} cannot be started: {error}");
-            eprintln!("{errors}");
-            return Heard { text: String::new(), errors, ok: false };
-        }
-    };
-    let stderr = child.stderr.take().expect("it was piped");
-    let errors = thread::spawn(move || {
-        let mut all = String::new();
-        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            eprintln!("{line}");
-            all += &line;
-            all.push('\n');
-        }
-        all
-    });
-    let mut text = Vec::new();
-    let read = child.stdout.take().expect("it was piped").read_to_end(&mut text);
-    let ok = read.is_ok() & child.wait().is_ok_and(|status| status.success());
-    let text = String::from_utf8_lossy(&text).into_owned();
-    print!("{text}");
-    Heard { text, errors: errors.join().expect("it only reads"), ok }
 }
 
 fn rust(directory: &Path, args: &[&str], count: &mut Count) {

@@ -15,6 +15,7 @@ use trefoil::sync::{Barrier, Semaphore};
 
 const FIBERS: usize = 500;
 const TOUCHED: usize = 100 * 1024;
+const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// The bytes that the system backs.
 fn resident() -> usize {
@@ -54,6 +55,28 @@ fn the_stacks_of_fibers_that_were_alive_at_once_give_their_memory_back() {
     }
 }
 
+/// The caller's place is free. Returns when another thread has each place, and sleeps there, before
+/// there are free stacks.
+fn have_other_threads_serve(workers: usize) {
+    // All are served at once: a worker that has run one would run the next as well, and nobody
+    // would take the place that is free.
+    let at_once = Arc::new(std::sync::Barrier::new(workers + 1));
+    for _ in 0..workers {
+        let at_once = at_once.clone();
+        trefoil::spawn(async move {
+            at_once.wait();
+        });
+    }
+    at_once.wait();
+    let metrics = trefoil::runtime::Handle::current().metrics();
+    let is_awake = |worker| metrics.worker_park_unpark_count(worker).is_multiple_of(2);
+    let since = Instant::now();
+    while (0..workers).any(is_awake) {
+        assert!(since.elapsed() < WATCHDOG, "a worker does not sleep");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn give_their_memory_back(workers: usize, beside: Beside) {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(workers).serve_in_block_on(beside == Beside::Lent);
@@ -76,14 +99,7 @@ fn give_their_memory_back(workers: usize, beside: Beside) {
         fiber::wait(begun.wait());
         let peak = resident();
         if beside == Beside::NewWorker {
-            let (there, here) = std::sync::mpsc::channel();
-            trefoil::spawn(async move { there.send(()).unwrap() });
-            trefoil::task::block_in_place(|| here.recv().unwrap());
-            // That one sleeps before there are free stacks.
-            let metrics = trefoil::runtime::Handle::current().metrics();
-            while metrics.worker_park_unpark_count(0).is_multiple_of(2) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            trefoil::task::block_in_place(|| have_other_threads_serve(workers));
         }
         released.add_permits(FIBERS);
         fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
@@ -110,7 +126,7 @@ fn give_their_memory_back(workers: usize, beside: Beside) {
     let since = Instant::now();
     while resident() > peak - FIBERS * TOUCHED / 2 {
         let now = resident();
-        assert!(since.elapsed() < Duration::from_secs(60), "{workers} {beside:?}: {now} {peak}");
+        assert!(since.elapsed() < WATCHDOG, "{workers} {beside:?}: {now} {peak}");
         if beside == Beside::Fibers {
             (0..100).for_each(|_| fiber::spawn(|| ()).join().unwrap());
         } else {

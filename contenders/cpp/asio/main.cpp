@@ -7,11 +7,11 @@
 
 #include "background.hpp"
 #include "channels.hpp"
-#include "echo.hpp"
 #include "fork_join.hpp"
 #include "from_outside.hpp"
 #include "palio.hpp"
 #include "price.hpp"
+#include "server.hpp"
 #include "spawning.hpp"
 #include "tcp.hpp"
 #include "timers.hpp"
@@ -134,7 +134,8 @@ int main(int argc, char** argv) {
                     {"yield_many", starting(yield_many, "tasks", "yields")},
                     {"spawn_one", prepare_spawn_one},
                     {"defer_one", prepare_defer_one},
-                    {"tcp_echo_latency", prepare_echo},
+                    {"tcp_echo_latency", prepare_echoing},
+                    {"tcp_compute_latency", prepare_computing},
                     {"tcp_ping_pong", [](Request& r) { return palio::tcp::prepare(r, inside(r, tcp_ping_pong)); }},
                 },
         },

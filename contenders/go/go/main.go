@@ -56,6 +56,7 @@ var workloads = []harness.Workload{
 	{Name: "timer/sleep_armed", Prepare: prepareSleep},
 	{Name: "timer/timeout", Prepare: prepareTimeout},
 	{Name: "tcp_echo_latency", Prepare: prepareTCPEcho},
+	{Name: "tcp_compute_latency", Prepare: prepareTCPCompute},
 	{Name: "fan_in", Prepare: rooted(prepareFanIn)},
 	{Name: "catch_unwind_panics", Prepare: preparePanics},
 	{Name: "chained_spawn", Prepare: prepareChainedSpawn},

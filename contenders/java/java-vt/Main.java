@@ -52,7 +52,8 @@ public final class Main {
             entry("held_out/deadlines", Scheduler.started(Timers::prepareDeadlines)),
             entry("held_out/requests", Scheduler.started(Requests::prepare)),
             entry("spawn_one", Scheduler.started(SpawnOne::prepare)),
-            entry("tcp_echo_latency", Scheduler.started(TcpEcho::prepare)),
+            entry("tcp_echo_latency", Scheduler.started(TcpServer::echoing)),
+            entry("tcp_compute_latency", Scheduler.started(TcpServer::computing)),
             entry("tcp_ping_pong", Scheduler.started(TcpPingPong::prepare)));
 
     private Main() {}

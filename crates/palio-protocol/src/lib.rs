@@ -5,6 +5,7 @@
 //! - [`forks`] counts what is handed to a runtime.
 //! - [`open_files`] makes room for sockets, or says why there is none.
 //! - [`salt`] mixes the salt of a process into its work.
+//! - [`served`] is what a server computes for a request.
 //! - [`harness`] is the contender's side for Rust: argument parsing, clock, resource usage and
 //!   printing, written once. A contender brings only its workloads.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod harness;
 pub mod message;
 pub mod open_files;
 pub mod salt;
+pub mod served;
 
 /// The version of the contract that this crate speaks.
 pub const PROTOCOL_VERSION: u32 = 2;

@@ -39,7 +39,8 @@ impl Demand {
             | Rule::Sleepers
             | Rule::Primes
             | Rule::RoundTrips
-            | Rule::Returns => None,
+            | Rule::Returns
+            | Rule::Computed => None,
         }
     }
 

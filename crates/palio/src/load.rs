@@ -8,6 +8,8 @@
 
 use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
+use palio_protocol::salt::mix;
+use palio_protocol::served;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,8 @@ pub struct Load {
     pub requests: u64,
     /// Of a request, and of its answer.
     pub bytes: u64,
+    /// How much the server computes for each, if it does not send back what it was sent.
+    pub steps: Option<u64>,
 }
 
 /// The most that a catalogue, or a run from elsewhere, may ask for.
@@ -34,6 +38,8 @@ const RATE_MAX: u64 = 1_000_000_000;
 const BYTES_MAX: u64 = 65_536;
 /// A request begins with a number of this size.
 const BYTES_MIN: u64 = 8;
+/// More than this takes minutes for each.
+const STEPS_MAX: u64 = 1 << 36;
 /// Values are kept to 1 %.
 const DIGITS: u8 = 2;
 
@@ -71,11 +77,14 @@ impl Load {
             ensure!((least..=most).contains(&number), "{key}={number} is not {least} to {most}");
             Ok(number)
         };
+        let steps = set.contains_key("steps").then(|| number("steps", 0, STEPS_MAX)).transpose()?;
+        let numbers = if steps.is_some() { served::NUMBERS as u64 } else { BYTES_MIN };
         let load = Self {
             connections: number("connections", 1, CONNECTIONS_MAX)?,
             rate: number("rate", 1, RATE_MAX)?,
             requests: number("requests", 1, REQUESTS_MAX)?,
-            bytes: number("bytes", BYTES_MIN, BYTES_MAX)?,
+            bytes: number("bytes", numbers, BYTES_MAX)?,
+            steps,
         };
         let all = load.all();
         ensure!(all <= REQUESTS_MAX, "{all} requests are more than {REQUESTS_MAX}");
@@ -106,6 +115,50 @@ impl Load {
     #[must_use]
     pub fn value(&self, connection: u64, number: u64, salt: u64) -> u64 {
         salt.wrapping_add(connection * self.requests + number)
+    }
+
+    /// What stands at the beginning of a request; its other bytes are 0.
+    #[must_use]
+    pub fn head(&self, value: u64, salt: u64) -> Head {
+        let factor = self.steps.map(|_| factor_of(salt, value));
+        Head { number: value, factor }
+    }
+
+    /// What stands at the beginning of its answer; the other bytes are 0 as well.
+    #[must_use]
+    pub fn answered(&self, head: Head) -> Head {
+        let computed = |(factor, steps)| served::computed(head.number, factor, steps);
+        Head { number: head.factor.zip(self.steps).map_or(head.number, computed), ..head }
+    }
+}
+
+/// The factor by which a server is to compute with a number: odd, so that no number of steps makes
+/// the same of all numbers.
+#[must_use]
+pub const fn factor_of(salt: u64, value: u64) -> u64 {
+    mix(salt, value) | 1
+}
+
+/// The numbers at the beginning of a request or of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    number: u64,
+    /// By which the server computes, where it does.
+    factor: Option<u64>,
+}
+
+impl Head {
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        if self.factor.is_some() { served::NUMBERS } else { size_of::<u64>() }
+    }
+
+    /// Its bytes, and zeros after them: it may be shorter than that.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; served::NUMBERS] {
+        let both = u128::from(self.number) | u128::from(self.factor.unwrap_or(0)) << u64::BITS;
+        both.to_le_bytes()
     }
 }
 
@@ -203,7 +256,7 @@ mod tests {
     use super::*;
 
     fn load() -> Load {
-        Load { connections: 4, rate: 250, requests: 3, bytes: 64 }
+        Load { connections: 4, rate: 250, requests: 3, bytes: 64, steps: None }
     }
 
     #[test]

@@ -12,7 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use palio_protocol::salt::mix;
+use palio_protocol::served;
 
+use crate::load::factor_of;
 use crate::settings::{Settings, settings_text};
 use crate::words::words;
 
@@ -51,6 +53,8 @@ words! {
         Deadlines = "deadlines",
         /// What a request computes with is mixed from it.
         Requests = "requests",
+        /// It raises the number of each request, from which the answer is computed.
+        Computed = "computed",
         /// The key that one side of a connection adds to every byte is mixed from it.
         RoundTrips = "round_trips",
     }
@@ -111,6 +115,9 @@ impl Rule {
                 Self::Broadcast => held_out::broadcast(param("levels")?, param("rounds")?, salt)?,
                 Self::Deadlines => held_out::deadlines(param("tasks")?, salt)?,
                 Self::Requests => held_out::requests(param("requests")?, param("steps")?, salt)?,
+                Self::Computed => {
+                    computed(param("connections")?, param("requests")?, param("steps")?, salt)?
+                }
                 Self::RoundTrips => {
                     round_trips(param("connections")?, param("round_trips")?, salt)?
                 }
@@ -206,6 +213,18 @@ fn matmul(n: u64, salt: u64) -> Result<u64> {
         }
     }
     Ok(sum)
+}
+
+/// The numbers in the answers to all requests, which are not computed step by step here.
+fn computed(connections: u64, requests: u64, steps: u64, salt: u64) -> Result<u64> {
+    let all = connections.checked_mul(requests);
+    // A few multiplications for each bit of `steps`.
+    held_out::affordable(all.and_then(|all| all.checked_mul(u64::from(u64::BITS))))?;
+    let of_one = |unit: u64| {
+        let number = salt.wrapping_add(unit);
+        served::computed(number, factor_of(salt, number), steps)
+    };
+    Ok((0..all.unwrap_or(0)).map(of_one).fold(0, u64::wrapping_add))
 }
 
 /// What one side of the connection number `connection` adds to every byte: an odd number, so that
@@ -319,6 +338,23 @@ mod tests {
                 let answer = of(Rule::Nqueens, &[("n", n)], 0, 0, salt);
                 assert_eq!(answer, search(&mut Vec::new(), n, salt), "n = {n}");
             }
+        }
+    }
+
+    /// Requests that are answered step by step, as a server does it.
+    #[test]
+    fn what_servers_compute_is_that_of_the_steps() {
+        for salt in SALTS {
+            let mut sum = 0_u64;
+            for unit in 0..12 {
+                let number = salt.wrapping_add(unit);
+                let factor = factor_of(salt, number);
+                let mut request = [number.to_le_bytes(), factor.to_le_bytes()].concat();
+                served::answer_in_place(&mut request, 100);
+                sum = sum.wrapping_add(u64::from_le_bytes(*request.first_chunk().unwrap()));
+            }
+            let set = [("connections", 3), ("requests", 4), ("steps", 100)];
+            assert_eq!(of(Rule::Computed, &set, 0, 0, salt), sum, "{salt}");
         }
     }
 

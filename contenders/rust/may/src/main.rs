@@ -11,7 +11,7 @@ mod compute;
 mod scheduler;
 mod spawn;
 mod tcp;
-mod tcp_echo;
+mod tcp_server;
 
 const ROWS: &[(&str, Prepare)] = &[
     ("rt_current_thread/spawn_many_local", spawn::many_local),
@@ -44,7 +44,8 @@ const ROWS: &[(&str, Prepare)] = &[
     ("yield_in_hot_loop", spawn::yield_in_hot_loop),
     ("uncontended_channel", channel::uncontended_cold),
     ("catch_unwind_panics", compute::catch_unwind_panics),
-    ("tcp_echo_latency", tcp_echo::prepare),
+    ("tcp_echo_latency", tcp_server::echoing),
+    ("tcp_compute_latency", tcp_server::computing),
     ("spawn_one", blocking_workloads::spawn_one::<scheduler::Scheduler>),
     ("tcp_ping_pong", tcp::ping_pong),
 ];

@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::resource::{Resource, getrlimit};
 use palio_protocol::distribution::Distribution;
 
-use crate::load::{Latencies, Load, LoadRecord};
+use crate::load::{Head, Latencies, Load, LoadRecord};
 
 /// From the last connection to the first moment, in which the server may accept them.
 const LEAD: Duration = Duration::from_millis(10);
@@ -42,6 +42,10 @@ pub struct Drive<'a> {
 }
 
 impl Drive<'_> {
+    fn head(&self, connection: u64, number: u64) -> Head {
+        self.load.head(self.load.value(connection, number, self.salt), self.salt)
+    }
+
     fn check(&self, now: Instant) -> Result<(), Stopped> {
         if self.interrupted.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) {
             return Err(Stopped::Interrupted);
@@ -203,9 +207,9 @@ impl Connection {
                 break;
             }
             late_ns.push(now_ns - due_ns);
-            let value = what.load.value(id, self.queued, what.salt);
             let end = self.out.len() + bytes;
-            self.out.extend_from_slice(&value.to_le_bytes());
+            let head = what.head(id, self.queued);
+            self.out.extend_from_slice(&head.bytes()[..head.size()]);
             self.out.resize(end, 0);
             self.queued += 1;
         }
@@ -258,12 +262,16 @@ impl Connection {
             if self.answered == self.queued {
                 return Err(Stopped::Wrong("it answered what it was not asked".to_owned()));
             }
-            let value = what.load.value(id, self.answered, what.salt);
-            let (head, tail) = self.answer.split_at(value.to_le_bytes().len());
-            if head != value.to_le_bytes() || tail.iter().any(|&byte| byte != 0) {
+            let right = what.load.answered(what.head(id, self.answered));
+            let (head, tail) = self.answer.split_at(right.size());
+            if head != &right.bytes()[..right.size()] || tail.iter().any(|&byte| byte != 0) {
+                let why = match what.load.steps {
+                    None => "is not what it was sent",
+                    Some(_) => "is not what was to be computed",
+                };
+                let number = self.answered;
                 return Err(Stopped::Wrong(format!(
-                    "its answer {} on connection {id} is not what it was sent",
-                    self.answered
+                    "its answer {number} on connection {id} {why}"
                 )));
             }
             latencies_ns.push(now_ns.saturating_sub(what.load.due_ns(id, self.answered)));
@@ -336,10 +344,18 @@ mod tests {
 
     use super::*;
 
-    const LOAD: Load = Load { connections: 3, rate: 2_000, requests: 40, bytes: 24 };
+    const LOAD: Load = Load { connections: 3, rate: 2_000, requests: 40, bytes: 24, steps: None };
 
     /// What comes of a server that does `serve` with each of its connections.
     fn against(
+        serve: fn(TcpStream) -> std::io::Result<()>,
+    ) -> Result<(Distribution, LoadRecord), Stopped> {
+        asked(LOAD, serve)
+    }
+
+    /// The same under another load, of as many connections.
+    fn asked(
+        load: Load,
         serve: fn(TcpStream) -> std::io::Result<()>,
     ) -> Result<(Distribution, LoadRecord), Stopped> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -354,7 +370,7 @@ mod tests {
         });
         let interrupted = AtomicBool::new(false);
         let deadline = Instant::now() + Duration::from_secs(20);
-        let (load, interrupted, stop) = (LOAD, &interrupted, &AtomicBool::new(false));
+        let (interrupted, stop) = (&interrupted, &AtomicBool::new(false));
         let driven = drive(Drive { load, port, salt: 9, deadline, interrupted, stop });
         server.join().unwrap();
         driven
@@ -372,6 +388,30 @@ mod tests {
         assert_eq!(record.wrong(120), None);
         assert_eq!(record.offered_per_s, 6_000);
         assert!(record.achieved_per_s > 0);
+    }
+
+    /// Answers each request after so many steps.
+    fn compute(mut stream: TcpStream, steps: u64) -> std::io::Result<()> {
+        let mut request = [0; 24];
+        while stream.read_exact(&mut request).is_ok() {
+            palio_protocol::served::answer_in_place(&mut request, steps);
+            stream.write_all(&request)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_to_be_computed_must_have_been() {
+        let load = Load { steps: Some(1_000), ..LOAD };
+        let (distribution, _) = asked(load, |stream| compute(stream, 1_000)).unwrap();
+        assert_eq!(distribution.events, 120);
+        let lazy: [fn(TcpStream) -> _; 3] =
+            [echo, |stream| compute(stream, 999), |stream| compute(stream, 0)];
+        for lazy in lazy {
+            let stopped = asked(load, lazy).unwrap_err();
+            let Stopped::Wrong(reason) = &stopped else { panic!("{stopped:?}") };
+            assert!(reason.contains("is not what was to be computed"), "{reason}");
+        }
     }
 
     #[test]

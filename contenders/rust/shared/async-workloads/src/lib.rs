@@ -48,8 +48,8 @@ mod sync_mpsc;
 mod sync_notify;
 mod sync_semaphore;
 mod sync_watch;
-mod tcp_echo;
 mod tcp_ping_pong;
+mod tcp_server;
 #[cfg(test)]
 mod test_runtime;
 mod timers;
@@ -67,7 +67,7 @@ pub use one_thread::rows_on_one_thread;
 pub use primitives::{Broadcasts, Notifies, Oneshots, Semaphores, Watches};
 pub use runtime::AsyncRuntime;
 pub use self_wake::wake_and_yield;
-pub use tcp_echo::{TcpServer, tcp_rows};
+pub use tcp_server::{TcpServer, tcp_rows};
 pub use timers::TimedTask;
 pub use tokio_sync::TokioSync;
 

@@ -18,25 +18,50 @@ import palio.Refusal;
 import palio.Request;
 import palio.Work;
 
-/** The row tcp_echo_latency: blocking sockets, and a virtual thread for each connection. */
-final class TcpEcho {
+/** Rows that are asked at a fixed rate: blocking sockets, and a virtual thread for each connection. */
+final class TcpServer {
     private final ServerSocket listener;
     private final int connections;
     private final int bytes;
+    private final Answer answer;
 
-    /** What came of a connection: the sum of the numbers of its requests, and how many there were. */
-    private record Echoed(long sum, long requests) {}
+    /** What came of a connection: the sum of the numbers of its answers, and how many there were. */
+    private record Attended(long sum, long requests) {}
 
-    private TcpEcho(ServerSocket listener, int connections, int bytes) {
+    /** Makes a request its answer. */
+    private interface Answer {
+        void to(ByteBuffer request);
+    }
+
+    private TcpServer(ServerSocket listener, int connections, int bytes, Answer answer) {
         this.listener = listener;
         this.connections = connections;
         this.bytes = bytes;
+        this.answer = answer;
     }
 
-    static Work prepare(Request request) {
+    /** Sends back what it reads. */
+    static Work echoing(Request request) {
+        return prepare(request, Long.BYTES, ignored -> {});
+    }
+
+    /** Computes with the two numbers at the beginning of a request. */
+    static Work computing(Request request) {
+        long steps = request.between("steps", 0, 1L << 36);
+        return prepare(request, 2 * Long.BYTES, numbers -> {
+            long x = numbers.getLong(0);
+            long factor = numbers.getLong(Long.BYTES);
+            for (long step = 0; step < steps; step++) {
+                x = x * factor + 1;
+            }
+            numbers.putLong(0, x);
+        });
+    }
+
+    /** A request begins with so many bytes of numbers. */
+    private static Work prepare(Request request, int numbers, Answer answer) {
         int connections = request.count("connections");
-        // A request has a number, which takes 8 bytes.
-        int bytes = (int) request.between("bytes", Long.BYTES, 1 << 20);
+        int bytes = (int) request.between("bytes", numbers, 1 << 20);
         // When requests come, and how many, is for those who ask.
         request.count("rate");
         request.count("requests");
@@ -46,10 +71,10 @@ final class TcpEcho {
         } catch (IOException error) {
             throw Refusal.unsupported("cannot listen: " + error.getMessage());
         }
-        TcpEcho echo = new TcpEcho(listener, connections, bytes);
+        TcpServer server = new TcpServer(listener, connections, bytes, answer);
         return Work.serving(
                         listener.getLocalPort(),
-                        () -> Scheduler.onVirtualThread(() -> Scheduler.withExecutor(echo::serve)))
+                        () -> Scheduler.onVirtualThread(() -> Scheduler.withExecutor(server::serve)))
                 .stoppedBy(() -> {
                     try {
                         listener.close();
@@ -60,28 +85,28 @@ final class TcpEcho {
     }
 
     private Iteration serve(ExecutorService executor) {
-        List<Future<Echoed>> served = new ArrayList<>();
+        List<Future<Attended>> served = new ArrayList<>();
         try {
             for (int i = 0; i < connections; i++) {
                 Socket connection = listener.accept();
                 connection.setTcpNoDelay(true);
-                served.add(executor.submit(() -> echo(connection)));
+                served.add(executor.submit(() -> attend(connection)));
             }
         } catch (IOException error) {
             Harness.crash(error);
         }
         long sum = 0;
         long requests = 0;
-        for (Future<Echoed> one : served) {
-            Echoed echoed = Scheduler.get(one);
-            sum += echoed.sum;
-            requests += echoed.requests;
+        for (Future<Attended> one : served) {
+            Attended attended = Scheduler.get(one);
+            sum += attended.sum;
+            requests += attended.requests;
         }
         return new Iteration(sum, requests, requests);
     }
 
     /** Answers each request of a connection. */
-    private Echoed echo(Socket connection) throws IOException {
+    private Attended attend(Socket connection) throws IOException {
         try (connection) {
             InputStream in = connection.getInputStream();
             OutputStream out = connection.getOutputStream();
@@ -92,11 +117,12 @@ final class TcpEcho {
             while (true) {
                 int filled = in.readNBytes(request, 0, bytes);
                 if (filled == 0) {
-                    return new Echoed(sum, requests);
+                    return new Attended(sum, requests);
                 }
                 if (filled < bytes) {
                     throw new EOFException("a request was cut off");
                 }
+                answer.to(numbers);
                 out.write(request);
                 sum += numbers.getLong(0);
                 requests++;

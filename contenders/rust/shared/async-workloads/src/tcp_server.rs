@@ -1,10 +1,12 @@
-//! An echo server, asked by Palio at a fixed rate: how long requests wait.
+//! A server that sends back what it reads, or computes first, asked by Palio at a fixed rate: how
+//! long requests wait.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
 use palio_protocol::harness::{Iteration, Prepare, Refusal, Request, Work};
+use palio_protocol::served::{self, answer_in_place};
 
 use crate::AsyncRuntime;
 
@@ -69,14 +71,33 @@ macro_rules! adapt_tokio_tcp {
 
 /// The rows of a runtime that serves TCP.
 pub fn tcp_rows<R: TcpServer>() -> Vec<(&'static str, Prepare)> {
-    vec![("tcp_echo_latency", prepare::<R>)]
+    vec![("tcp_echo_latency", echoing::<R>), ("tcp_compute_latency", computing::<R>)]
 }
 
-fn prepare<R: TcpServer>(request: &mut Request) -> Result<Work, Refusal> {
+fn echoing<R: TcpServer>(request: &mut Request) -> Result<Work, Refusal> {
+    prepare::<R>(request, size_of::<u64>(), |_| ())
+}
+
+fn computing<R: TcpServer>(request: &mut Request) -> Result<Work, Refusal> {
+    let steps: u64 = request.param("steps")?;
+    prepare::<R>(request, served::NUMBERS, move |request| answer_in_place(request, steps))
+}
+
+/// What makes a request of at least so many bytes its answer.
+trait Answer: Fn(&mut [u8]) + Copy + Send + Sync + 'static {}
+
+impl<F: Fn(&mut [u8]) + Copy + Send + Sync + 'static> Answer for F {}
+
+fn prepare<R: TcpServer>(
+    request: &mut Request,
+    numbers: usize,
+    answer: impl Answer,
+) -> Result<Work, Refusal> {
     let connections: u64 = request.param("connections")?;
     let bytes: usize = request.param("bytes")?;
-    if bytes < size_of::<u64>() {
-        return Err(Refusal::Misuse(format!("--set bytes={bytes}: a request has a number")));
+    if bytes < numbers {
+        let what = format!("--set bytes={bytes}: a request begins with {numbers} bytes of numbers");
+        return Err(Refusal::Misuse(what));
     }
     // When requests come, and how many, is for those who ask.
     request.param::<u64>("rate")?;
@@ -89,16 +110,21 @@ fn prepare<R: TcpServer>(request: &mut Request) -> Result<Work, Refusal> {
     let listener = Arc::new(runtime.run(async move { R::listen(socket) }).map_err(failed)?);
     Ok(Work::serving(port, move || {
         let listener = Arc::clone(&listener);
-        runtime.run(async move { serve::<R>(&listener, connections, bytes).await })
+        runtime.run(async move { serve::<R>(&listener, connections, bytes, answer).await })
     }))
 }
 
 /// Serves so many connections to their end.
-async fn serve<R: TcpServer>(listener: &R::Listener, connections: u64, bytes: usize) -> Iteration {
+async fn serve<R: TcpServer>(
+    listener: &R::Listener,
+    connections: u64,
+    bytes: usize,
+    answer: impl Answer,
+) -> Iteration {
     let mut tasks = Vec::new();
     for _ in 0..connections {
         let stream = R::accept(listener).await.expect("a connection");
-        tasks.push(R::spawn(echo::<R>(stream, bytes)));
+        tasks.push(R::spawn(attend::<R>(stream, bytes, answer)));
     }
     let (mut sum, mut requests) = (0_u64, 0);
     for task in tasks {
@@ -108,8 +134,12 @@ async fn serve<R: TcpServer>(listener: &R::Listener, connections: u64, bytes: us
     Iteration { answer: sum, ops: requests, work: Some(requests) }
 }
 
-/// Answers each request of a connection; the sum of their numbers, and how many there were.
-async fn echo<R: TcpServer>(mut stream: R::Stream, bytes: usize) -> (u64, u64) {
+/// Answers each request of a connection; the sum of the answers' numbers, and how many there were.
+async fn attend<R: TcpServer>(
+    mut stream: R::Stream,
+    bytes: usize,
+    answer: impl Answer,
+) -> (u64, u64) {
     let mut buffer = vec![0; bytes];
     let (mut sum, mut requests) = (0_u64, 0);
     loop {
@@ -123,8 +153,9 @@ async fn echo<R: TcpServer>(mut stream: R::Stream, bytes: usize) -> (u64, u64) {
             }
             filled += more;
         }
+        answer(&mut buffer);
         R::write_all(&mut stream, &buffer).await.expect("a writable socket");
-        let (number, _) = buffer.split_first_chunk().expect("requests have room for a number");
+        let (number, _) = buffer.split_first_chunk().expect("answers have room for a number");
         sum = sum.wrapping_add(u64::from_le_bytes(*number));
         requests += 1;
     }
@@ -159,8 +190,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_request_is_answered_with_itself_and_counted() {
+    /// What comes of two connections with three requests each, of which each is answered as
+    /// `answer` says.
+    fn asked(answer: impl Answer) -> Iteration {
         let runtime = TestRuntime::start(2);
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = socket.local_addr().unwrap();
@@ -169,18 +201,34 @@ mod tests {
             for first in [10_u64, 20] {
                 let mut stream = TcpStream::connect(address).unwrap();
                 for number in first..first + 3 {
-                    let request = [&number.to_le_bytes()[..], &[7; 4]].concat();
+                    let request = [&number.to_le_bytes()[..], &[7; 12]].concat();
                     // In two parts, as a network may deliver it.
                     stream.write_all(&request[..5]).unwrap();
                     stream.write_all(&request[5..]).unwrap();
-                    let mut answer = [0; 12];
-                    stream.read_exact(&mut answer).unwrap();
-                    assert_eq!(answer[..], request);
+                    let mut received = [0; 20];
+                    stream.read_exact(&mut received).unwrap();
+                    let mut expected = request;
+                    answer(&mut expected);
+                    assert_eq!(received[..], expected);
                 }
             }
         });
-        let done = runtime.run(async move { serve::<TestRuntime>(&listener, 2, 12).await });
+        let done = runtime.run(async move { serve::<TestRuntime>(&listener, 2, 20, answer).await });
         clients.join().unwrap();
-        assert_eq!(done, Iteration { answer: 33 + 63, ops: 6, work: Some(6) });
+        done
+    }
+
+    #[test]
+    fn every_request_is_answered_with_itself_and_counted() {
+        assert_eq!(asked(|_| ()), Iteration { answer: 33 + 63, ops: 6, work: Some(6) });
+    }
+
+    #[test]
+    fn what_was_computed_is_answered_and_counts() {
+        let factor = 0x0707_0707_0707_0707;
+        let computed = |x| served::computed(x, factor, 3);
+        let sum = [10, 11, 12, 20, 21, 22].map(computed).into_iter().fold(0, u64::wrapping_add);
+        let done = asked(|request| answer_in_place(request, 3));
+        assert_eq!(done, Iteration { answer: sum, ops: 6, work: Some(6) });
     }
 }

@@ -565,7 +565,7 @@ mod tests {
         assert_eq!(words(Scope::ALL).join(" "), "steady cold");
         assert_eq!(words(Preset::ALL).join(" "), "quick native published");
         let rules = "start each fib skynet nqueens matmul sleepers primes returns tree quicksort phases \
-             pipeline broadcast deadlines requests round_trips";
+             pipeline broadcast deadlines requests round_trips computed";
         assert_eq!(words(Rule::ALL).join(" "), rules);
         assert_eq!(words(Statistic::ALL).join(" "), "p50 p99 p99.9 max max polls");
     }

@@ -53,10 +53,10 @@ words! {
         Deadlines = "deadlines",
         /// What a request computes with is mixed from it.
         Requests = "requests",
-        /// It raises the number of each request, from which the answer is computed.
-        Computed = "computed",
         /// The key that one side of a connection adds to every byte is mixed from it.
         RoundTrips = "round_trips",
+        /// It raises the number of each request, from which the answer is computed.
+        Computed = "computed",
     }
 }
 

@@ -87,6 +87,26 @@ fn who_answers_something_else_is_wrong() {
     assert_eq!(entry(&report, "good")["outcome"], "ok");
 }
 
+/// It says all the same that it has answered 40 requests, and the right sum.
+#[test]
+fn who_sends_back_what_was_to_be_computed_with_is_wrong() {
+    let (project, race) = race("serve:well");
+    project.write("workloads/echo.toml", &SERVED.replace("bytes = 16", "bytes = 16, steps = 3"));
+    let report = race.run().exits(0).json();
+    for contender in ["good", "bad"] {
+        assert_eq!(entry(&report, contender)["outcome"], "wrong-answer");
+    }
+    assert_has(detail(&report), &["its answer 0", "is not what was to be computed"]);
+}
+
+#[test]
+fn a_request_without_room_for_what_is_computed_with_is_refused() {
+    let (project, race) = race("serve:well");
+    let steps = SERVED.replace("bytes = 16", "bytes = 15, steps = 3");
+    project.write("workloads/echo.toml", &steps);
+    race.run().fails_with(&["bytes=15 is not 16 to"]);
+}
+
 #[test]
 fn a_server_that_dies_while_it_serves_has_crashed() {
     let report = race("serve:cut").1.run().exits(0).json();

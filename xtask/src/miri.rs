@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::heard::{Heard, listen};
+use crate::heard::{Heard, SILENCE, listen};
 use crate::nightly;
 use crate::tests::Count;
 
@@ -94,7 +94,7 @@ fn test(root: &Path, what: &[&str], flags: &str) -> Heard {
     eprintln!("+ MIRIFLAGS={flags:?} {command:?}");
     // Tests panic by the hundred, and a backtrace takes seconds there.
     command.env("MIRIFLAGS", flags).env("RUST_BACKTRACE", "0").env("CARGO_INCREMENTAL", "0");
-    listen("timeout", command.current_dir(root))
+    listen("timeout", command.current_dir(root), SILENCE)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Trefoil's tests under the sanitizers that come with a nightly toolchain.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::heard::{Heard, listen};
+use crate::heard::{Heard, SILENCE, listen};
 use crate::nightly;
 use crate::tests::Count;
 
@@ -11,6 +12,8 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// A run that takes longer hangs. It takes about a minute on two cores.
 const LIMIT_SECONDS: u32 = 900;
+/// Long before that, one that says nothing does.
+const TESTS_SILENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Sanitizer {
     name: &'static str,
@@ -404,7 +407,11 @@ impl Habit<'_> {
                 command.env(variable, value);
             }
         }
-        listen("timeout", command.current_dir(self.root))
+        listen(
+            "timeout",
+            command.current_dir(self.root),
+            if is_build { SILENCE } else { TESTS_SILENCE },
+        )
     }
 }
 

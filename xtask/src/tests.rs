@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::has;
-use crate::heard::{Heard, listen};
+use crate::heard::{Heard, SILENCE, listen};
 
 /// What a set of tests came to.
 #[derive(Default)]
@@ -64,6 +64,7 @@ impl Count {
         }
         self.failed += if heard.ok { failed } else { failed.max(1) };
         if !heard.ok {
+            self.failures.extend(heard.hung.clone());
             self.failures.push(format!("{what} did not pass"));
         }
     }
@@ -136,7 +137,7 @@ pub(crate) fn run(root: &Path) -> bool {
 
 fn heard(directory: &Path, program: &str, args: &[&str]) -> Heard {
     eprintln!("+ {program} {} (in {})", args.join(" "), directory.display());
-    listen(program, Command::new(program).args(args).current_dir(directory))
+    listen(program, Command::new(program).args(args).current_dir(directory), SILENCE)
 }
 
 fn rust(directory: &Path, args: &[&str], count: &mut Count) {
@@ -195,6 +196,7 @@ fn python(root: &Path, folder: &str, count: &mut Count) {
     count.failed += failed;
     count.failures.extend(failures.into_iter().map(str::to_owned));
     if failed > 0 {
+        count.failures.extend(said.hung);
         count.failures.push(format!("the tests in {folder} did not pass"));
     }
 }
@@ -224,13 +226,14 @@ fn script(root: &Path, language: &str, folder: &str) -> Heard {
 }
 
 fn go(directory: &Path, count: &mut Count) {
-    let Heard { text, ok, .. } = heard(directory, "go", &["test", "-v", "./..."]);
+    let Heard { text, ok, hung, .. } = heard(directory, "go", &["test", "-v", "./..."]);
     let verdicts =
         |verdict: &str| text.lines().filter(|line| line.starts_with(verdict)).count() as u64;
     count.passed += verdicts("--- PASS");
     count.skipped += verdicts("--- SKIP");
     let failed = verdicts("--- FAIL");
     count.failed += if ok { failed } else { failed.max(1) };
+    count.failures.extend(hung);
     count
         .failures
         .extend(text.lines().filter(|line| line.starts_with("--- FAIL")).map(str::to_owned));

@@ -133,7 +133,7 @@ palio::Work prepare_server(palio::Request& request, Answer answer) {
 inline palio::Work prepare_echoing(palio::Request& request) { return prepare_server(request, Echo{}); }
 
 inline palio::Work prepare_computing(palio::Request& request) {
-    return prepare_server(request, Compute{palio::tasks::number(request, "steps")});
+    return prepare_server(request, Compute{request.param<std::uint64_t>("steps")});
 }
 
 }  // namespace contender

@@ -127,9 +127,26 @@ impl Load {
     /// What stands at the beginning of its answer; the other bytes are 0 as well.
     #[must_use]
     pub fn answered(&self, head: Head) -> Head {
-        let computed = |(factor, steps)| served::computed(head.number, factor, steps);
+        let computed = |(factor, steps)| computed(head.number, factor, steps);
         Head { number: head.factor.zip(self.steps).map_or(head.number, computed), ..head }
     }
+}
+
+/// What so many steps of a server make of `x`, without them: by repeated squaring of a step.
+#[must_use]
+pub const fn computed(x: u64, factor: u64, mut steps: u64) -> u64 {
+    // A step, or two, four, eight of them, are one multiplication and one addition.
+    let (mut a, mut b) = (factor, 1_u64);
+    let mut x = x;
+    while steps > 0 {
+        if steps % 2 == 1 {
+            x = x.wrapping_mul(a).wrapping_add(b);
+        }
+        b = b.wrapping_mul(a).wrapping_add(b);
+        a = a.wrapping_mul(a);
+        steps /= 2;
+    }
+    x
 }
 
 /// The factor by which a server is to compute with a number: odd, so that no number of steps makes
@@ -273,6 +290,18 @@ mod tests {
         let values = (0..4).flat_map(|c| (0..3).map(move |n| load.value(c, n, salt)));
         let sum = values.fold(0_u64, u64::wrapping_add);
         assert_eq!(sum, (12_u64 * 11 / 2).wrapping_add(12_u64.wrapping_mul(salt)));
+    }
+
+    #[test]
+    fn what_the_steps_make_of_a_number_is_known_without_them() {
+        for steps in (0..70).chain([1_000, 15_000, 16_384]) {
+            for salt in [0, 1, u64::MAX] {
+                let (x, factor) = (mix(salt, steps), mix(salt, 3));
+                let mut request = [x.to_le_bytes(), factor.to_le_bytes()].concat();
+                served::answer_in_place(&mut request, steps);
+                assert_eq!(request[..8], computed(x, factor, steps).to_le_bytes(), "{steps}");
+            }
+        }
     }
 
     #[test]

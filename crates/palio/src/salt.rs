@@ -12,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use palio_protocol::salt::mix;
-use palio_protocol::served;
 
-use crate::load::factor_of;
+use crate::load::{self, factor_of};
 use crate::settings::{Settings, settings_text};
 use crate::words::words;
 
@@ -222,7 +221,7 @@ fn computed(connections: u64, requests: u64, steps: u64, salt: u64) -> Result<u6
     held_out::affordable(all.and_then(|all| all.checked_mul(u64::from(u64::BITS))))?;
     let of_one = |unit: u64| {
         let number = salt.wrapping_add(unit);
-        served::computed(number, factor_of(salt, number), steps)
+        load::computed(number, factor_of(salt, number), steps)
     };
     Ok((0..all.unwrap_or(0)).map(of_one).fold(0, u64::wrapping_add))
 }
@@ -269,6 +268,8 @@ fn primes(limit: u64) -> Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use palio_protocol::served;
+
     use super::*;
 
     const SALTS: [u64; 4] = [0, 1, 0x0123_4567_89AB_CDEF, u64::MAX];

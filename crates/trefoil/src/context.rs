@@ -75,10 +75,11 @@ mod surroundings;
 pub(crate) use block_on::{BlockOn, enter_block_on, enter_root};
 pub(crate) use bursts::{open_burst, without_burst};
 pub(crate) use closures::{Taken, in_helper, in_taken, taken_closure_waits};
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
+pub(crate) use closures::{Waiter, is_taken_aborted};
 #[cfg(all(feature = "fiber", unix, not(loom)))]
 pub(crate) use closures::{
-    Waiter, fork_as_in_fibers, forks_as_in_fibers, is_in_taken, is_taken_aborted, may_unwind_taken,
-    taken_closure_stays,
+    fork_as_in_fibers, forks_as_in_fibers, is_in_taken, may_unwind_taken, taken_closure_stays,
 };
 pub(crate) use closures::{is_in_taken_closure, is_taken_closures_own};
 pub(crate) use handles::{

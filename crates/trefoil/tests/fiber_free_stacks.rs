@@ -60,14 +60,18 @@ fn the_stacks_of_fibers_that_were_alive_at_once_give_their_memory_back() {
 fn have_other_threads_serve(workers: usize) {
     // All are served at once: a worker that has run one would run the next as well, and nobody
     // would take the place that is free.
-    let at_once = Arc::new(std::sync::Barrier::new(workers + 1));
+    let at_once = Arc::new(std::sync::Barrier::new(workers));
+    let (there, here) = std::sync::mpsc::channel();
     for _ in 0..workers {
-        let at_once = at_once.clone();
+        let (at_once, there) = (at_once.clone(), there.clone());
         trefoil::spawn(async move {
             at_once.wait();
+            there.send(()).unwrap();
         });
     }
-    at_once.wait();
+    for _ in 0..workers {
+        here.recv_timeout(WATCHDOG).expect("a worker for each place");
+    }
     let metrics = trefoil::runtime::Handle::current().metrics();
     let is_awake = |worker| metrics.worker_park_unpark_count(worker).is_multiple_of(2);
     let since = Instant::now();

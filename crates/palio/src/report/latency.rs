@@ -18,6 +18,8 @@ const LEAD: &str = "From the moment at which a request was due until its answer 
     generator came to send (median and p99), which is in all latencies and is nobody's fault but its own.";
 /// Beside whom the generator ran for a larger share of the time, it may have been what was slow.
 const BUSY: f64 = 0.8;
+/// A contender whose threads ran for a larger share of it had no time left itself.
+const FULL: f64 = 0.95;
 const HEADS: [&str; 10] =
     ["Contender", "Achieved", "p50", "p90", "p99", "p99.9", "p99.99", "Max", "CPU", "Late"];
 
@@ -68,9 +70,11 @@ impl Latency {
     }
 
     /// Whether the generator's one thread ran for most of the time, on a processor that the
-    /// contender did not have, and with answers in sockets at which it had not looked.
-    fn is_generator_busy(&self) -> bool {
-        self.generator_us.is_some_and(|us| us * self.achieved_per_s >= BUSY * 1e6)
+    /// contender did not have, and with answers in sockets at which it had not looked; while the
+    /// contender, on so many threads, still had time itself.
+    fn is_generator_limit(&self, threads: u32) -> bool {
+        let share = |us: Option<f64>| us.map_or(0.0, |us| us * self.achieved_per_s / 1e6);
+        share(self.generator_us) >= BUSY && share(self.cpu_us) < FULL * f64::from(threads)
     }
 
     /// The percentiles that are drawn, each with its name.
@@ -187,28 +191,29 @@ fn percentiles(race: &Race) -> Sheet {
             late.join(" · "),
         ]
     };
-    let named = |is: fn(&Latency) -> bool| -> Vec<&str> {
+    fn named(race: &Race, is: impl Fn(&Latency) -> bool) -> Vec<&str> {
         let found = ok(race).filter(|(_, latency)| is(latency));
         found.map(|(entry, _)| entry.contender.as_str()).collect()
-    };
+    }
     let offered = ok(race).next().map(|(_, latency)| latency.offered_per_s);
     let mut notes = Vec::new();
-    let slow = named(|latency| !latency.keeps_up());
+    let slow = named(race, |latency| !latency.keeps_up());
     if let Some(offered) = offered.filter(|_| !slow.is_empty()) {
         notes.push(format!("Beyond their knee at {}: {}", rate(offered), slow.join(", ")));
     }
-    let late = named(|latency| latency.p99_ns.is_some_and(|p99| latency.late_p99_ns > p99 / 2.0));
+    let late =
+        named(race, |latency| latency.p99_ns.is_some_and(|p99| latency.late_p99_ns > p99 / 2.0));
     if !late.is_empty() {
         notes.push(format!(
             "The generator could not keep up with its own times: more than half of the p99 may be its lateness, beside {}",
             late.join(", ")
         ));
     }
-    let busy = named(Latency::is_generator_busy);
+    let busy = named(race, |latency| latency.is_generator_limit(race.threads));
     if !busy.is_empty() {
         notes.push(format!(
-            "The generator ran for {:.0} % of the time or more, so that latencies and the load at which somebody no longer \
-             keeps up may be its own, beside {}",
+            "The generator ran for {:.0} % of the time or more, and the contender had time left, so that latencies and the \
+             load at which somebody no longer keeps up may be the generator's, beside {}",
             BUSY * 100.0,
             busy.join(", ")
         ));
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_generator_is_busy_by_its_share_of_the_time() {
-        let latency = |generator_us, achieved_per_s| Latency {
+        let latency = |generator_us, achieved_per_s, cpu_us| Latency {
             requests: 1,
             offered_per_s: 64_000.0,
             achieved_per_s,
@@ -235,11 +240,15 @@ mod tests {
             late_p50_ns: 1.0,
             late_p99_ns: 1.0,
             held_back: 0,
-            cpu_us: None,
+            cpu_us,
             generator_us,
         };
-        assert!(latency(Some(15.0), 64_000.0).is_generator_busy());
-        assert!(!latency(Some(15.0), 32_000.0).is_generator_busy());
-        assert!(!latency(None, 64_000.0).is_generator_busy());
+        assert!(latency(Some(15.0), 64_000.0, None).is_generator_limit(1));
+        assert!(!latency(Some(15.0), 32_000.0, None).is_generator_limit(1));
+        assert!(!latency(None, 64_000.0, None).is_generator_limit(1));
+        // One thread that has no time left, and one that has.
+        assert!(!latency(Some(15.0), 64_000.0, Some(15.0)).is_generator_limit(1));
+        assert!(latency(Some(15.0), 64_000.0, Some(14.0)).is_generator_limit(1));
+        assert!(latency(Some(15.0), 64_000.0, Some(15.0)).is_generator_limit(2));
     }
 }

@@ -255,7 +255,8 @@ impl FamilyFile {
                         .with_context(|| format!("in the case {id}"))?;
                 // The others would delay every command by what it takes to compute them; a test
                 // checks those of the project.
-                let cheap = |rule: &Rule| !matches!(rule, Rule::Nqueens | Rule::Matmul);
+                let cheap =
+                    |rule: &Rule| !matches!(rule, Rule::Nqueens | Rule::Matmul | Rule::Computed);
                 if let Some(rule) = self.salt.filter(cheap) {
                     for (preset, instance) in &presets {
                         instance

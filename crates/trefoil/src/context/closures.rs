@@ -2,9 +2,11 @@
 
 use super::{Context, Entered, Restore, is_in_local, with};
 use crate::scheduler::multi;
-use std::ptr::NonNull;
 #[cfg(all(feature = "fiber", unix, not(loom)))]
-use std::{cell::Cell, task::Waker};
+use std::cell::Cell;
+use std::ptr::NonNull;
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
+use std::task::Waker;
 
 /// A closure of a fork that a thread has taken from another, which waits for its end.
 pub(crate) trait Taken {
@@ -21,16 +23,16 @@ pub(crate) trait Taken {
 
     /// Whether the fiber that waits for the closure was aborted, so that the closure is to be
     /// unwound where it waits.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn is_aborted(&self) -> bool;
 
     /// Has that wake whoever waits in the closure, until `remove_waiter`. Whoever adds one looks at
     /// `is_aborted` afterwards. If a frame on top of it does the same, both are woken, and the
     /// one that was added last is removed first.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn add_waiter(&self, waker: &Waker);
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn remove_waiter(&self);
 }
 
@@ -158,7 +160,7 @@ pub(super) fn is_deque_shared() -> bool {
 
 /// Whether a closure runs on this thread whose fork's fiber was aborted, or that is a part of such
 /// a closure.
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 pub(crate) fn is_taken_aborted() -> bool {
     let mut is_aborted = false;
     all_taken(|taken| is_aborted |= taken.is_aborted());
@@ -167,10 +169,10 @@ pub(crate) fn is_taken_aborted() -> bool {
 
 /// While this exists, whoever aborts one of the closures on this stack wakes who waits in them. It
 /// is dropped in the closure in which it was made.
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 pub(crate) struct Waiter(());
 
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 impl Waiter {
     pub(crate) fn new(waker: &Waker) -> Self {
         all_taken(|taken| taken.add_waiter(waker));
@@ -178,7 +180,7 @@ impl Waiter {
     }
 }
 
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 impl Drop for Waiter {
     fn drop(&mut self) {
         all_taken(|taken| taken.remove_waiter());

@@ -6,7 +6,7 @@
 use super::job::Header;
 use super::latch::Latch;
 use crate::context::{self, Taken};
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 use crate::primitives::Mutex;
 use crate::primitives::abort::AbortOnUnwind;
 use crate::primitives::atomic::{
@@ -14,14 +14,14 @@ use crate::primitives::atomic::{
 };
 use crate::primitives::parker::Parker;
 use crate::primitives::{CachePadded, UnsafeCell};
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 use crate::task::wake_guarded;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::NonNull;
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 use std::{ptr, task::Waker};
 
 /// How many jobs of one worker can be public or stolen at the same time. Slots and latches take 24
@@ -77,7 +77,7 @@ struct Asides {
     #[cfg(all(feature = "fiber", unix, not(loom)))]
     fiber: Mutex<Option<Waker>>,
     /// Those that wait in stolen jobs, with the slots of these.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     waiters: Mutex<Vec<(usize, Waker)>>,
     /// The id plus one of a worker that waits for a job which this deque's owner has stolen, and
     /// that wants to help meanwhile; 0 if there is none.
@@ -146,7 +146,7 @@ impl Asides {
             parker: Parker::new(),
             #[cfg(all(feature = "fiber", unix, not(loom)))]
             fiber: Mutex::new(None),
-            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
             waiters: Mutex::new(Vec::new()),
             helper: AtomicU32::new(0),
         })
@@ -229,7 +229,7 @@ impl Deque {
     ///
     /// The owner calls this. Who waits in the job adds its waker, and then looks at the latch:
     /// either it is found here, or the look finds what is noted here before. (Both take the lock.)
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(super) fn abort(&self, latch: &Latch) {
         latch.abort();
         let waiters = self.asides.waiters.lock();
@@ -575,18 +575,18 @@ impl Taken for Stolen<'_> {
         }
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn is_aborted(&self) -> bool {
         self.victim.latches[self.index].is_aborted()
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn add_waiter(&self, waker: &Waker) {
         let waker = waker.clone();
         self.victim.asides.waiters.lock().push((self.index, waker));
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn remove_waiter(&self) {
         let mut waiters = self.victim.asides.waiters.lock();
         let last = waiters.iter().rposition(|(index, _)| *index == self.index);

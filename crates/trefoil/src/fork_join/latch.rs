@@ -13,7 +13,7 @@ const KNOWN: u32 = 8;
 /// The job waits for something, or has waited: see [`Latch::job_waits`].
 const WAITS: u32 = 16;
 /// The owner's fiber was aborted: see [`Latch::abort`].
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 const ABORTED: u32 = 32;
 const ID_SHIFT: u32 = 8;
 
@@ -109,7 +109,7 @@ impl Latch {
     }
 
     /// Says that the job is to be unwound where it waits.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(super) fn abort(&self) {
         // Relaxed: nothing is published. Who waits in the job finds it, or is found, by a lock
         // (`Deque::abort`). If the job has ended meanwhile, nobody looks any more.
@@ -117,7 +117,7 @@ impl Latch {
     }
 
     /// Whether the job is to be unwound where it waits.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     pub(super) fn is_aborted(&self) -> bool {
         // Relaxed: as in `abort`.
         self.0.load(Relaxed) & ABORTED != 0

@@ -10,6 +10,7 @@ use crate::primitives::parker::Parker;
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
+use std::task::Wake;
 
 /// A job that counts its executions. Only the protocol guards its input and its output.
 #[repr(C)]
@@ -213,6 +214,91 @@ fn an_owner_learns_that_a_job_waits() {
             }
             // SAFETY: the job was stolen, and its latch is settled.
             unsafe { owner.release(index) };
+        }
+        thief.join().unwrap();
+    });
+}
+
+/// Wakes a thread that waits in a job.
+struct Bell(Parker);
+
+impl Wake for Bell {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// A job that waits until it is unwound.
+#[repr(C)]
+struct WaitsForAbort {
+    header: Header,
+    has_ended: AtomicU32,
+}
+
+impl WaitsForAbort {
+    /// # Safety
+    /// `header` is the first field of a live job of this type.
+    unsafe fn execute(header: NonNull<Header>) {
+        // SAFETY: the caller's promise. All that is used of it may be used by any thread.
+        let this = unsafe { header.cast::<Self>().as_ref() };
+        let bell = std::sync::Arc::new(Bell(Parker::new()));
+        bell.0.adopt();
+        {
+            let _waiter = context::Waiter::new(&bell.clone().into());
+            while !context::is_taken_aborted() {
+                bell.0.park();
+            }
+        }
+        this.has_ended.store(1, Relaxed);
+    }
+}
+
+/// A job in the slot of one that was unwound. Nobody unwinds it.
+unsafe fn is_not_aborted(_header: NonNull<Header>) {
+    assert!(!context::is_taken_aborted(), "the mark of the job before");
+}
+
+/// The owner aborts a job before, while or after it begins to wait: it ends. The mark goes with it.
+#[test]
+fn an_abort_reaches_a_job_that_waits() {
+    loom::model(|| {
+        let deque = deque();
+        let thief = {
+            let deque = Arc::clone(&deque);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    deque.steal(1).into_iter().for_each(Stolen::run);
+                }
+            })
+        };
+        // SAFETY: this thread made the deque.
+        let owner = unsafe { Owner::new(&deque) };
+        let first =
+            WaitsForAbort { header: Header::new(WaitsForAbort::execute), has_ended: 0.into() };
+        let second = Header::new(is_not_aborted);
+        for (header, is_first) in [(&first.header, true), (&second, false)] {
+            let job = if is_first { NonNull::from(&first).cast() } else { NonNull::from(&second) };
+            // SAFETY: it is joined below, before it is dropped, and what is used of it may be used
+            // by any thread.
+            unsafe { owner.push(job) };
+            owner.publish(Share::All);
+            // SAFETY: this is the only job.
+            let is_private = unsafe { owner.pop(header) };
+            assert!(!is_private);
+            // SAFETY: `pop` has just returned false for this job.
+            let Reclaimed::Stolen(index) = (unsafe { owner.reclaim() }) else { continue };
+            let latch = owner.latch(index);
+            if is_first {
+                owner.deque().abort(latch);
+            }
+            while !latch.progress().is_settled() {
+                if !latch.fall_asleep().is_settled() {
+                    owner.deque().parker().park();
+                }
+            }
+            // SAFETY: the job was stolen, and its latch is settled.
+            unsafe { owner.release(index) };
+            assert!(!is_first || first.has_ended.load(Relaxed) == 1);
         }
         thief.join().unwrap();
     });

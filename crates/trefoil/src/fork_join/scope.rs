@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-#[cfg(all(feature = "fiber", unix, not(loom)))]
+#[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
 use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -57,7 +57,7 @@ struct State {
     is_in_panic: bool,
     /// The scope's fiber was aborted, so that jobs which others have taken are to be unwound where
     /// they wait. Set under the list's lock.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     is_aborted: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ struct List {
     /// wait for as long: see `fork_join/wait.rs`.
     job_waits: bool,
     /// Those that wait in jobs which others have taken, with the addresses of their `Helping`.
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     waiters: Vec<(usize, Waker)>,
     payload: Option<Payload>,
 }
@@ -143,7 +143,7 @@ where
             origin,
             is_in_fiber: is_in_fiber(),
             is_in_panic: thread::panicking(),
-            #[cfg(all(feature = "fiber", unix, not(loom)))]
+            #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
             is_aborted: false.into(),
         }),
         _scope: PhantomData,
@@ -443,19 +443,19 @@ impl Taken for Helping {
         }
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn is_aborted(&self) -> bool {
         // Relaxed: as in `State::abort`.
         self.state.is_aborted.load(Relaxed)
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn add_waiter(&self, waker: &Waker) {
         let waker = waker.clone();
         self.state.list.lock().waiters.push((ptr::from_ref(self).addr(), waker));
     }
 
-    #[cfg(all(feature = "fiber", unix, not(loom)))]
+    #[cfg(any(all(feature = "fiber", unix, not(loom)), all(test, loom)))]
     fn remove_waiter(&self) {
         let own = ptr::from_ref(self).addr();
         let mut list = self.state.list.lock();

@@ -225,8 +225,9 @@ mod tests {
 
     #[test]
     fn what_was_computed_is_answered_and_counts() {
-        let factor = 0x0707_0707_0707_0707;
-        let computed = |x| served::computed(x, factor, 3);
+        let factor = 0x0707_0707_0707_0707_u64;
+        let step = |x: u64, _| x.wrapping_mul(factor).wrapping_add(1);
+        let computed = |x| (0..3).fold(x, step);
         let sum = [10, 11, 12, 20, 21, 22].map(computed).into_iter().fold(0, u64::wrapping_add);
         let done = asked(|request| answer_in_place(request, 3));
         assert_eq!(done, Iteration { answer: sum, ops: 6, work: Some(6) });

@@ -266,9 +266,10 @@ fn an_abort_reaches_a_job_that_waits() {
         let thief = {
             let deque = Arc::clone(&deque);
             thread::spawn(move || {
-                for _ in 0..2 {
-                    deque.steal(1).into_iter().for_each(Stolen::run);
-                }
+                deque.steal(1).into_iter().for_each(Stolen::run);
+                // For the owner's second job, at the cost of no preemption.
+                thread::yield_now();
+                deque.steal(1).into_iter().for_each(Stolen::run);
             })
         };
         // SAFETY: this thread made the deque.

@@ -247,11 +247,14 @@ fn threads(pid: u32) -> String {
 mod tests {
     use super::*;
 
+    /// Long enough for a shell to begin on a machine that is busy.
+    const SILENT: Duration = Duration::from_secs(10);
+
     #[test]
     fn a_command_that_hangs_is_told_and_killed_with_its_children() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo begun; sleep 987654 & sleep 987654"]);
-        let heard = listen("sh", &mut command, Duration::from_secs(3));
+        let heard = listen("sh", &mut command, SILENT);
         assert!(!heard.ok);
         assert_eq!(heard.text, "begun\n");
         assert!(heard.errors.starts_with("error: sh has hung: "), "{}", heard.errors);
@@ -269,19 +272,22 @@ mod tests {
     #[test]
     fn whoever_holds_the_output_open_holds_nobody_up() {
         let mut command = Command::new("sh");
-        command.args(["-c", "(sleep 20 & exec true); echo begun"]);
-        let heard = listen("sh", &mut command, Duration::from_secs(3));
+        command.args(["-c", "(sleep 300 & echo $!; exec true)"]);
+        let heard = listen("sh", &mut command, SILENT);
         assert!(!heard.ok);
-        assert_eq!(heard.text, "begun\n");
         assert!(heard.hung.is_some());
+        let holder = heard.text.trim();
+        // If it had been waited for, it would be gone.
+        assert_eq!(command_line(holder.parse().unwrap()), "sleep 300");
+        assert!(Command::new("kill").args(["-KILL", holder]).status().unwrap().success());
     }
 
     #[test]
     fn a_command_that_goes_on_talking_may_take_its_time() {
         let mut command = Command::new("sh");
-        command.args(["-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 1; done; echo no >&2"]);
-        let heard = listen("sh", &mut command, Duration::from_secs(5));
+        command.args(["-c", "for i in 1 2 3 4; do echo $i; sleep 4; done; echo no >&2"]);
+        let heard = listen("sh", &mut command, SILENT);
         assert!(heard.ok, "{}", heard.errors);
-        assert_eq!((heard.text.as_str(), heard.errors.as_str()), ("1\n2\n3\n4\n5\n6\n", "no\n"));
+        assert_eq!((heard.text.as_str(), heard.errors.as_str()), ("1\n2\n3\n4\n", "no\n"));
     }
 }
